@@ -1,0 +1,418 @@
+"""How far raters agree beyond chance, with intervals over clusters of what they rated.
+
+Everywhere here `ratings` is float (n, R), one row per unit (a turn, a rollout) and one column per rater, NaN where a rater gave
+no rating; categories are told apart by their numbers, which are a scale only where one is asked for. Each coefficient is a
+function of totals over units, so that a bootstrap replicate is one row of a matrix product.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from turnwise.errors import ArgumentError
+from turnwise.stats.bootstrap import bca_flaw, bca_interval, function_replicates, null_flaw, percentile_interval
+from turnwise.stats.clusters import ONE_CLUSTER, Grouping, crossed, groupings, t_quantile
+from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
+from turnwise.stats.mean import FEWEST_CLUSTERS
+
+Weights = Literal["linear", "quadratic"] | None
+Scale = Literal["nominal", "ordinal", "interval"]
+Interval = Literal["auto", "t", "bca", "percentile"]
+
+NO_PAIRS = "no unit has two ratings"
+ONE_CATEGORY = "one category everywhere: agreement beyond chance is undefined"
+NO_DISAGREEMENT = "no disagreement anywhere: its interval is undefined, that of the raw agreement is not"
+TWO_WAYS = "no bootstrap over two crossed ways: ask for t"
+
+
+@dataclass(frozen=True, slots=True)
+class _Coefficient:
+    """A coefficient as a function of totals: what each group of units adds up to (G, M), and totals (..., M) to values (...)."""
+
+    sums: Callable[[Grouping], FloatArray]
+    value: Callable[[FloatArray], FloatArray]
+
+
+def kappa(
+    ratings: ArrayLike,
+    clusters: Clusters,
+    *,
+    weights: Weights = None,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+) -> Estimate:
+    """Cohen's kappa of two raters: 1 - D_o/D_e, observed disagreement over that of independent raters with the same habits.
+
+    Parameters
+    ----------
+    ratings
+        Float (n, 2); units with a missing rating are left out.
+    clusters
+        Tuple of none, one or two integer code arrays (n,).
+    weights
+        How far apart two categories are: None for 1 wherever they differ, ``"linear"`` for \\|x - y\\|, ``"quadratic"`` for
+        (x - y)².
+    level
+        Nominal coverage.
+    rng, resamples
+        Generator and number of replicates of the bootstrap.
+    interval
+        ``"auto"``: BCa bootstrap over clusters; t with G-1 degrees of freedom under ten clusters, where BCa is undefined, and
+        for two crossed ways (min(A, B) - 1). Or one of ``"t"``, ``"bca"``, ``"percentile"``.
+
+    Returns
+    -------
+    Estimate
+        At most 1; 0 at chance. The standard error is the jackknife's over clusters. One category everywhere: all None. No
+        disagreement, or one cluster: bounds None. `n` counts the units with both ratings.
+
+    References
+    ----------
+    Cohen (1960), doi:10.1177/001316446002000104; Cohen (1968), doi:10.1037/h0026256; Efron (1987),
+    doi:10.1080/01621459.1987.10478410.
+
+    Examples
+    --------
+    >>> found = kappa([[1, 1], [1, 0], [0, 0], [0, 0]], (), interval="t")
+    >>> found.estimate, found.n
+    (0.5, 4)
+    """
+    rated = np.asarray(ratings, dtype=np.float64).reshape(-1, 2)
+    both = ~np.isnan(rated).any(axis=1)
+    values, codes = _categories(rated[both])
+    coefficient = _kappa(values, codes, weights)
+    return _estimate(coefficient, both, clusters, values.size, level, rng, resamples, interval)
+
+
+def alpha(
+    ratings: ArrayLike,
+    clusters: Clusters,
+    *,
+    scale: Scale = "nominal",
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+) -> Estimate:
+    """Krippendorff's alpha of any number of raters: 1 - D_o/D_e over all pairable ratings, whoever gave them.
+
+    Parameters
+    ----------
+    ratings
+        Float (n, R), NaN where missing; units with fewer than two ratings drop out.
+    clusters, level, rng, resamples, interval
+        As for `kappa`. The bootstrap draws clusters of units, not ratings.
+    scale
+        ``"nominal"``: categories differ or not; ``"interval"``: by (x - y)²; ``"ordinal"``: by the squared distance of their
+        mid-ranks among all ratings.
+
+    Returns
+    -------
+    Estimate
+        As of `kappa`; `n` counts the units with two ratings or more.
+
+    References
+    ----------
+    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, https://repository.upenn.edu/asc_papers/43; Hayes &
+    Krippendorff (2007), doi:10.1080/19312450709336664.
+
+    Examples
+    --------
+    >>> round(alpha([[1, 1], [1, 0], [0, 0], [0, 0]], (), interval="t").estimate, 4)
+    0.5333
+    """
+    rated = np.asarray(ratings, dtype=np.float64)
+    pairable = (~np.isnan(rated)).sum(axis=1) >= 2
+    values, codes = _categories(rated[pairable])
+    coefficient = _ALPHAS[_word(scale, Scale, "scale")](values, codes)
+    return _estimate(coefficient, pairable, clusters, values.size, level, rng, resamples, interval)
+
+
+def ac1(
+    ratings: ArrayLike,
+    clusters: Clusters,
+    *,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+) -> Estimate:
+    """Gwet's AC1 of any number of raters: agreement beyond chance that stays stable where one category prevails.
+
+    (p_a - p_e) / (1 - p_e), with p_a the share of agreeing pairs, averaged over units with two ratings or more, and
+    p_e = Σ π(1 - π) / (K - 1) over the K categories seen (2π(1 - π) for two), π averaged over all rated units.
+
+    Parameters
+    ----------
+    ratings, clusters, level, rng, resamples, interval
+        As for `alpha`. Units with one rating count in π, as in Gwet's own programs.
+
+    Returns
+    -------
+    Estimate
+        As of `kappa`; `n` counts the units with two ratings or more.
+
+    References
+    ----------
+    Gwet (2008), doi:10.1348/000711006X126600.
+
+    Examples
+    --------
+    >>> round(ac1([[1, 1], [1, 0], [0, 0], [0, 0]], (), interval="t").estimate, 4)
+    0.5294
+    """
+    rated = np.asarray(ratings, dtype=np.float64)
+    known = ~np.isnan(rated).all(axis=1)
+    values, codes = _categories(rated[known])
+    found = _estimate(_ac1(values, codes), known, clusters, values.size, level, rng, resamples, interval)
+    return replace(found, n=int((_ratings_of(codes) >= 2).sum()))
+
+
+def _word(given: str, words: object, name: str) -> str:
+    if given not in get_args(words):
+        raise ArgumentError(f"{name} is {given!r}; it is one of {', '.join(map(str, get_args(words)))}")
+    return given
+
+
+def _categories(rated: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The distinct ratings in order, and which of them each rating is: integer (n, R), -1 where missing."""
+    missing = np.isnan(rated)
+    values, codes = np.unique(rated[~missing], return_inverse=True)
+    out = np.full(rated.shape, -1, dtype=np.int64)
+    out[~missing] = codes
+    return values, out
+
+
+def _ratings_of(codes: IntArray) -> IntArray:
+    return np.asarray((codes >= 0).sum(axis=1), dtype=np.int64)
+
+
+def _cells(unit: Grouping, rows: IntArray, codes: IntArray, count: int, weights: FloatArray | None = None) -> FloatArray:
+    """Sums of the weights of each category over each group of units: float (G, count)."""
+    cells = np.bincount(unit.codes[rows] * count + codes, weights=weights, minlength=unit.count * count)
+    return cells.reshape(unit.count, count).astype(np.float64, copy=False)
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    # Chance disagreement below 1e-12 is rounding of none.
+    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 1e-12)
+
+
+def _kappa(values: FloatArray, codes: IntArray, weights: Weights) -> _Coefficient:
+    count, rows = values.size, np.arange(len(codes))
+    scale = (values - values.mean()) if count else values  # a common offset costs no digits
+    first, second = codes.T
+    apart = np.abs(scale[first] - scale[second])
+    differ = {None: (first != second).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}
+    if weights not in differ:
+        raise ArgumentError(f"weights is {weights!r}; it is None, linear or quadratic")
+
+    def sums(unit: Grouping) -> FloatArray:
+        habits = [_cells(unit, rows, rater, count) for rater in (first, second)]
+        return np.column_stack([unit.sums(differ[weights]), *habits])
+
+    def value(totals: FloatArray) -> FloatArray:
+        p, q = totals[..., 1 : 1 + count], totals[..., 1 + count :]
+        n = p.sum(axis=-1)
+        p, q = (_ratio(part, np.broadcast_to(n[..., None], part.shape)) for part in (p, q))
+        match weights:
+            case None:
+                expected = 1 - (p * q).sum(axis=-1)
+            case "linear":
+                below, above = np.cumsum(p, axis=-1)[..., :-1], np.cumsum(q, axis=-1)[..., :-1]
+                expected = ((below * (1 - above) + above * (1 - below)) * np.diff(scale)).sum(axis=-1)
+            case _:
+                expected = (p + q) @ np.square(scale) - 2 * (p @ scale) * (q @ scale)
+        return 1 - _ratio(_ratio(totals[..., 0], n), expected)
+
+    return _Coefficient(sums, value)
+
+
+def _listed(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Each rating's unit and category, in two flat arrays."""
+    rows, raters = np.nonzero(codes >= 0)
+    return rows, codes[rows, raters]
+
+
+def _agreeing(codes: IntArray, count: int) -> FloatArray:
+    """Ordered pairs of equal ratings within each unit: float (n,)."""
+    rows, which = _listed(codes)
+    cells, many = np.unique(rows * count + which, return_counts=True)
+    pairs = (many * (many - 1)).astype(np.float64)
+    return np.bincount(cells // max(count, 1), weights=pairs, minlength=len(codes)).astype(np.float64, copy=False)
+
+
+def _nominal(values: FloatArray, codes: IntArray) -> _Coefficient:
+    many = _ratings_of(codes)
+    within = many - _agreeing(codes, values.size) / np.maximum(many - 1, 1)
+    rows, which = _listed(codes)
+
+    def sums(unit: Grouping) -> FloatArray:
+        return np.column_stack([unit.sums(within), _cells(unit, rows, which, values.size)])
+
+    def value(totals: FloatArray) -> FloatArray:
+        each = totals[..., 1:]
+        n = each.sum(axis=-1)
+        return _one_minus(totals[..., 0], n * n - np.square(each).sum(axis=-1), n)
+
+    return _Coefficient(sums, value)
+
+
+def _interval(values: FloatArray, codes: IntArray) -> _Coefficient:
+    many = _ratings_of(codes)
+    rows, which = _listed(codes)
+    scale = values - values.mean() if values.size else values
+    v = scale[which]
+    total, squares = (np.bincount(rows, weights=x, minlength=len(codes)) for x in (v, v * v))
+    within = 2 * (many * squares - total * total) / np.maximum(many - 1, 1)
+    columns = (within, many.astype(np.float64), total, squares)
+
+    def sums(unit: Grouping) -> FloatArray:
+        return np.column_stack([unit.sums(column) for column in columns])
+
+    def value(totals: FloatArray) -> FloatArray:
+        apart, n, first, second = np.moveaxis(totals, -1, 0)
+        return _one_minus(apart, 2 * (n * second - first * first), n)
+
+    return _Coefficient(sums, value)
+
+
+def _ordinal(values: FloatArray, codes: IntArray) -> _Coefficient:
+    """As `_interval`, on mid-ranks, which every replicate has anew: so each kind of pair has a column of its own."""
+    count, many = values.size, _ratings_of(codes)
+    rows, which = _listed(codes)
+    low, high, unit_of, weight = _pairs(codes, many)
+    kinds, kind = np.unique(low * count + high, return_inverse=True)
+    lower, upper = kinds // max(count, 1), kinds % max(count, 1)
+
+    def sums(unit: Grouping) -> FloatArray:
+        return np.column_stack([_cells(unit, unit_of, kind, kinds.size, weight), _cells(unit, rows, which, count)])
+
+    def value(totals: FloatArray) -> FloatArray:
+        pairs, each = totals[..., : kinds.size], totals[..., kinds.size :]
+        n = each.sum(axis=-1)
+        ranks = np.cumsum(each, axis=-1) - each / 2 - n[..., None] / 2
+        apart = (pairs * np.square(ranks[..., upper] - ranks[..., lower])).sum(axis=-1)
+        first, second = (each * ranks).sum(axis=-1), (each * ranks * ranks).sum(axis=-1)
+        return _one_minus(apart, 2 * (n * second - first * first), n)
+
+    return _Coefficient(sums, value)
+
+
+def _pairs(codes: IntArray, many: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Unequal pairs of ratings of one unit: lower and higher category, unit, and weight 2/(m - 1) for both orders."""
+    found = []
+    for one in range(codes.shape[1]):
+        for other in range(one):
+            a, b = codes[:, one], codes[:, other]
+            rows = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+            found.append((np.minimum(a, b)[rows], np.maximum(a, b)[rows], rows))
+    low, high, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return low, high, rows, 2 / (many[rows] - 1)
+
+
+def _one_minus(within: FloatArray, between: FloatArray, n: FloatArray) -> FloatArray:
+    """1 - D_o/D_e from the sums of squared distances of ordered pairs, within units and among all n ratings."""
+    # Sums of n² terms: what is below their rounding is none.
+    known = between > 1e-12 * n * n
+    return 1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=known)
+
+
+_ALPHAS = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}
+
+
+def _ac1(values: FloatArray, codes: IntArray) -> _Coefficient:
+    count, many = values.size, _ratings_of(codes)
+    rows, which = _listed(codes)
+    paired = (many >= 2).astype(np.float64)
+    agreeing = _agreeing(codes, count) / np.maximum(many * (many - 1), 1)
+
+    def sums(unit: Grouping) -> FloatArray:
+        return np.column_stack(
+            [unit.sums(agreeing), unit.sums(paired), _cells(unit, rows, which, count, 1 / many[rows])]
+        )
+
+    def value(totals: FloatArray) -> FloatArray:
+        each = totals[..., 2:]
+        share = _ratio(each, np.broadcast_to(each.sum(axis=-1, keepdims=True), each.shape))
+        chance = (share * (1 - share)).sum(axis=-1) / max(count - 1, 1)  # at most 1/K
+        return np.asarray((_ratio(totals[..., 0], totals[..., 1]) - chance) / (1 - chance))
+
+    return _Coefficient(sums, value)
+
+
+def _estimate(
+    coefficient: _Coefficient,
+    rows: BoolArray,
+    clusters: Clusters,
+    categories: int,
+    level: float,
+    rng: np.random.Generator | None,
+    resamples: int,
+    interval: Interval,
+) -> Estimate:
+    """The coefficient of the chosen rows, with its interval over clusters."""
+    _word(interval, Interval, "interval")
+    n = int(rows.sum())
+    units = groupings(tuple(np.asarray(way)[rows] for way in clusters), n)
+    smallest = min(unit.count for unit in units)
+    if n == 0 or categories < 2:
+        return Estimate(n=n, n_clusters=smallest, reason=ONE_CATEGORY if n else NO_PAIRS)
+    sums = [coefficient.sums(unit) for unit in units]
+    totals = sums[0].sum(axis=0)
+    estimate = float(coefficient.value(totals))
+    if math.isnan(estimate):
+        return Estimate(n=n, n_clusters=smallest, reason=NO_PAIRS)
+    point = Estimate(estimate=estimate, n=n, n_clusters=smallest)
+    if smallest < 2:
+        return replace(point, reason=ONE_CLUSTER)
+    without = [coefficient.value(totals - part) for part in sums]
+    variance = float(crossed([_jackknife_variance(values) for values in without]))
+    if math.isnan(variance):
+        return replace(point, reason="one cluster holds all but one category: no interval over clusters")
+    if variance <= (1e-12 * max(1.0, abs(estimate))) ** 2:
+        return replace(point, reason=NO_DISAGREEMENT if estimate == 1 else "no variation between clusters")
+    point = replace(point, std_error=math.sqrt(variance))
+    prefix = "" if smallest == n else "cluster "
+    if len(units) > 1:
+        return _t(point, level, "two-way t") if interval in {"auto", "t"} else replace(point, reason=TWO_WAYS)
+    if interval == "t":
+        return _t(point, level, f"{prefix}t")
+    if interval == "auto" and smallest < FEWEST_CLUSTERS:
+        few = f"{smallest} clusters are too few for a bootstrap"
+        return replace(_t(point, level, f"{prefix}t"), reason=few)
+    if rng is None:
+        raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
+    replicates = function_replicates(sums[0], coefficient.value, rng=rng, resamples=resamples)
+    if interval == "percentile":
+        (low, high), name = percentile_interval(replicates, level), "percentile"
+        flaw = null_flaw(replicates) or "the bootstrap interval has no width"
+    else:
+        (low, high), name = bca_interval(replicates, estimate, without[0], level), "BCa"
+        flaw = bca_flaw(replicates, estimate, without[0], level) or ""
+    if low is None and interval == "auto":
+        return replace(_t(point, level, f"{prefix}t"), reason=f"BCa is undefined: {flaw}", resamples=resamples)
+    if low is None:
+        return replace(point, reason=flaw, resamples=resamples)
+    return replace(
+        point, low=low, high=high, method=f"{prefix}{name} bootstrap; weights x GEMM", resamples=resamples
+    )
+
+
+def _jackknife_variance(without: FloatArray) -> FloatArray:
+    """Variance from the values with each cluster left out in turn: (G - 1)/G · Σ (θ₍₋g₎ - θ̄)²."""
+    count = without.size
+    return np.asarray((count - 1) / count * np.square(without - without.mean()).sum())
+
+
+def _t(point: Estimate, level: float, method: str) -> Estimate:
+    """The estimate with a t interval on its jackknife standard error, kept within [-1, 1]."""
+    half = t_quantile(level, point.n_clusters - 1) * (point.std_error or 0.0)
+    center = point.estimate or 0.0
+    return replace(point, low=max(-1.0, center - half), high=min(1.0, center + half), method=method)

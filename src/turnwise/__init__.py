@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
+    from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.reports import report
     from turnwise.rollouts import measure
     from turnwise.schema import check
@@ -61,7 +62,10 @@ __all__ = [
     "Node",
     "Precision",
     "SimulatedSampler",
+    "agreement",
     "check",
+    "correct",
+    "correct_curve",
     "curve",
     "errors",
     "flatten",
@@ -94,7 +98,10 @@ _ROOMS = {
     "Node": "evaluators",
     "Precision": "evaluators",
     "SimulatedSampler": "evaluators",
+    "agreement": "reliability",
     "check": "schema",
+    "correct": "reliability",
+    "correct_curve": "reliability",
     "curve": "curves",
     "flatten": "trees",
     "measure": "rollouts",

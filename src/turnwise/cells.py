@@ -16,6 +16,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.metrics import catalog
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
+from turnwise.stats.incidence import Incidence
 from turnwise.stats.influence import CENSORED, COMPETING, EVENT
 
 Cluster = str | tuple[str, ...] | None
@@ -242,3 +243,19 @@ def rows_of(
 def row_of(estimate: Estimate) -> dict[str, Any]:
     """The estimate's fields by column name."""
     return {name: getattr(estimate, name) for name in _FIELDS}
+
+
+def positions_of(found: Incidence, note: str | None) -> list[dict[str, Any]]:
+    """The positions of a curve by column name, NaN as null; the note joins the reason of each but position 0."""
+    numbers = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high")}
+    counts = {name: getattr(found, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
+    return [
+        {
+            "at": float(at),
+            "method": found.method,
+            "reason": "; ".join(part for part in (found.reason[place], note if at else None) if part) or None,
+            **{name: None if np.isnan(values[place]) else float(values[place]) for name, values in numbers.items()},
+            **{name: int(values[place]) for name, values in counts.items()},
+        }
+        for place, at in enumerate(found.at)
+    ]

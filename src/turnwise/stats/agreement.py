@@ -26,7 +26,6 @@ Interval = Literal["auto", "t", "bca", "percentile"]
 NO_PAIRS = "no unit has two ratings"
 ONE_CATEGORY = "one category everywhere: agreement beyond chance is undefined"
 NO_DISAGREEMENT = "no disagreement anywhere: its interval is undefined, that of the raw agreement is not"
-TWO_WAYS = "no bootstrap over two crossed ways: ask for t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,8 @@ def kappa(
     clusters
         Tuple of none, one or two integer code arrays (n,).
     weights
-        How far apart two categories are: None for 1 wherever they differ, ``"linear"`` for \\|x - y\\|, ``"quadratic"`` for
-        (x - y)².
+        How far apart two categories are: None for 1 wherever they differ, ``"linear"`` for the distance, ``"quadratic"`` for
+        its square.
     level
         Nominal coverage.
     rng, resamples
@@ -84,10 +83,10 @@ def kappa(
     (0.5, 4)
     """
     rated = np.asarray(ratings, dtype=np.float64).reshape(-1, 2)
-    both = ~np.isnan(rated).any(axis=1)
+    both = np.asarray(~np.isnan(rated).any(axis=1))
     values, codes = _categories(rated[both])
     coefficient = _kappa(values, codes, weights)
-    return _estimate(coefficient, both, clusters, values.size, level, rng, resamples, interval)
+    return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
 
 
 def alpha(
@@ -131,7 +130,7 @@ def alpha(
     pairable = (~np.isnan(rated)).sum(axis=1) >= 2
     values, codes = _categories(rated[pairable])
     coefficient = _ALPHAS[_word(scale, Scale, "scale")](values, codes)
-    return _estimate(coefficient, pairable, clusters, values.size, level, rng, resamples, interval)
+    return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
 
 
 def ac1(
@@ -168,10 +167,23 @@ def ac1(
     0.5294
     """
     rated = np.asarray(ratings, dtype=np.float64)
-    known = ~np.isnan(rated).all(axis=1)
+    known = np.asarray(~np.isnan(rated).all(axis=1))
     values, codes = _categories(rated[known])
-    found = _estimate(_ac1(values, codes), known, clusters, values.size, level, rng, resamples, interval)
+    found = _estimate(_ac1(values, codes), known, clusters, values.size, _Asked(interval, level, rng, resamples))
     return replace(found, n=int((_ratings_of(codes) >= 2).sum()))
+
+
+def agreeing_share(ratings: ArrayLike) -> FloatArray:
+    """Share of each unit's pairs of ratings that are equal: float (n,), NaN where it has fewer than two ratings.
+
+    Examples
+    --------
+    >>> agreeing_share([[1, 1, 0], [1, 1, np.nan]]).round(2).tolist()
+    [0.33, 1.0]
+    """
+    values, codes = _categories(np.asarray(ratings, dtype=np.float64))
+    many = _ratings_of(codes)
+    return _ratio(_agreeing(codes, values.size), (many * (many - 1)).astype(np.float64))
 
 
 def _word(given: str, words: object, name: str) -> str:
@@ -193,7 +205,9 @@ def _ratings_of(codes: IntArray) -> IntArray:
     return np.asarray((codes >= 0).sum(axis=1), dtype=np.int64)
 
 
-def _cells(unit: Grouping, rows: IntArray, codes: IntArray, count: int, weights: FloatArray | None = None) -> FloatArray:
+def _cells(
+    unit: Grouping, rows: IntArray, codes: IntArray, count: int, weights: FloatArray | None = None
+) -> FloatArray:
     """Sums of the weights of each category over each group of units: float (G, count)."""
     cells = np.bincount(unit.codes[rows] * count + codes, weights=weights, minlength=unit.count * count)
     return cells.reshape(unit.count, count).astype(np.float64, copy=False)
@@ -201,12 +215,17 @@ def _cells(unit: Grouping, rows: IntArray, codes: IntArray, count: int, weights:
 
 def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     # Chance disagreement below 1e-12 is rounding of none.
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 1e-12)
+    return np.asarray(np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 1e-12))
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """The categories about 0 and within 1 of each other, so that neither offset nor unit costs digits."""
+    return (values - values.mean()) / (values[-1] - values[0]) if values.size > 1 else np.zeros(values.size)
 
 
 def _kappa(values: FloatArray, codes: IntArray, weights: Weights) -> _Coefficient:
     count, rows = values.size, np.arange(len(codes))
-    scale = (values - values.mean()) if count else values  # a common offset costs no digits
+    scale = _scaled(values)
     first, second = codes.T
     apart = np.abs(scale[first] - scale[second])
     differ = {None: (first != second).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}
@@ -267,11 +286,11 @@ def _nominal(values: FloatArray, codes: IntArray) -> _Coefficient:
 def _interval(values: FloatArray, codes: IntArray) -> _Coefficient:
     many = _ratings_of(codes)
     rows, which = _listed(codes)
-    scale = values - values.mean() if values.size else values
+    scale = _scaled(values)
     v = scale[which]
-    total, squares = (np.bincount(rows, weights=x, minlength=len(codes)) for x in (v, v * v))
+    total, squares = (np.asarray(np.bincount(rows, weights=x, minlength=len(codes)), np.float64) for x in (v, v * v))
     within = 2 * (many * squares - total * total) / np.maximum(many - 1, 1)
-    columns = (within, many.astype(np.float64), total, squares)
+    columns: tuple[FloatArray, ...] = (within, many.astype(np.float64), total, squares)
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack([unit.sums(column) for column in columns])
@@ -321,7 +340,7 @@ def _one_minus(within: FloatArray, between: FloatArray, n: FloatArray) -> FloatA
     """1 - D_o/D_e from the sums of squared distances of ordered pairs, within units and among all n ratings."""
     # Sums of n² terms: what is below their rounding is none.
     known = between > 1e-12 * n * n
-    return 1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=known)
+    return np.asarray(1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=known))
 
 
 _ALPHAS = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}
@@ -331,7 +350,7 @@ def _ac1(values: FloatArray, codes: IntArray) -> _Coefficient:
     count, many = values.size, _ratings_of(codes)
     rows, which = _listed(codes)
     paired = (many >= 2).astype(np.float64)
-    agreeing = _agreeing(codes, count) / np.maximum(many * (many - 1), 1)
+    agreeing = _agreeing(codes, count) / np.maximum(many * (many - 1), 1)  # 0 for one rating, which `paired` leaves out
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack(
@@ -347,62 +366,77 @@ def _ac1(values: FloatArray, codes: IntArray) -> _Coefficient:
     return _Coefficient(sums, value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What interval is asked for."""
+
+    interval: Interval
+    level: float
+    rng: np.random.Generator | None
+    resamples: int
+
+
 def _estimate(
-    coefficient: _Coefficient,
-    rows: BoolArray,
-    clusters: Clusters,
-    categories: int,
-    level: float,
-    rng: np.random.Generator | None,
-    resamples: int,
-    interval: Interval,
+    coefficient: _Coefficient, rows: BoolArray, clusters: Clusters, categories: int, asked: _Asked
 ) -> Estimate:
     """The coefficient of the chosen rows, with its interval over clusters."""
-    _word(interval, Interval, "interval")
+    _word(asked.interval, Interval, "interval")
     n = int(rows.sum())
     units = groupings(tuple(np.asarray(way)[rows] for way in clusters), n)
     smallest = min(unit.count for unit in units)
+    point = Estimate(n=n, n_clusters=smallest)
     if n == 0 or categories < 2:
-        return Estimate(n=n, n_clusters=smallest, reason=ONE_CATEGORY if n else NO_PAIRS)
+        return replace(point, reason=ONE_CATEGORY if n else NO_PAIRS)
     sums = [coefficient.sums(unit) for unit in units]
     totals = sums[0].sum(axis=0)
-    estimate = float(coefficient.value(totals))
-    if math.isnan(estimate):
-        return Estimate(n=n, n_clusters=smallest, reason=NO_PAIRS)
-    point = Estimate(estimate=estimate, n=n, n_clusters=smallest)
-    if smallest < 2:
-        return replace(point, reason=ONE_CLUSTER)
+    value = float(coefficient.value(totals))
+    point = replace(point, estimate=None if math.isnan(value) else value)
     without = [coefficient.value(totals - part) for part in sums]
-    variance = float(crossed([_jackknife_variance(values) for values in without]))
-    if math.isnan(variance):
-        return replace(point, reason="one cluster holds all but one category: no interval over clusters")
-    if variance <= (1e-12 * max(1.0, abs(estimate))) ** 2:
-        return replace(point, reason=NO_DISAGREEMENT if estimate == 1 else "no variation between clusters")
+    variance = float(crossed([_jackknife_variance(values) for values in without])) if smallest > 1 else math.nan
+    if flaw := _flaw(value, variance, smallest):
+        return replace(point, reason=flaw)
     point = replace(point, std_error=math.sqrt(variance))
-    prefix = "" if smallest == n else "cluster "
+    prefix = "two-way " if len(units) > 1 else "" if smallest == n else "cluster "
+    few = f"{smallest} clusters are too few for a bootstrap" if smallest < FEWEST_CLUSTERS and len(units) == 1 else None
+    if asked.interval == "t" or (asked.interval == "auto" and (few or len(units) > 1)):
+        return _t(point, asked.level, f"{prefix}t", few if asked.interval == "auto" else None)
     if len(units) > 1:
-        return _t(point, level, "two-way t") if interval in {"auto", "t"} else replace(point, reason=TWO_WAYS)
-    if interval == "t":
-        return _t(point, level, f"{prefix}t")
-    if interval == "auto" and smallest < FEWEST_CLUSTERS:
-        few = f"{smallest} clusters are too few for a bootstrap"
-        return replace(_t(point, level, f"{prefix}t"), reason=few)
-    if rng is None:
+        return replace(point, reason=f"no {asked.interval} bootstrap over two crossed ways: ask for t")
+    return _bootstrap(point, coefficient, sums[0], without[0], asked, prefix)
+
+
+def _flaw(value: float, variance: float, clusters: int) -> str | None:
+    """Why there is no interval of any kind; None where there is one."""
+    if math.isnan(value):
+        return NO_PAIRS
+    if clusters < 2:
+        return ONE_CLUSTER
+    if math.isnan(variance):
+        return "one cluster holds all but one category: no interval over clusters"
+    if variance > (1e-12 * max(1.0, abs(value))) ** 2:
+        return None
+    return NO_DISAGREEMENT if value == 1 else "no variation between clusters"
+
+
+def _bootstrap(
+    point: Estimate, coefficient: _Coefficient, sums: FloatArray, without: FloatArray, asked: _Asked, prefix: str
+) -> Estimate:
+    if asked.rng is None:
         raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
-    replicates = function_replicates(sums[0], coefficient.value, rng=rng, resamples=resamples)
-    if interval == "percentile":
-        (low, high), name = percentile_interval(replicates, level), "percentile"
+    replicates = function_replicates(sums, coefficient.value, rng=asked.rng, resamples=asked.resamples)
+    value = point.estimate or 0.0
+    if asked.interval == "percentile":
+        (low, high), name = percentile_interval(replicates, asked.level), "percentile"
         flaw = null_flaw(replicates) or "the bootstrap interval has no width"
     else:
-        (low, high), name = bca_interval(replicates, estimate, without[0], level), "BCa"
-        flaw = bca_flaw(replicates, estimate, without[0], level) or ""
-    if low is None and interval == "auto":
-        return replace(_t(point, level, f"{prefix}t"), reason=f"BCa is undefined: {flaw}", resamples=resamples)
-    if low is None:
-        return replace(point, reason=flaw, resamples=resamples)
-    return replace(
-        point, low=low, high=high, method=f"{prefix}{name} bootstrap; weights x GEMM", resamples=resamples
-    )
+        (low, high), name = bca_interval(replicates, value, without, asked.level), "BCa"
+        flaw = bca_flaw(replicates, value, without, asked.level) or ""
+    point = replace(point, resamples=asked.resamples)
+    if low is not None:
+        return replace(point, low=low, high=high, method=f"{prefix}{name} bootstrap; weights x GEMM")
+    if asked.interval != "auto":
+        return replace(point, reason=flaw)
+    return _t(point, asked.level, f"{prefix}t", f"BCa is undefined: {flaw}")
 
 
 def _jackknife_variance(without: FloatArray) -> FloatArray:
@@ -411,8 +445,8 @@ def _jackknife_variance(without: FloatArray) -> FloatArray:
     return np.asarray((count - 1) / count * np.square(without - without.mean()).sum())
 
 
-def _t(point: Estimate, level: float, method: str) -> Estimate:
+def _t(point: Estimate, level: float, method: str, reason: str | None = None) -> Estimate:
     """The estimate with a t interval on its jackknife standard error, kept within [-1, 1]."""
     half = t_quantile(level, point.n_clusters - 1) * (point.std_error or 0.0)
     center = point.estimate or 0.0
-    return replace(point, low=max(-1.0, center - half), high=min(1.0, center + half), method=method)
+    return replace(point, low=max(-1.0, center - half), high=min(1.0, center + half), method=method, reason=reason)

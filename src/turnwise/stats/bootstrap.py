@@ -130,9 +130,7 @@ def function_replicates(
     Examples
     --------
     >>> sums = np.array([[1.0, 2.0], [0.0, 2.0], [2.0, 2.0]])
-    >>> drawn = function_replicates(
-    ...     sums, lambda t: t[:, 0] / t[:, 1], rng=np.random.default_rng(0), resamples=2000
-    ... )
+    >>> drawn = function_replicates(sums, lambda t: t[:, 0] / t[:, 1], rng=np.random.default_rng(0), resamples=2000)
     >>> round(float(drawn.mean()), 1)
     0.5
     """

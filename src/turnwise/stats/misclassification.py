@@ -71,9 +71,7 @@ def share(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Shar
     )
 
 
-def accuracy(
-    judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: float = 0.95
-) -> tuple[Share, Share]:
+def accuracy(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> tuple[Share, Share]:
     """Sensitivity and specificity of a judge: the share judged right among what is true, and among what is not.
 
     Parameters
@@ -161,8 +159,10 @@ def lang_reiczigel(observed: Share, sensitivity: Share, specificity: Share, *, l
 
     Examples
     --------
-    >>> sample, right, wrong = (Share(estimate=x, size=n, n=n, n_clusters=n, design_effect=1) for x, n in
-    ...     ((0.40, 100), (0.60, 50), (0.95, 100)))
+    >>> sample, right, wrong = (
+    ...     Share(estimate=x, size=n, n=n, n_clusters=n, design_effect=1)
+    ...     for x, n in ((0.40, 100), (0.60, 50), (0.95, 100))
+    ... )
     >>> low, high = lang_reiczigel(sample, right, wrong)
     >>> round(low, 3), round(high, 3)
     (0.424, 0.902)
@@ -217,7 +217,9 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
 
     Examples
     --------
-    >>> found = corrected_share(share([1] * 40 + [0] * 60, ()), share([1] * 30 + [0] * 20, ()), share([1] * 95 + [0] * 5, ()))
+    >>> found = corrected_share(
+    ...     share([1] * 40 + [0] * 60, ()), share([1] * 30 + [0] * 20, ()), share([1] * 95 + [0] * 5, ())
+    ... )
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
     (0.636, 0.424, 0.902)
     """

@@ -94,7 +94,7 @@ def corrected_incidence(
     [0.0, 0.25, 0.5, 0.5]
     """
     judged = cumulative_incidence(duration, cause, clusters, level=level, horizon=horizon)
-    floor = 1 - specificity.estimate**judged.at.astype(np.float64)
+    floor = 1 - specificity.estimate ** judged.at.astype(np.float64)
     if refusal := _refusal(sensitivity, specificity):
         return Corrected(_undefined(judged, refusal), floor)
     seen = watch(duration, cause, horizon=horizon)
@@ -143,10 +143,8 @@ def _ends(
         return np.full(share.size, np.nan), np.full(share.size, np.nan)
     se, sp = sensitivity.estimate, specificity.estimate
     moved = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
-    for of_se in wilson(se * sensitivity.size, sensitivity.size, level=level):
-        moved.append(_at(course, float(of_se or 0.0), sp))
-    for of_sp in wilson(sp * specificity.size, specificity.size, level=level):
-        moved.append(_at(course, se, float(of_sp or 0.0)))
+    moved += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
+    moved += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
     steps = np.stack(moved) - share
     pairs = steps.reshape(3, 2, share.size)  # of each of the three, at its two ends
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)

@@ -1,6 +1,7 @@
 """The true rate of all rollouts from a judge's verdicts on all and labels on a random part of them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +22,7 @@ METHOD = "prediction-powered"
 NO_LABELS = "no rollout has both a label and a verdict"
 
 
-def prediction_powered(
-    judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: float = 0.95
-) -> Estimate:
+def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Estimate:
     """The share of true successes, λ·mean of all verdicts + mean of (truth - λ·verdict) over the labeled ones.
 
     λ, within [0, 1], is the one of least variance: 0 uses the labels alone, 1 trusts the judge but for its mean error on
@@ -47,7 +46,8 @@ def prediction_powered(
     Returns
     -------
     Estimate
-        `n` counts all rollouts and `n_clusters` the clusters with a label, on which the interval hangs. No label: all None.
+        `n` counts all rollouts and `n_clusters` the clusters with a label, on which the interval hangs; λ stands
+        in `method`. No label: all None.
         Labels in one cluster of several: bounds None.
 
     References
@@ -59,7 +59,7 @@ def prediction_powered(
     --------
     >>> found = prediction_powered([1, 1, 0, 0, 0, 1, 0, 0], [1, 0, 0, 0] + [np.nan] * 4, ())
     >>> round(found.estimate, 3), found.n, found.method
-    (0.183, 8, 'prediction-powered')
+    (0.183, 8, 'prediction-powered, power 0.53')
     """
     f, y = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
     labeled: BoolArray = ~np.isnan(y)
@@ -74,7 +74,7 @@ def prediction_powered(
     point = weight * f.mean() + residual.mean()
     counted = Estimate(estimate=min(1.0, max(0.0, float(point))), n=n, n_clusters=smallest)
     if smallest < 2:
-        return _without_interval(counted)
+        return replace(counted, reason=ONE_CLUSTER)
     added = _added(residual, y[labeled] != f[labeled], ways[:2])
     size = many + 2 * added
     mean = (residual.sum() + added * (1 - weight)) / size
@@ -85,21 +85,14 @@ def prediction_powered(
     plain = all(unit.count == n for unit in units)
     half = t_quantile(level, None if plain else smallest - 1) * math.sqrt(variance)
     center = weight * f.mean() + mean
-    words = METHOD if plain else f"{'two-way' if len(units) > 1 else 'clustered'} {METHOD}"
-    return Estimate(
-        estimate=counted.estimate,
+    prefix = "" if plain else "two-way " if len(units) > 1 else "clustered "
+    return replace(
+        counted,
         std_error=math.sqrt(variance),
         low=max(0.0, min(float(point), float(center - half))),
         high=min(1.0, max(float(point), float(center + half))),
-        n=n,
-        n_clusters=smallest,
-        method=words,
-        reason=f"labels on {many} of {n} rollouts, taken to be a random part; power {weight:.2f}",
+        method=f"{prefix}{METHOD}, power {weight:.2f}",
     )
-
-
-def _without_interval(counted: Estimate) -> Estimate:
-    return Estimate(estimate=counted.estimate, n=counted.n, n_clusters=counted.n_clusters, reason=ONE_CLUSTER)
 
 
 def _power(f: FloatArray, y: FloatArray, labeled: BoolArray, unit: Grouping) -> float:
@@ -119,5 +112,6 @@ def _added(residual: FloatArray, wrong: BoolArray, ways: tuple[Grouping, ...]) -
     """Weight of each of the two added rollouts."""
     ones = np.ones(residual.size)
     return max(
-        shrunk(1.0, float(np.count_nonzero(way.sums(wrong.astype(np.float64)))), copies_effect(ones, way)) for way in ways
+        shrunk(1.0, float(np.count_nonzero(way.sums(wrong.astype(np.float64)))), copies_effect(ones, way))
+        for way in ways
     )

@@ -118,6 +118,7 @@ def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> 
 
 
 def in_words(right: Share, wrong: Share) -> str:
+    """The judge's accuracy, and on how many labels it rests."""
     shares = (("sensitivity", right), ("specificity", wrong))
     known = ", ".join(f"{name} {found.estimate:.3f} of {found.n} labels" for name, found in shares if found.n)
     return known or "no labels"

@@ -13,7 +13,7 @@ from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, na
 from turnwise.cells import Unit, generator, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.reliability.ratings import Abstentions, At, Ratings, ratings_of
-from turnwise.stats import agreement as coefficients
+from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
@@ -31,6 +31,11 @@ _NAMES = {
     "prevalence": "prevalence of positives",
     "sensitivity": "sensitivity",
     "specificity": "specificity",
+}
+_NOTHING = {
+    "prevalence": "the other judge gave no verdict that is positive or not",
+    "sensitivity": "none is positive by the labels (or the other judge)",
+    "specificity": "none is negative by the labels (or the other judge)",
 }
 _OF_PAIRS = ("kappa", "kappa_linear", "kappa_quadratic", "prevalence", "sensitivity", "specificity")
 _OF_BINARY = ("prevalence", "sensitivity", "specificity")
@@ -333,27 +338,29 @@ def _estimate(
     pairs = rated[paired]
     if statistic in {"agreement", *_OF_BINARY}:
         values, rows = _share(statistic, pairs)
+        if not rows.any():
+            return Estimate(reason=NO_PAIRS if not len(pairs) else _NOTHING[statistic])
         return _of_a_share(values[rows], rows, unit, level, options)
     drawn: dict[str, Any] = {"level": level, "resamples": options.resamples, "rng": generator(options.seed, unit.ids())}
     if statistic == "ac1":
         known = ~np.isnan(rated).all(axis=1)
         every = unit_of(ratings.sheet, comparison.units[known], "", options.cluster)
-        return coefficients.ac1(rated[known], every.codes, **drawn)
+        return ac1(rated[known], every.codes, **drawn)
     name, _, kind = statistic.partition("_")
     if name == "kappa":
-        return coefficients.kappa(pairs, unit.codes, weights=_WEIGHTS[kind], **drawn)
-    return coefficients.alpha(pairs, unit.codes, scale=_SCALES[kind], **drawn)
+        return kappa(pairs, unit.codes, weights=_WEIGHTS[kind], **drawn)
+    return alpha(pairs, unit.codes, scale=_SCALES[kind], **drawn)
 
 
-_WEIGHTS: dict[str, coefficients.Weights] = {"": None, "linear": "linear", "quadratic": "quadratic"}
-_SCALES: dict[str, coefficients.Scale] = {"": "nominal", "ordinal": "ordinal", "interval": "interval"}
+_WEIGHTS: dict[str, Weights] = {"": None, "linear": "linear", "quadratic": "quadratic"}
+_SCALES: dict[str, Scale] = {"": "nominal", "ordinal": "ordinal", "interval": "interval"}
 
 
 def _share(statistic: str, pairs: FloatArray) -> tuple[FloatArray, BoolArray]:
     """What a share is the mean of, and the rows that it is a share of."""
     everyone = np.ones(len(pairs), dtype=np.bool_)
     if statistic == "agreement":
-        return coefficients.agreeing_share(pairs), everyone
+        return agreeing_share(pairs), everyone
     judge, truth = pairs.T
     match statistic:
         case "prevalence":

@@ -6,7 +6,6 @@ function of totals over units, so that a bootstrap replicate is one row of a mat
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -14,26 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
+from turnwise.stats import coefficients
 from turnwise.stats.bootstrap import bca_flaw, bca_interval, function_replicates, null_flaw, percentile_interval
-from turnwise.stats.clusters import ONE_CLUSTER, Grouping, crossed, groupings, t_quantile
-from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
+from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile
+from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
+from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
 from turnwise.stats.mean import FEWEST_CLUSTERS
 
-Weights = Literal["linear", "quadratic"] | None
+__all__ = ["Scale", "Weights", "ac1", "agreeing_share", "alpha", "kappa"]
+
 Scale = Literal["nominal", "ordinal", "interval"]
 Interval = Literal["auto", "t", "bca", "percentile"]
 
 NO_PAIRS = "no unit has two ratings"
 ONE_CATEGORY = "one category everywhere: agreement beyond chance is undefined"
 NO_DISAGREEMENT = "no disagreement anywhere: its interval is undefined, that of the raw agreement is not"
-
-
-@dataclass(frozen=True, slots=True)
-class _Coefficient:
-    """A coefficient as a function of totals: what each group of units adds up to (G, M), and totals (..., M) to values (...)."""
-
-    sums: Callable[[Grouping], FloatArray]
-    value: Callable[[FloatArray], FloatArray]
 
 
 def kappa(
@@ -84,8 +78,8 @@ def kappa(
     """
     rated = np.asarray(ratings, dtype=np.float64).reshape(-1, 2)
     both = np.asarray(~np.isnan(rated).any(axis=1))
-    values, codes = _categories(rated[both])
-    coefficient = _kappa(values, codes, weights)
+    values, codes = categories_of(rated[both])
+    coefficient = coefficients.kappa(values, codes, weights)
     return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
 
 
@@ -128,8 +122,8 @@ def alpha(
     """
     rated = np.asarray(ratings, dtype=np.float64)
     pairable = (~np.isnan(rated)).sum(axis=1) >= 2
-    values, codes = _categories(rated[pairable])
-    coefficient = _ALPHAS[_word(scale, Scale, "scale")](values, codes)
+    values, codes = categories_of(rated[pairable])
+    coefficient = coefficients.ALPHAS[_word(scale, Scale, "scale")](values, codes)
     return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
 
 
@@ -168,9 +162,11 @@ def ac1(
     """
     rated = np.asarray(ratings, dtype=np.float64)
     known = np.asarray(~np.isnan(rated).all(axis=1))
-    values, codes = _categories(rated[known])
-    found = _estimate(_ac1(values, codes), known, clusters, values.size, _Asked(interval, level, rng, resamples))
-    return replace(found, n=int((_ratings_of(codes) >= 2).sum()))
+    values, codes = categories_of(rated[known])
+    found = _estimate(
+        coefficients.ac1(values, codes), known, clusters, values.size, _Asked(interval, level, rng, resamples)
+    )
+    return replace(found, n=int((ratings_per_unit(codes) >= 2).sum()))
 
 
 def agreeing_share(ratings: ArrayLike) -> FloatArray:
@@ -181,189 +177,15 @@ def agreeing_share(ratings: ArrayLike) -> FloatArray:
     >>> agreeing_share([[1, 1, 0], [1, 1, np.nan]]).round(2).tolist()
     [0.33, 1.0]
     """
-    values, codes = _categories(np.asarray(ratings, dtype=np.float64))
-    many = _ratings_of(codes)
-    return _ratio(_agreeing(codes, values.size), (many * (many - 1)).astype(np.float64))
+    values, codes = categories_of(np.asarray(ratings, dtype=np.float64))
+    many = ratings_per_unit(codes)
+    return ratio(agreeing_pairs(codes, values.size), (many * (many - 1)).astype(np.float64))
 
 
 def _word(given: str, words: object, name: str) -> str:
     if given not in get_args(words):
         raise ArgumentError(f"{name} is {given!r}; it is one of {', '.join(map(str, get_args(words)))}")
     return given
-
-
-def _categories(rated: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The distinct ratings in order, and which of them each rating is: integer (n, R), -1 where missing."""
-    missing = np.isnan(rated)
-    values, codes = np.unique(rated[~missing], return_inverse=True)
-    out = np.full(rated.shape, -1, dtype=np.int64)
-    out[~missing] = codes
-    return values, out
-
-
-def _ratings_of(codes: IntArray) -> IntArray:
-    return np.asarray((codes >= 0).sum(axis=1), dtype=np.int64)
-
-
-def _cells(
-    unit: Grouping, rows: IntArray, codes: IntArray, count: int, weights: FloatArray | None = None
-) -> FloatArray:
-    """Sums of the weights of each category over each group of units: float (G, count)."""
-    cells = np.bincount(unit.codes[rows] * count + codes, weights=weights, minlength=unit.count * count)
-    return cells.reshape(unit.count, count).astype(np.float64, copy=False)
-
-
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    # Chance disagreement below 1e-12 is rounding of none.
-    return np.asarray(np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 1e-12))
-
-
-def _scaled(values: FloatArray) -> FloatArray:
-    """The categories about 0 and within 1 of each other, so that neither offset nor unit costs digits."""
-    return (values - values.mean()) / (values[-1] - values[0]) if values.size > 1 else np.zeros(values.size)
-
-
-def _kappa(values: FloatArray, codes: IntArray, weights: Weights) -> _Coefficient:
-    count, rows = values.size, np.arange(len(codes))
-    scale = _scaled(values)
-    first, second = codes.T
-    apart = np.abs(scale[first] - scale[second])
-    differ = {None: (first != second).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}
-    if weights not in differ:
-        raise ArgumentError(f"weights is {weights!r}; it is None, linear or quadratic")
-
-    def sums(unit: Grouping) -> FloatArray:
-        habits = [_cells(unit, rows, rater, count) for rater in (first, second)]
-        return np.column_stack([unit.sums(differ[weights]), *habits])
-
-    def value(totals: FloatArray) -> FloatArray:
-        p, q = totals[..., 1 : 1 + count], totals[..., 1 + count :]
-        n = p.sum(axis=-1)
-        p, q = (_ratio(part, np.broadcast_to(n[..., None], part.shape)) for part in (p, q))
-        match weights:
-            case None:
-                expected = 1 - (p * q).sum(axis=-1)
-            case "linear":
-                below, above = np.cumsum(p, axis=-1)[..., :-1], np.cumsum(q, axis=-1)[..., :-1]
-                expected = ((below * (1 - above) + above * (1 - below)) * np.diff(scale)).sum(axis=-1)
-            case _:
-                expected = (p + q) @ np.square(scale) - 2 * (p @ scale) * (q @ scale)
-        return 1 - _ratio(_ratio(totals[..., 0], n), expected)
-
-    return _Coefficient(sums, value)
-
-
-def _listed(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Each rating's unit and category, in two flat arrays."""
-    rows, raters = np.nonzero(codes >= 0)
-    return rows, codes[rows, raters]
-
-
-def _agreeing(codes: IntArray, count: int) -> FloatArray:
-    """Ordered pairs of equal ratings within each unit: float (n,)."""
-    rows, which = _listed(codes)
-    cells, many = np.unique(rows * count + which, return_counts=True)
-    pairs = (many * (many - 1)).astype(np.float64)
-    return np.bincount(cells // max(count, 1), weights=pairs, minlength=len(codes)).astype(np.float64, copy=False)
-
-
-def _nominal(values: FloatArray, codes: IntArray) -> _Coefficient:
-    many = _ratings_of(codes)
-    within = many - _agreeing(codes, values.size) / np.maximum(many - 1, 1)
-    rows, which = _listed(codes)
-
-    def sums(unit: Grouping) -> FloatArray:
-        return np.column_stack([unit.sums(within), _cells(unit, rows, which, values.size)])
-
-    def value(totals: FloatArray) -> FloatArray:
-        each = totals[..., 1:]
-        n = each.sum(axis=-1)
-        return _one_minus(totals[..., 0], n * n - np.square(each).sum(axis=-1), n)
-
-    return _Coefficient(sums, value)
-
-
-def _interval(values: FloatArray, codes: IntArray) -> _Coefficient:
-    many = _ratings_of(codes)
-    rows, which = _listed(codes)
-    scale = _scaled(values)
-    v = scale[which]
-    total, squares = (np.asarray(np.bincount(rows, weights=x, minlength=len(codes)), np.float64) for x in (v, v * v))
-    within = 2 * (many * squares - total * total) / np.maximum(many - 1, 1)
-    columns: tuple[FloatArray, ...] = (within, many.astype(np.float64), total, squares)
-
-    def sums(unit: Grouping) -> FloatArray:
-        return np.column_stack([unit.sums(column) for column in columns])
-
-    def value(totals: FloatArray) -> FloatArray:
-        apart, n, first, second = np.moveaxis(totals, -1, 0)
-        return _one_minus(apart, 2 * (n * second - first * first), n)
-
-    return _Coefficient(sums, value)
-
-
-def _ordinal(values: FloatArray, codes: IntArray) -> _Coefficient:
-    """As `_interval`, on mid-ranks, which every replicate has anew: so each kind of pair has a column of its own."""
-    count, many = values.size, _ratings_of(codes)
-    rows, which = _listed(codes)
-    low, high, unit_of, weight = _pairs(codes, many)
-    kinds, kind = np.unique(low * count + high, return_inverse=True)
-    lower, upper = kinds // max(count, 1), kinds % max(count, 1)
-
-    def sums(unit: Grouping) -> FloatArray:
-        return np.column_stack([_cells(unit, unit_of, kind, kinds.size, weight), _cells(unit, rows, which, count)])
-
-    def value(totals: FloatArray) -> FloatArray:
-        pairs, each = totals[..., : kinds.size], totals[..., kinds.size :]
-        n = each.sum(axis=-1)
-        ranks = np.cumsum(each, axis=-1) - each / 2 - n[..., None] / 2
-        apart = (pairs * np.square(ranks[..., upper] - ranks[..., lower])).sum(axis=-1)
-        first, second = (each * ranks).sum(axis=-1), (each * ranks * ranks).sum(axis=-1)
-        return _one_minus(apart, 2 * (n * second - first * first), n)
-
-    return _Coefficient(sums, value)
-
-
-def _pairs(codes: IntArray, many: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Unequal pairs of ratings of one unit: lower and higher category, unit, and weight 2/(m - 1) for both orders."""
-    found = []
-    for one in range(codes.shape[1]):
-        for other in range(one):
-            a, b = codes[:, one], codes[:, other]
-            rows = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-            found.append((np.minimum(a, b)[rows], np.maximum(a, b)[rows], rows))
-    low, high, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return low, high, rows, 2 / (many[rows] - 1)
-
-
-def _one_minus(within: FloatArray, between: FloatArray, n: FloatArray) -> FloatArray:
-    """1 - D_o/D_e from the sums of squared distances of ordered pairs, within units and among all n ratings."""
-    # Sums of n² terms: what is below their rounding is none.
-    known = between > 1e-12 * n * n
-    return np.asarray(1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=known))
-
-
-_ALPHAS = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}
-
-
-def _ac1(values: FloatArray, codes: IntArray) -> _Coefficient:
-    count, many = values.size, _ratings_of(codes)
-    rows, which = _listed(codes)
-    paired = (many >= 2).astype(np.float64)
-    agreeing = _agreeing(codes, count) / np.maximum(many * (many - 1), 1)  # 0 for one rating, which `paired` leaves out
-
-    def sums(unit: Grouping) -> FloatArray:
-        return np.column_stack(
-            [unit.sums(agreeing), unit.sums(paired), _cells(unit, rows, which, count, 1 / many[rows])]
-        )
-
-    def value(totals: FloatArray) -> FloatArray:
-        each = totals[..., 2:]
-        share = _ratio(each, np.broadcast_to(each.sum(axis=-1, keepdims=True), each.shape))
-        chance = (share * (1 - share)).sum(axis=-1) / max(count - 1, 1)  # at most 1/K
-        return np.asarray((_ratio(totals[..., 0], totals[..., 1]) - chance) / (1 - chance))
-
-    return _Coefficient(sums, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +199,7 @@ class _Asked:
 
 
 def _estimate(
-    coefficient: _Coefficient, rows: BoolArray, clusters: Clusters, categories: int, asked: _Asked
+    coefficient: Coefficient, rows: BoolArray, clusters: Clusters, categories: int, asked: _Asked
 ) -> Estimate:
     """The coefficient of the chosen rows, with its interval over clusters."""
     _word(asked.interval, Interval, "interval")
@@ -419,7 +241,7 @@ def _flaw(value: float, variance: float, clusters: int) -> str | None:
 
 
 def _bootstrap(
-    point: Estimate, coefficient: _Coefficient, sums: FloatArray, without: FloatArray, asked: _Asked, prefix: str
+    point: Estimate, coefficient: Coefficient, sums: FloatArray, without: FloatArray, asked: _Asked, prefix: str
 ) -> Estimate:
     if asked.rng is None:
         raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")

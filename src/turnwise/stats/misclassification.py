@@ -206,9 +206,10 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
     Returns
     -------
     Estimate
-        The interval always holds the point. Se + Sp <= 1: all None, and `reason` refuses. A class that the gold set lacks leaves
-        its accuracy anywhere above chance: no point, and an interval that holds whatever it is. `design_effect` is that of
-        the judged share.
+        The interval always holds the point. Se + Sp <= 1: all None, and `reason` refuses. A judged share that no true share
+        explains (fewer than the false alarms, more than Se): bounds None, since the labels are not of such rollouts. A class
+        that the gold set lacks leaves its accuracy anywhere above chance: no point, and an interval that holds whatever it
+        is. `design_effect` is that of the judged share.
 
     References
     ----------
@@ -243,6 +244,8 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
         lone = not (observed.known and sensitivity.known and specificity.known)
         why = ONE_CLUSTER if lone else "too few labels to tell the judge from chance: no interval"
         return Estimate(**counted, estimate=point, reason=why)
+    if low == high:
+        return Estimate(**counted, estimate=point, reason=_misfit(observed, sensitivity, specificity))
     variance, _ = _adjusted(observed, sensitivity, specificity, level)
     return Estimate(
         **counted,
@@ -251,6 +254,17 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
         low=min(low, point),
         high=max(high, point),
         method=METHOD if plain else f"clustered {METHOD}",
+    )
+
+
+def _misfit(observed: Share, sensitivity: Share, specificity: Share) -> str:
+    """Why there is no interval where no true share gives what was judged."""
+    if sensitivity.n and observed.estimate > sensitivity.estimate:
+        bound = f"is beyond a sensitivity of {sensitivity.estimate:.3f}"
+    else:
+        bound = f"is less than the false alarms at a specificity of {specificity.estimate:.3f}"
+    return (
+        f"the judged share of {observed.estimate:.3f} {bound}: the judge errs otherwise on these rollouts, no interval"
     )
 
 
@@ -269,6 +283,8 @@ def _bounded(
     )
     if low is None or high is None:
         return Estimate(**counted, reason=ONE_CLUSTER)
+    if (low == 1) if success else (high == 0):
+        return Estimate(**counted, reason=_misfit(observed, sensitivity, specificity))
     return Estimate(
         **counted,
         low=low if success else 0.0,

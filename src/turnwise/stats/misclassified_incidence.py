@@ -13,6 +13,9 @@ from turnwise.stats.intervals import wilson
 from turnwise.stats.misclassification import NO_GOLD, Share, uninformative
 
 METHOD = "Rogan-Gladen by position, MOVER"
+MISFIT = (
+    "the judge flags less than its false alarms, or more than it would catch: no true share gives this, no interval"
+)
 HALVINGS = 60
 
 
@@ -97,6 +100,8 @@ def corrected_incidence(
     floor = 1 - specificity.estimate ** judged.at.astype(np.float64)
     if refusal := _refusal(sensitivity, specificity):
         return Corrected(_undefined(judged, refusal), floor)
+    if judged.at.size == 1:
+        return Corrected(judged, floor)
     seen = watch(duration, cause, horizon=horizon)
     flagged = np.minimum(seen.event_hazard[1:], 1 - 1e-12)
     leaving = np.clip((seen.ending_hazard[1:] - seen.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
@@ -105,15 +110,18 @@ def corrected_incidence(
     low, high = _ends(course, share, judged, sensitivity, specificity, level)
     known = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
     point = np.clip(share, 0.0, 1.0) * known
-    bounded = known * np.where(np.isnan(judged.low[1:]), np.nan, 1.0)
+    low, high = np.minimum(np.clip(low, 0.0, 1.0), point), np.maximum(np.clip(high, 0.0, 1.0), point)
+    misfit = low == high
+    bounded = np.where(np.isnan(judged.low[1:]) | misfit, np.nan, 1.0)
     lone = not (sensitivity.known and specificity.known)
+    other = [ONE_CLUSTER if lone else MISFIT if odd else None for odd in misfit]
     curve = replace(
         judged,
         estimate=np.concatenate([judged.estimate[:1], point]),
         std_error=np.full(judged.at.size, np.nan),
-        low=np.concatenate([judged.low[:1], np.minimum(np.clip(low, 0.0, 1.0), point) * bounded]),
-        high=np.concatenate([judged.high[:1], np.maximum(np.clip(high, 0.0, 1.0), point) * bounded]),
-        reason=[why or (ONE_CLUSTER if lone and t else None) for t, why in enumerate(judged.reason)],
+        low=np.concatenate([judged.low[:1], low * bounded]),
+        high=np.concatenate([judged.high[:1], high * bounded]),
+        reason=[why or also for why, also in zip(judged.reason, [None, *other], strict=True)],
         method=f"{judged.method}; {METHOD}",
     )
     return Corrected(curve, floor)

@@ -225,6 +225,15 @@ def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, Bo
     return {schema.SUCCESS: observed, **ended}
 
 
+def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
+    """Successes that the log knows only of the whole rollout, where it had several turns to fall in."""
+    if metric != "time_to_success":
+        return 0
+    _, observed = sheet.times(metric)
+    unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
+    return int((observed[rows] & unjudged).sum())
+
+
 def causes(ways: dict[str, BoolArray], rows: IntArray, event: str = schema.SUCCESS) -> IntArray:
     """How each watch ended, as `stats` codes it: the event, a competing ending, or censored."""
     cause = np.full(rows.size, CENSORED)

@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, unit_of
+from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.estimate import BoolArray, Clusters, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -161,7 +161,7 @@ def _group(
         return [{**words, **nothing, "estimand": _SAYS[kind] + unwatched}]
     unit = unit_of(sheet, rows, metric, cluster)
     words["estimand"] = f"{_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{unwatched}"
-    late = _success_of_unknown_time(sheet, rows, metric)
+    late = successes_of_unknown_time(sheet, rows, metric)
     note = f"{late} successes of unknown time counted at the last turn" if late else None
     made: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
@@ -178,12 +178,3 @@ def _curve(kind: Kind, duration: IntArray, cause: IntArray, clusters: Clusters, 
         return replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
     estimator = hazard if kind == "hazard" else cumulative_incidence
     return estimator(duration, cause, clusters, level=level)
-
-
-def _success_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
-    """Successes that the log knows only of the whole rollout, where it had several turns to fall in."""
-    if metric != "time_to_success":
-        return 0
-    _, observed = sheet.times(metric)
-    unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
-    return int((observed[rows] & unjudged).sum())

@@ -132,7 +132,8 @@ def transport(gold: Gold, labeled: IntArray, names: tuple[str, ...]) -> list[str
         words.append(
             f"{outside} of {labeled.size} labels are on other rollouts: this holds if the judge errs there as here"
         )
-    lacking = [name for name in names if not gold.sheet.has(name)]
-    if lacking and labeled.size:
-        words.append(f"labels without {listing(lacking)} are clustered by rollout alone")
+    for name in names:
+        lacking = int(gold.sheet.coded(name).null[labeled].sum()) if gold.sheet.has(name) else labeled.size
+        if lacking:
+            words.append(f"{lacking} of {labeled.size} labels have no {name} and are clustered by rollout alone")
     return words

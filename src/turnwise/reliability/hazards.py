@@ -9,7 +9,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, unit_of
+from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.stats.misclassified_incidence import corrected_incidence
@@ -53,7 +53,7 @@ def correct_curve(
     judged, truth
         Columns of the labels.
     kind
-        ``"success"``: as run; ``"survival"``: the share not yet broken, if nothing else ended a run.
+        ``"success"``: as run; ``"survival"``: the share not yet broken, if nothing else ended a run (and Sp^t).
     pool
         As in `correct`.
 
@@ -101,7 +101,14 @@ def correct_curve(
         rows = group[duration[group] > 0]
         chosen = gold.rows({} if pool else key)
         unit = unit_of(sheet, rows, metric, cluster)
-        note = "; ".join([*transport(gold, chosen, unit.names), *([POOLED] if pool and by else [])]) or None
+        late = successes_of_unknown_time(sheet, rows, metric)
+        notes = [
+            f"{late} successes were judged of whole rollouts, to which errors by turn do not apply" if late else None,
+            *transport(gold, chosen, unit.names),
+            POOLED if pool and by else None,
+        ]
+        note = "; ".join(filter(None, notes)) or None
+        unwatched = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
         for wanted in levels:
             right, wrong = gold.accuracy(chosen, unit.names, wanted)
             found = corrected_incidence(
@@ -115,10 +122,10 @@ def correct_curve(
                 "kind": kind,
                 "axis": "turn",
                 "level": wanted,
-                "estimand": f"true share {_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}; "
+                "estimand": f"true share {_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{unwatched}; "
                 + in_words(right, wrong),
             }
-            floors = found.false_alarm_floor
+            floors = 1 - found.false_alarm_floor if kind == "survival" else found.false_alarm_floor
             made += [
                 {**key, **words, **row, "false_alarm_floor": None if np.isnan(floor) else float(floor)}
                 for row, floor in zip(positions_of(curve, note), floors, strict=True)

@@ -144,27 +144,19 @@ class _Cell:
         estimate = self._corrected(rows, values[~np.isnan(values)], unit, level)
         # The same unit at both ends: which verdicts are unknown must not change what is independent.
         whole = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
-        low, high = (self._corrected(self.rows, np.nan_to_num(values, nan=end), whole, level) for end in (0.0, 1.0))
+        ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), whole, level) for end in (0.0, 1.0)]
         notes = [
             estimate.reason,
             *self._notes(unit.names),
             POOLED if pooled and self.method == "rogan-gladen" else None,
         ]
         if half_judged:
-            estimate = replace(
-                estimate,
-                estimate=None,
-                std_error=None,
-                low=low.low,
-                high=high.high,
-                design_effect=None,
-                method=None if low.method is None else f"{low.method} at the bounds",
-            )
+            estimate = _opened(estimate, ends)
+            notes[0] = estimate.reason
             said = f"{half_judged} of {self.rows.size} rollouts are half-judged"
             notes.append(f"{said}: the interval holds whether they are failures or successes")
         return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
-            "bound_low": low.estimate,
-            "bound_high": high.estimate,
+            **_bounds(ends),
             "estimand": f"true rate of {self.metric}, every rollout weighing the same; unit: {unit.words}; "
             + self._behind(unit.names, level),
         }
@@ -194,3 +186,25 @@ class _Cell:
             return transport(self.gold, self.labeled, names)
         outside = int((~self.gold.here[self.gold.known]).sum())
         return [f"{outside} labels are on other rollouts and left out"] if outside else []
+
+
+def _bounds(ends: list[Estimate]) -> dict[str, float | None]:
+    """The corrected rates with every unknown verdict a failure, a success; a verdict of little power may move them either way."""
+    points = sorted(end.estimate for end in ends if end.estimate is not None)
+    return {"bound_low": points[0], "bound_high": points[-1]} if len(points) == len(ends) else {}
+
+
+def _opened(estimate: Estimate, ends: list[Estimate]) -> Estimate:
+    """No point, and an interval that holds both intervals, whatever the half-judged rollouts are."""
+    lows, highs = ([getattr(end, name) for end in ends] for name in ("low", "high"))
+    known = None not in lows
+    return replace(
+        estimate,
+        estimate=None,
+        std_error=None,
+        low=min(lows) if known else None,
+        high=max(highs) if known else None,
+        design_effect=None,
+        method=f"{ends[0].method} at the bounds" if known else None,
+        reason=next((end.reason for end in ends if end.reason), None),
+    )

@@ -189,7 +189,7 @@ def _coded(column: pl.Series) -> tuple[list[str], IntArray]:
 def _numbers(said: pl.Series, true: pl.Series | None) -> tuple[FloatArray, FloatArray | None, list[str] | None]:
     """Verdicts and labels as numbers, with the words that the numbers stand for, if they are words."""
     columns = [said] if true is None else [said, true]
-    worded = [column.dtype in {pl.String, pl.Categorical} or isinstance(column.dtype, pl.Enum) for column in columns]
+    worded = [any(column.dtype == kind for kind in (pl.String, pl.Categorical, pl.Enum)) for column in columns]
     if any(worded) and not all(worded):
         raise ArgumentError(
             f"agreement: verdicts `{said.name}` are {said.dtype} and labels `{columns[-1].name}` are {columns[-1].dtype}; "

@@ -131,7 +131,7 @@ def uninformative(sensitivity: float, specificity: float) -> str | None:
     >>> uninformative(0.4, 0.5)
     'sensitivity 0.400 + specificity 0.500 is not above 1: these verdicts say no more than chance, nothing can be corrected'
     """
-    if sensitivity + specificity > 1:
+    if not sensitivity + specificity <= 1:
         return None
     return (
         f"sensitivity {sensitivity:.3f} + specificity {specificity:.3f} is not above 1: "
@@ -230,14 +230,10 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
         "n_clusters": observed.n_clusters,
         "design_effect": None if math.isnan(observed.design_effect) else observed.design_effect,
     }
-    if not observed.n:
-        return Estimate(reason=NO_VALUES)
-    if not sensitivity.n and not specificity.n:
-        return Estimate(**counted, reason=NO_GOLD)
+    if refusal := _refusal(observed, sensitivity, specificity):
+        return Estimate(**counted, reason=refusal)
     if not sensitivity.n or not specificity.n:
         return _bounded(observed, sensitivity, specificity, level, counted)
-    if refusal := uninformative(sensitivity.estimate, specificity.estimate):
-        return Estimate(**counted, reason=refusal)
     point = rogan_gladen(observed.estimate, sensitivity.estimate, specificity.estimate)
     low, high = lang_reiczigel(observed, sensitivity, specificity, level=level)
     if low is None or high is None:
@@ -255,6 +251,14 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
         high=max(high, point),
         method=METHOD if plain else f"clustered {METHOD}",
     )
+
+
+def _refusal(observed: Share, sensitivity: Share, specificity: Share) -> str | None:
+    if not observed.n:
+        return NO_VALUES
+    if not sensitivity.n and not specificity.n:
+        return NO_GOLD
+    return uninformative(sensitivity.estimate, specificity.estimate)  # NaN is above nothing, and not refused
 
 
 def _misfit(observed: Share, sensitivity: Share, specificity: Share) -> str:

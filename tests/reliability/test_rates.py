@@ -196,6 +196,7 @@ def test_levels_clusters_and_foreign_tables() -> None:
         (pl.concat([LABELS, LABELS[:1]]), {}, "has two labels"),
         (LABELS.with_columns(label=pl.lit("yes")), {}, "`label` of the labels is String; make it Boolean"),
         (LABELS.with_columns(label=pl.lit(3)), {}, "reaches from 3 to 3, not 0 or 1"),
+        (LABELS.with_columns(target=pl.lit([1, 2])), {"by": "target"}, "column `target` is List"),
         (LABELS, {"metric": "harm"}, "no Boolean metric 'harm'"),
         (LABELS, {"method": "ppi"}, "method='ppi' is unknown"),
         (LABELS, {"by": "family"}, "no column 'family'"),

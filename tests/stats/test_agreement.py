@@ -200,6 +200,21 @@ def test_a_cluster_that_holds_a_category_alone():
     assert "one cluster holds all but one category" in found.reason
 
 
+def test_measurements_are_no_categories():
+    """Ratings that are all different are refused before they fill the memory; interval alpha takes any number of them."""
+    rng = np.random.default_rng(4)
+    truth = rng.normal(size=20_000)
+    rated = truth[:, None] + rng.normal(size=(20_000, 2)) / 3
+    goal = np.arange(20_000) // 20
+    for coefficient in (kappa, alpha, ac1):
+        found = coefficient(rated, (goal,), rng=rng)
+        assert (found.estimate, found.n) == (None, 20_000)
+        assert found.reason.startswith("40000 distinct ratings are no categories")
+    found = alpha(rated, (goal,), scale="interval", rng=rng)
+    assert found.estimate == pytest.approx(1 / (1 + 1 / 9), abs=0.01)
+    assert found.low < 0.9 < found.high
+
+
 def test_few_clusters_take_t():
     """Under ten clusters no bootstrap is trusted."""
     rated = pairs(DIAGNOSES)

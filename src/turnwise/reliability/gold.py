@@ -7,6 +7,7 @@ import polars as pl
 
 from turnwise.cells import Sheet, unit_of
 from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.reliability.ratings import alike
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from turnwise.stats.misclassification import Share, accuracy
 
@@ -76,7 +77,7 @@ def gold_of(
         raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or tell turns apart in `turn`")
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     lacking = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
-    labels = labels.cast({"rollout_id": rollouts.schema["rollout_id"]})
+    labels = alike(labels, rollouts, ("rollout_id", *by), verb)
     whole = labels.join(
         rollouts.select("rollout_id", *lacking, pl.lit(value=True).alias("\0here")), on="rollout_id", how="left"
     )

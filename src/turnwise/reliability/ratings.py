@@ -69,7 +69,7 @@ def ratings_of(
     keys = [name for name in KEYS if name in verdicts.columns and verdicts[name].null_count() < max(verdicts.height, 1)]
     if labels is not None:
         keys = _shared(verdicts, labels, keys, truth)
-        labels = _alike(labels, verdicts, (*keys, *facts))
+        labels = alike(labels, verdicts, (*keys, *facts), "agreement")
         _refuse_twice(labels, keys, f"two labels; of several people pass each as a judge, {_WITHOUT}")
     _refuse_twice(verdicts, [*keys, "judge", "sample"], "two verdicts of one judge and sample; number them in `sample`")
     frames = [verdicts] if labels is None else [verdicts, labels]
@@ -138,16 +138,22 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
     return shared
 
 
-def _alike(labels: pl.DataFrame, verdicts: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
-    """The labels, with what both tables have of one dtype."""
-    both = [name for name in dict.fromkeys(names) if name in labels.columns and name in verdicts.columns]
+def alike(labels: pl.DataFrame, other: pl.DataFrame, names: tuple[str, ...], verb: str) -> pl.DataFrame:
+    """The labels, with those of the columns that the other table has too in that table's dtypes.
+
+    Examples
+    --------
+    >>> alike(pl.DataFrame({"turn": [1]}), pl.DataFrame({"turn": ["1"]}), ("turn",), "correct")["turn"].to_list()
+    ['1']
+    """
+    both = [name for name in dict.fromkeys(names) if name in labels.columns and name in other.columns]
     try:
-        return labels.cast({name: verdicts.schema[name] for name in both})
+        return labels.cast({name: other.schema[name] for name in both})
     except pl.exceptions.PolarsError as problem:
-        first = next(name for name in both if labels.schema[name] != verdicts.schema[name])
+        first = next(name for name in both if labels.schema[name] != other.schema[name])
         raise SchemaError(
-            f"agreement: column `{first}` is {labels.schema[first]} in the labels and {verdicts.schema[first]} in the "
-            "verdicts; cast one of them"
+            f"{verb}: column `{first}` is {labels.schema[first]} in the labels and {other.schema[first]} beside them; "
+            "cast one of them"
         ) from problem
 
 

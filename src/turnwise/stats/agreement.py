@@ -25,6 +25,10 @@ __all__ = ["Scale", "Weights", "ac1", "agreeing_share", "alpha", "kappa"]
 Scale = Literal["nominal", "ordinal", "interval"]
 Interval = Literal["auto", "t", "bca", "percentile"]
 
+MOST_CELLS = 5_000_000
+"""The most clusters x totals that are held at once."""
+
+TOO_MANY = "distinct ratings are no categories: cut them in two, or take alpha on the interval scale"
 NO_PAIRS = "no unit has two ratings"
 ONE_CATEGORY = "one category everywhere: agreement beyond chance is undefined"
 NO_DISAGREEMENT = "no disagreement anywhere: its interval is undefined, that of the raw agreement is not"
@@ -209,6 +213,8 @@ def _estimate(
     point = Estimate(n=n, n_clusters=smallest)
     if n == 0 or categories < 2:
         return replace(point, reason=ONE_CATEGORY if n else NO_PAIRS)
+    if coefficient.width * max(unit.count for unit in units) > MOST_CELLS:
+        return replace(point, reason=f"{categories} {TOO_MANY}")
     sums = [coefficient.sums(unit) for unit in units]
     totals = sums[0].sum(axis=0)
     value = float(coefficient.value(totals))

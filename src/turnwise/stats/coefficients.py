@@ -15,8 +15,19 @@ Weights = Literal["linear", "quadratic"] | None
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient as a function of totals: what each group of units adds up to (G, M), and totals (..., M) to values (...)."""
+    """A coefficient as a function of totals.
 
+    Attributes
+    ----------
+    width
+        How many totals there are, M.
+    sums
+        What each group of units adds up to: float (G, M).
+    value
+        From totals (..., M) to values (...), NaN where undefined.
+    """
+
+    width: int
     sums: Callable[[Grouping], FloatArray]
     value: Callable[[FloatArray], FloatArray]
 
@@ -81,7 +92,7 @@ def kappa(values: FloatArray, codes: IntArray, weights: Weights) -> Coefficient:
                 expected = (p + q) @ np.square(scale) - 2 * (p @ scale) * (q @ scale)
         return 1 - ratio(ratio(totals[..., 0], n), expected)
 
-    return Coefficient(sums, value)
+    return Coefficient(2 * count + 1, sums, value)
 
 
 def _listed(codes: IntArray) -> tuple[IntArray, IntArray]:
@@ -112,7 +123,7 @@ def nominal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
         n = each.sum(axis=-1)
         return _one_minus(totals[..., 0], n * n - np.square(each).sum(axis=-1), n)
 
-    return Coefficient(sums, value)
+    return Coefficient(values.size + 1, sums, value)
 
 
 def interval_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
@@ -132,7 +143,7 @@ def interval_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
         apart, n, first, second = np.moveaxis(totals, -1, 0)
         return _one_minus(apart, 2 * (n * second - first * first), n)
 
-    return Coefficient(sums, value)
+    return Coefficient(4, sums, value)
 
 
 def ordinal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
@@ -154,7 +165,7 @@ def ordinal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
         first, second = (each * ranks).sum(axis=-1), (each * ranks * ranks).sum(axis=-1)
         return _one_minus(apart, 2 * (n * second - first * first), n)
 
-    return Coefficient(sums, value)
+    return Coefficient(kinds.size + count, sums, value)
 
 
 def _pairs(codes: IntArray, many: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
@@ -199,4 +210,4 @@ def ac1(values: FloatArray, codes: IntArray) -> Coefficient:
         chance = (share * (1 - share)).sum(axis=-1) / max(count - 1, 1)  # at most 1/K
         return np.asarray((ratio(totals[..., 0], totals[..., 1]) - chance) / (1 - chance))
 
-    return Coefficient(sums, value)
+    return Coefficient(count + 2, sums, value)

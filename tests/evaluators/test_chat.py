@@ -19,8 +19,10 @@ import pytest
 
 from turnwise.errors import ArgumentError
 from turnwise.evaluators.chat import GIVE_UP_WORD, ChatSampler
-from turnwise.evaluators.models import CallError, ChatModel, Endpoint, LocalModel, Reply
 from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler
+from turnwise.scoring.clients import CallError, ChatModel, Reply
+from turnwise.scoring.endpoint import Endpoint
+from turnwise.scoring.local_model import LocalModel
 from turnwise.trees import flatten
 
 HI = [{"role": "user", "content": "hi"}]

@@ -185,7 +185,8 @@ class Endpoint:
             )
             turn = nullcontext() if self.requests_per_minute is None else _evenly(self.requests_per_minute)
             self._clients[here] = await anext(opened), turn, opened
-        return self._clients[here][:2]
+        client, turn, _ = self._clients[here]
+        return client, turn
 
     def _failed(self, why: str) -> CallError:
         said = " ".join(why.split())

@@ -14,6 +14,8 @@ from typing import Any
 from turnwise.errors import ArgumentError
 from turnwise.scoring.clients import CallError, Messages, Reply, check_installed
 
+PLAIN = "{{ messages[-1]['content'] }}"  # a chat template that adds nothing
+
 
 @dataclass(frozen=True)
 class LocalModel:
@@ -38,6 +40,10 @@ class LocalModel:
         For `generate`: ``{"top_p": 0.9}``.
     loading
         For `from_pretrained`: ``{"dtype": "bfloat16", "revision": "main"}``.
+    plain
+        Whether a tokenizer without a chat template is given the last message as it is; else that is an error.
+    model, tokenizer
+        Such as are loaded already; `path` is then only what they are called.
 
     Examples
     --------
@@ -51,6 +57,9 @@ class LocalModel:
     template: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     loading: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    plain: bool = False
+    model: Any = field(default=None, repr=False, compare=False)
+    tokenizer: Any = field(default=None, repr=False, compare=False)
     _loaded: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +84,7 @@ class LocalModel:
             "template": self.template,
             "options": dict(self.options),
             "loading": {name: str(value) for name, value in self.loading.items() if name != "token"},
+            "plain": self.plain,
         }
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
@@ -93,7 +103,11 @@ class LocalModel:
         tokenizer, model = self._load()
         try:
             told = tokenizer.apply_chat_template(
-                messages, chat_template=self.template, add_generation_prompt=True, return_tensors="pt", return_dict=True
+                messages,
+                chat_template=self._template(tokenizer),
+                add_generation_prompt=True,
+                return_tensors="pt",
+                return_dict=True,
             ).to(model.device)
         except Exception as error:  # a template is a program: it raises what it likes
             raise CallError(f"{self.name}: its chat template refuses the conversation: {error}") from error
@@ -114,9 +128,7 @@ class LocalModel:
             torch.manual_seed(secrets.randbits(63) if seed is None else seed)
             made = model.generate(
                 **told,
-                max_new_tokens=self.max_tokens,
-                pad_token_id=padding,
-                **{**drawn, **self.options},
+                **{"max_new_tokens": self.max_tokens, "pad_token_id": padding, **drawn, **self.options},
             )[0, read:].tolist()
         return Reply(
             tokenizer.decode(made, skip_special_tokens=True),
@@ -126,18 +138,25 @@ class LocalModel:
             seconds=perf_counter() - started,
         )
 
+    def _template(self, tokenizer: Any) -> str | None:
+        """The chat template to use; None is the tokenizer's own."""
+        return PLAIN if self.plain and self.template is None and tokenizer.chat_template is None else self.template
+
     def _load(self) -> tuple[Any, Any]:
         if not self._loaded:
             torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
             device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
             try:
-                tokenizer = transformers.AutoTokenizer.from_pretrained(self.path, **self._hub)
-                model = transformers.AutoModelForCausalLM.from_pretrained(self.path, **self.loading).eval()
-                model = model if "device_map" in self.loading else model.to(device)
+                tokenizer, model = self.tokenizer, self.model
+                if tokenizer is None:
+                    tokenizer = transformers.AutoTokenizer.from_pretrained(self.path, **self._hub)
+                if model is None:
+                    model = transformers.AutoModelForCausalLM.from_pretrained(self.path, **self.loading).eval()
+                    model = model if "device_map" in self.loading else model.to(device)
             except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
                 raise CallError(f"{self.name}: it cannot be loaded: {' '.join(str(error).split())[:400]}") from error
-            if self.template is None and tokenizer.chat_template is None:
-                raise CallError(f"{self.name}: its tokenizer has no chat template; pass template=")
+            if self._template(tokenizer) is None and tokenizer.chat_template is None:
+                raise CallError(f"{self.name}: its tokenizer has no chat template; pass template=, or plain=True")
             self._loaded.extend((tokenizer, model))
         return self._loaded[0], self._loaded[1]
 

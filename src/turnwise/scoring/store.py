@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 
 from turnwise.errors import WriteError
 from turnwise.files import whole
@@ -111,7 +112,7 @@ class VerdictStore:
                 parts.append(self._opened(log))
             except FileNotFoundError:  # another process has just ended: it is an Arrow file now
                 continue
-        parts += [pl.read_ipc(path) for path in sorted(self.path.glob("*.arrow"))]
+        parts += [_mapped(path) for path in sorted(self.path.glob("*.arrow"))]
         if len(parts) == 1:
             return parts[0]
         return pl.concat([self._empty(), *parts]).unique([*self._columns, "sample"], keep="first", maintain_order=True)
@@ -132,3 +133,9 @@ class VerdictStore:
 
     def _refused(self, error: OSError) -> WriteError:
         return WriteError(f"{self.path} cannot be written ({error.strerror or error}); name another folder with store")
+
+
+def _mapped(path: Path) -> pl.DataFrame:
+    """A frame that stays where it is on the disk, but for what is looked at."""
+    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as opened:
+        return pl.DataFrame(opened.read_all())

@@ -215,7 +215,7 @@ async def _one(judge: Judge, texts: Mapping[str, str], sample: int, patience: fl
     except Exception as error:  # noqa: BLE001  # whatever a judge raises is why there is no verdict
         return Verdict(None, error=_clean(f"{type(error).__name__}: {error}"))
     if found.value is not None and not math.isfinite(found.value):
-        return replace(found, value=None, error=f"the judge gave {found.value}, which is no number")
+        found = replace(found, value=None, error=f"the judge gave {found.value}, which is no number")
     return replace(found, label=_clean(found.label), reasoning=_clean(found.reasoning), error=_clean(found.error))
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+LOOK_EVERY = 0.1  # seconds: an interrupt does not end a wait once Polars has put its own handler before Python's
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
@@ -22,10 +23,19 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="turnwise-loop") as beside, asyncio.Runner() as runner:
-        loop = runner.get_loop()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def run() -> T:
+        with asyncio.Runner() as runner:
+            loops.append(runner.get_loop())
+            return runner.run(work)
+
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="turnwise-loop") as beside:
+        made = beside.submit(run)
         try:
-            return beside.submit(runner.run, work).result()
-        except BaseException:
-            loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
-            raise
+            while not wait([made], LOOK_EVERY).done:
+                pass
+            return made.result()
+        finally:
+            if not made.done():
+                loops[0].call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loops[0])])

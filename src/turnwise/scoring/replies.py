@@ -108,8 +108,8 @@ def unquoted(answer: str, shown: str, told: Sequence[str]) -> str:
 def _verdicts(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Where each JSON object with a score begins and ends, and the object; the outermost ones."""
     decoder = json.JSONDecoder()
-    at = text.find("{")
-    while at >= 0 and '"score"' in text[at:]:
+    at, last = text.find("{"), text.rfind('"score"')
+    while 0 <= at < last:
         try:
             found, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):

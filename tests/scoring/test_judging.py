@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Counting:
     def __init__(self, name: str = "Counting", columns: tuple[str, ...] = (), samples: int = 1) -> None:
         self.name, self.columns, self.samples, self.asked = name, columns, samples, list[Any]()
 
-    async def verdict(self, texts: dict[str, str], *, sample: int = 1) -> Verdict:
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         """The length."""
         self.asked.append((dict(texts), sample))
         await asyncio.sleep(0)
@@ -339,13 +340,13 @@ def test_other_judges_templates_and_parameters_have_other_verdicts(tmp_path: Pat
 
 def test_failures_are_not_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They are asked again the next time."""
-    answers = iter([ValueError("down"), 1.0])
+    answers: Any = iter([ValueError("down"), 1.0])
 
     def judge(response: str) -> float:
         answer = next(answers)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return float(answer)
 
     assert tw.judge(table("a"), judge, store=tmp_path)["error"].to_list() == ["ValueError: down"]
     assert "judge: 1 of 1 judgement failed and are null, the first one: ValueError: down" in capsys.readouterr().err

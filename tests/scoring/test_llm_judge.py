@@ -306,4 +306,5 @@ def log(address: str) -> list[dict]:
     import urllib.request
 
     with urllib.request.urlopen(f"{address.removesuffix('/v1')}/log") as found:
-        return json.loads(found.read())
+        requests: list[dict] = json.loads(found.read())
+        return requests

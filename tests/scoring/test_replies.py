@@ -70,12 +70,12 @@ HOSTILE = [
 
 def echo(messages: list[dict]) -> str:
     """A judge that says what it was told."""
-    return messages[-1]["content"]
+    return str(messages[-1]["content"])
 
 
 def response_of(messages: list[dict]) -> str:
     """A judge that repeats the response alone."""
-    return messages[-1]["content"].partition("RESPONSE:\n")[2].partition("\n\nYour score?")[0]
+    return echo(messages).partition("RESPONSE:\n")[2].partition("\n\nYour score?")[0]
 
 
 def test_there_are_enough_of_them() -> None:
@@ -129,8 +129,13 @@ def test_a_plain_verdict_of_ones_own_is_believed(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_filled_in_stays_as_it_is(text: str) -> None:
     """Braces in a response are no places, and it stands in the question as it was given."""
-    told = []
-    tw.LLMJudgeMetric(lambda messages: told.append(messages[-1]["content"]) or '{"score": 1}', TEMPLATE)([text], ["q"])
+    told: list[str] = []
+
+    def model(messages: list[dict]) -> str:
+        told.append(echo(messages))
+        return '{"score": 1}'
+
+    tw.LLMJudgeMetric(model, TEMPLATE)([text], ["q"])
     assert told[0].startswith(f"Rate this from 1 to 5.\n\nPROMPT:\nq\n\nRESPONSE:\n{text}\n\nYour score?")
 
 

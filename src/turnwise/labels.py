@@ -4,6 +4,7 @@ The only place where a fraction becomes per cent. What is written here goes alik
 """
 
 import re
+import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite, log10
@@ -63,6 +64,22 @@ _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text directi
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def say(sentence: str) -> None:
+    """Write one line on stderr, where it disturbs no output."""
+    sys.stderr.write(f"turnwise: {sentence}\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words that agree.
+
+    Examples
+    --------
+    >>> counted(1, "file"), counted(2, "file")
+    ('1 file', '2 files')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def label(name: str) -> str:
     """The words for a name of ours: metric, statistic, column or ending.
 

@@ -33,6 +33,7 @@ def answered(word: str, request: dict) -> dict | None:
     return {
         "ok": completion({"content": f"heard: {heard}"}),
         "echo": completion({"content": json.dumps(request)}),
+        "verdict": completion({"content": 'Fair. ```json\n{"score": 3}\n```'}),
         "yes": completion({"content": "yes"}),
         "no": completion({"content": "no"}),
         "quit": completion({"content": "[Give up]\n"}),

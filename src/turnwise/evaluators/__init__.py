@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from turnwise.evaluators.evaluator import Evaluator
     from turnwise.evaluators.frame_evaluator import FrameEvaluator
     from turnwise.evaluators.graph import Graph, GraphMetrics, Node, Recording
-    from turnwise.evaluators.models import Endpoint, LocalModel
     from turnwise.evaluators.results import JSONLike
     from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn
     from turnwise.evaluators.simulated import SimulatedSampler
@@ -30,13 +29,11 @@ _ROOMS = {
     "Below": "until",
     "CampaignError": "campaign",
     "ChatSampler": "chat",
-    "Endpoint": "models",
     "Evaluator": "evaluator",
     "FrameEvaluator": "frame_evaluator",
     "Graph": "graph",
     "GraphMetrics": "graph",
     "JSONLike": "results",
-    "LocalModel": "models",
     "Node": "graph",
     "Precision": "until",
     "Recording": "graph",
@@ -57,13 +54,11 @@ __all__ = [
     "Below",
     "CampaignError",
     "ChatSampler",
-    "Endpoint",
     "Evaluator",
     "FrameEvaluator",
     "Graph",
     "GraphMetrics",
     "JSONLike",
-    "LocalModel",
     "Node",
     "Precision",
     "Recording",

@@ -11,7 +11,6 @@ import polars as pl
 
 from turnwise import metrics as m
 from turnwise.errors import ArgumentError
-from turnwise.evaluators.callables import identity
 from turnwise.evaluators.frame_evaluator import FloatArray, FrameEvaluator, Scorer, Scores, call_of
 from turnwise.evaluators.frames import entries_of
 from turnwise.evaluators.graph import GraphMetrics, Spoken, contexts
@@ -19,6 +18,7 @@ from turnwise.evaluators.results import JSONLike, Results
 from turnwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC, WITH_THRESHOLD
 from turnwise.rollouts import Metric
 from turnwise.schema import FAILURE, SUCCESS
+from turnwise.scoring.callables import identity
 
 Wording = Literal["attack", "probe"]
 

@@ -12,10 +12,11 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from turnwise.errors import ArgumentError
-from turnwise.evaluators.callables import called, identity, takes
-from turnwise.evaluators.models import CallError, ChatModel, Messages, Model, Reply, model_of, name_of
 from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, goal_and_attempt, outcome, whole
 from turnwise.schema import BUDGET, ERROR, GAVE_UP, SUCCESS, TARGET_ENDED
+from turnwise.scoring.callables import called, identity, takes
+from turnwise.scoring.clients import CallError, ChatModel, Messages, Model, Reply, model_of, name_of
+from turnwise.scoring.endpoint import Endpoint
 
 GIVE_UP_WORD = "[give up]"
 ATTACKER_PROMPT = f"""\
@@ -125,7 +126,8 @@ class ChatSampler(Sampler[str | None, str | None]):
         seed: int = 0,
     ) -> None:
         super().__init__(system)
-        self.attacker, self.target, self.judge = model_of("attacker", attacker), model_of("target", target), judge
+        self.attacker = model_of("ChatSampler: the attacker", attacker, Endpoint)
+        self.target, self.judge = model_of("ChatSampler: the target", target, Endpoint), judge
         budget = whole(turns)
         if budget is None or budget < 1:
             raise ArgumentError(f"ChatSampler: turns is {turns!r}; give a whole number, 1 or more")

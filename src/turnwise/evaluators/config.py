@@ -28,10 +28,11 @@ from ruamel.yaml.error import YAMLError
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.evaluators.chat import ChatSampler
 from turnwise.evaluators.frame_evaluator import FrameEvaluator
-from turnwise.evaluators.models import Endpoint, LocalModel
 from turnwise.evaluators.simulated import SimulatedSampler
 from turnwise.evaluators.until import Above, Below, Precision, Rule
 from turnwise.metrics import catalog
+from turnwise.scoring.endpoint import Endpoint
+from turnwise.scoring.local_model import LocalModel
 
 Whole = Annotated[int, pydantic.Field(ge=1)]
 

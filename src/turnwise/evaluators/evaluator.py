@@ -12,7 +12,6 @@ import polars as pl
 
 from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, WriteError, listing
-from turnwise.evaluators.callables import identity
 from turnwise.evaluators.campaign import Run, run
 from turnwise.evaluators.frames import entries_of, text_of, turns_of, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics
@@ -22,6 +21,7 @@ from turnwise.files import whole, whole_folder
 from turnwise.metrics import num_turns
 from turnwise.rollouts import measure
 from turnwise.schema import FAILURE, SUCCESS
+from turnwise.scoring.callables import identity
 from turnwise.summary import summarize
 from turnwise.writers import write
 

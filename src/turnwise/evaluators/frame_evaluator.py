@@ -12,7 +12,6 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.evaluators.callables import identity
 from turnwise.evaluators.campaign import Run
 from turnwise.evaluators.evaluator import Evaluator
 from turnwise.evaluators.frames import turns_of, with_entries, with_overall
@@ -21,6 +20,7 @@ from turnwise.evaluators.results import JSONLike, Results
 from turnwise.evaluators.until import Observation
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollouts import Metric, measure
+from turnwise.scoring.callables import identity
 from turnwise.summary import summarize
 
 Scorer: TypeAlias = Callable[[Sequence[str]], Iterable[Any]] | object

@@ -10,6 +10,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, listing
+from turnwise.labels import counted
 from turnwise.readers import (
     agentdojo,
     astra,
@@ -25,7 +26,7 @@ from turnwise.readers import (
 from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
 from turnwise.readers.lookalikes import lookalike
-from turnwise.readers.problems import BrokenError, Problems, counted
+from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
 

@@ -1,6 +1,5 @@
 """What could not be read: the first of it raised, or all of it as rows."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 import polars as pl
 
 from turnwise.errors import ReadError, SchemaError
+from turnwise.labels import counted, say
 from turnwise.schema import PROBLEMS
 
 LEAVE = 'errors="collect" reads the rest'
@@ -100,22 +100,6 @@ class Problems:
         if self._nulled:
             places = [f"{place} ({count})" for place, count in self._nulled.items()]
             say(f"{self._nulled.total()} NaN became null: {_some(places)}")
-
-
-def say(sentence: str) -> None:
-    """Write one line on stderr, where it disturbs no output."""
-    sys.stderr.write(f"turnwise: {sentence}\n")
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things, in words that agree.
-
-    Examples
-    --------
-    >>> counted(1, "file"), counted(2, "file")
-    ('1 file', '2 files')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _some(names: list[str], most: int = 2) -> str:

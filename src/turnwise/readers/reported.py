@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from turnwise.errors import ArgumentError, ReadError
+from turnwise.labels import counted
 from turnwise.readers import astra, garak, inspect_ai, jailbreakbench
 from turnwise.readers.archives import Archive
 from turnwise.readers.columns import Columns, reconcile
@@ -16,7 +17,7 @@ from turnwise.readers.formats import Paths, documents, listed
 from turnwise.readers.frames import from_columns
 from turnwise.readers.lookalikes import numbers
 from turnwise.readers.measured import plain_frame
-from turnwise.readers.problems import BrokenError, Problems, counted
+from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Count, Whole, parse, whole
 from turnwise.schema import SUMMARY
 

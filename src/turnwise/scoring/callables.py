@@ -9,6 +9,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from functools import cache, partial
 from hashlib import blake2b
+from types import CodeType
 from typing import Any
 
 import polars as pl
@@ -65,9 +66,18 @@ def identity(thing: Any) -> Any:
     found = {"callable": f"{named.__module__}.{named.__qualname__}"}
     with suppress(OSError, TypeError):  # typed at a prompt, or written in C
         found["source"] = _digest(inspect.getsource(named).encode())
+    code = getattr(inner, "__code__", None)
+    if code is not None and ("source" not in found or "<lambda>" in found["callable"]):  # several may stand in one line
+        found["code"] = _digest(repr(_compiled(code)).encode())
     if given := _given(thing, inner):
         found["given"] = re.sub(" at 0x[0-9a-fA-F]+", "", repr(given))  # an address is another in each process
     return found
+
+
+def _compiled(code: CodeType) -> tuple[object, ...]:
+    """What a compiled function does: the same in each process of one version of Python."""
+    within = tuple(_compiled(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, within
 
 
 def _given(thing: Any, inner: Any) -> list[object]:

@@ -1,0 +1,254 @@
+"""A chat model behind an OpenAI-compatible address."""
+
+import asyncio
+import importlib
+import json
+import math
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from turnwise.errors import ArgumentError
+from turnwise.scoring.clients import CallError, Messages, Reply, check_installed
+
+_FILTERED = frozenset({"content_filter", "content_policy_violation"})
+_OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
+_SECRET = frozenset({"extra_headers", "extra_query"})
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model behind an OpenAI-compatible address: OpenAI, vLLM, NIM, Ollama, llama.cpp and gateways (extra ``judge``).
+
+    Rate limits (429, after the time that ``Retry-After`` asks for, up to two minutes), server errors, time-outs, dropped
+    connections and answers that are no answer (broken JSON, no choices) are asked again: the same request, never a changed
+    one. A filter that blocks the request (400 with the code ``content_filter``) or the answer is an answer: an empty one,
+    `refused`.
+
+    Parameters
+    ----------
+    model
+        Name of the model at that address.
+    base_url
+        The address, up to ``/v1``. Without it: the environment's ``OPENAI_BASE_URL``, or OpenAI.
+    api_key
+        The key. Without it: the environment's ``OPENAI_API_KEY``. No repr, configuration or error shows it.
+    temperature, max_tokens
+        Sent where they are given; else the server's own apply.
+    timeout
+        Seconds that one request may take.
+    max_retries
+        How often a request is sent again.
+    options
+        What else to send: ``{"top_p": 0.9}``, or ``{"max_completion_tokens": 500}`` where `max_tokens` is refused.
+    seeded
+        Whether to send the seed of a rollout that has one; False where the server refuses it.
+    requests_per_minute
+        The most that are sent in a minute, evenly spaced; without it, as many as there are callers. Requests that the client
+        sends again do not wait for this.
+    prices
+        Dollars for a million tokens read and for a million tokens written. Without them, what an answer costs is unknown.
+
+    Examples
+    --------
+    ``Endpoint("llama3.2", base_url="http://localhost:11434/v1", temperature=0.7)``
+    """
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    temperature: float | None = None
+    max_tokens: int | None = None
+    timeout: float = 120.0
+    max_retries: int = 5
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    seeded: bool = True
+    requests_per_minute: float | None = field(default=None, repr=False)
+    prices: tuple[float, float] | None = field(default=None, repr=False)
+    _clients: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse at once what could never be asked."""
+        check_installed("openai", extra="judge", of="Endpoint")
+        if not self.model:
+            raise ArgumentError("Endpoint: model is empty; name one that the address serves")
+        if self.max_retries < 0:
+            raise ArgumentError(f"Endpoint: max_retries is {self.max_retries!r}; give a whole number, 0 or more")
+        if not self.timeout > 0:
+            raise ArgumentError(f"Endpoint: timeout is {self.timeout!r}; give seconds, more than 0")
+        if self.requests_per_minute is not None:
+            check_installed("aiolimiter", extra="judge", of="Endpoint")
+            if not self.requests_per_minute > 0:
+                raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; it is more than 0")
+        if self._address is None and self._key is None:
+            raise ArgumentError("Endpoint: there is no API key; pass api_key=, set OPENAI_API_KEY, or pass base_url=")
+
+    def __repr__(self) -> str:
+        told = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        shown = [f"{name}={value!r}" for name, value in told.items() if value is not None]
+        return f"Endpoint({', '.join([repr(self.model), f'base_url={_public(self._address)!r}', *shown])})"
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What decides the answers, as JSON and without secrets: of headers and query only the names."""
+        options = {
+            name: sorted(value) if name in _SECRET and isinstance(value, Mapping) else value
+            for name, value in self.options.items()
+        }
+        return {
+            "model": self.model,
+            "base_url": _public(self._address),
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "options": options,
+            "seeded": self.seeded,
+        }
+
+    async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
+        """The answer to a conversation.
+
+        Raises
+        ------
+        CallError
+            Where there was none after the last retry, or where asking again is of no use.
+        """
+        openai = importlib.import_module("openai")
+        client, turn = await self._client()
+        body = self._body(messages, seed)
+        started, sent, most, flaw = perf_counter(), 0, self.max_retries + 1, ""
+        while sent < most:
+            if sent:
+                await asyncio.sleep(min(0.25 * 2**sent, 8.0))
+                client = client.with_options(max_retries=most - sent - 1)
+            try:
+                async with turn:
+                    started = perf_counter() if sent == 0 else started
+                raw = await client.chat.completions.with_raw_response.create(**body)
+            except openai.APIStatusError as error:
+                if error.code in _FILTERED:
+                    return Reply("", None, None, "content_filter", perf_counter() - started, refused=True)
+                raise self._failed(f"{error.status_code}, {_asked(sent, error)}: {_reason(error)}") from error
+            except openai.APITimeoutError as error:
+                raise self._failed(f"no answer within {self.timeout:g} s, {_asked(sent, error)}") from error
+            except openai.APIConnectionError as error:
+                raise self._failed(f"no connection, {_asked(sent, error)}: {error.__cause__ or error}") from error
+            except (openai.OpenAIError, ValueError, TypeError) as error:
+                raise self._failed(str(error)) from error
+            sent += raw.retries_taken + 1
+            reply, flaw = _read(raw.http_response.text)
+            if reply is None:
+                continue
+            if reply.finish_reason == "length" and not reply.text.strip():
+                raise self._failed("it used up its tokens before the answer began; raise max_tokens")
+            return replace(reply, seconds=perf_counter() - started, attempts=sent, cost_usd=self._cost(reply))
+        raise self._failed(f"no usable answer, {_asked(sent)}: {flaw}")
+
+    def _body(self, messages: Messages, seed: int | None) -> dict[str, Any]:
+        told = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed if self.seeded else None}
+        body: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+        body |= {name: value for name, value in self.options.items() if name in _OF_THE_CLIENT}
+        own = {name: value for name, value in self.options.items() if name not in _OF_THE_CLIENT}
+        body["extra_body"] = {**own, **body.get("extra_body", {})}
+        return {"model": self.model, "messages": [dict(message) for message in messages], **body}
+
+    def _cost(self, reply: Reply) -> float | None:
+        if self.prices is None or reply.prompt_tokens is None or reply.response_tokens is None:
+            return None
+        read, written = self.prices
+        return (read * reply.prompt_tokens + written * reply.response_tokens) / 1e6
+
+    @property
+    def _address(self) -> str | None:
+        return self.base_url or os.environ.get("OPENAI_BASE_URL") or None
+
+    @property
+    def _key(self) -> str | None:
+        return self.api_key or os.environ.get("OPENAI_API_KEY") or None
+
+    async def _client(self) -> tuple[Any, AbstractAsyncContextManager[Any]]:
+        """The client of the running event loop, as a connection belongs to the loop that opened it; and what to wait for."""
+        for loop in [loop for loop in list(self._clients) if loop.is_closed()]:
+            self._clients.pop(loop, None)
+        here = asyncio.get_running_loop()
+        if here not in self._clients:
+            opened = _opened(
+                base_url=self._address, api_key=self._key or "none", timeout=self.timeout, max_retries=self.max_retries
+            )
+            turn = nullcontext() if self.requests_per_minute is None else _evenly(self.requests_per_minute)
+            self._clients[here] = await anext(opened), turn, opened
+        client, turn, _ = self._clients[here]
+        return client, turn
+
+    def _failed(self, why: str) -> CallError:
+        said = " ".join(why.split())
+        if self._key:
+            said = said.replace(self._key, "***")
+        return CallError(f"{self.model} at {_public(self._address)}: {said[:400]}")
+
+
+def _evenly(per_minute: float) -> Any:
+    """What to enter before each request: one at a time, so that a minute never sees a burst beside what is due."""
+    return importlib.import_module("aiolimiter").AsyncLimiter(1, 60.0 / per_minute)
+
+
+async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
+    """A client that is closed with its endpoint, or when the loop shuts down its asynchronous generators as it ends.
+
+    It must not know the endpoint: in a cycle the sockets would be thrown away before the client is closed.
+    """
+    async with importlib.import_module("openai").AsyncOpenAI(**options) as client:
+        yield client
+
+
+def _public(address: str | None) -> str:
+    """An address without user, password, query and fragment."""
+    if address is None:
+        return "https://api.openai.com/v1"
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+
+def _reason(error: Any) -> str:
+    """What the server says about a request that it refused."""
+    body = error.body
+    said = body.get("message") if isinstance(body, Mapping) else None
+    return str(said or error.message)
+
+
+def _asked(sent: int, error: Any = None) -> str:
+    """How often, in words: the client numbers what it sends."""
+    number = sent if error is None else sent + 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
+    return "asked once" if number == 1 else f"asked {number} times"
+
+
+def _read(text: str) -> tuple[Reply | None, str]:
+    """The answer in the body of a response; or None, and what is wrong with it."""
+    try:
+        body = json.loads(text)
+        choice = body["choices"][0]
+        message = choice["message"]
+        content, refusal = message.get("content"), message.get("refusal")
+        if isinstance(content, list):  # parts
+            content = "".join(part.get("text") or "" for part in content)
+        finish, usage = choice.get("finish_reason"), body.get("usage") or {}
+        read, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None, f"it is no chat completion: {text[:200]!r}"
+    said = content or refusal or ""
+    if not isinstance(said, str):
+        return None, f"its content is no text: {text[:200]!r}"
+    refused = True if (refusal and not content) or finish == "content_filter" else None
+    return Reply(said, read, written, finish, refused=refused), ""
+
+
+def _count(number: object) -> int | None:
+    return int(number) if isinstance(number, int | float) and math.isfinite(number) else None

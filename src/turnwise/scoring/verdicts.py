@@ -1,0 +1,171 @@
+"""What a judge is, and what a verdict: models, functions and classes of a user's own behind one protocol."""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from time import perf_counter
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+from turnwise.errors import ArgumentError
+from turnwise.scoring.callables import called, identity, unwrapped
+
+TEXT = "response"  # by this name a judge knows the text that it judges, whatever its column
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judgement of one text; None is unknown.
+
+    Attributes
+    ----------
+    value
+        The verdict as a number; None where judging failed, or where the judge could not say.
+    label
+        The verdict as a word.
+    reasoning
+        Why.
+    error
+        Why there is no verdict.
+    seconds, prompt_tokens, response_tokens, cost_usd
+        What it took, all calls together.
+    """
+
+    value: float | None
+    label: str | None = None
+    reasoning: str | None = None
+    error: str | None = None
+    seconds: float | None = None
+    prompt_tokens: int | None = None
+    response_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Whatever judges texts: `LLMJudgeMetric`, or a class of your own.
+
+    Attributes
+    ----------
+    name
+        What it is called in VERDICTS.
+    configuration
+        All that decides its verdicts, as JSON and without secrets. Judges that differ in it are never mixed.
+    columns
+        What it reads beside the text that it judges: names of columns of TURNS, or ``conversation``.
+    samples
+        How many verdicts it gives on each text.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def configuration(self) -> Any: ...  # noqa: D102
+    @property
+    def columns(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def samples(self) -> int: ...  # noqa: D102
+
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
+        """The verdict on ``texts["response"]``; `texts` has the columns as well. What it raises is the verdict's error."""
+        ...
+
+
+AnyJudge: TypeAlias = Judge | Callable[..., Any]
+
+
+def judge_of(given: AnyJudge) -> Judge:
+    """What a user gave as a judge, as one.
+
+    Examples
+    --------
+    >>> judge_of(lambda prompt, response: prompt in response).columns
+    ('prompt',)
+    """
+    if not isinstance(given, type):
+        if isinstance(given, Judge):
+            return given
+        if callable(given):
+            return _Function(given)
+    raise ArgumentError(
+        f"judge: {given!r:.60} is no judge; give an LLMJudgeMetric such as Factuality(model), or a function of a text"
+    )
+
+
+def version_of(judge: Judge) -> str:
+    """A judge's name with a digest of its configuration: two versions of one judge never bear one name."""
+    told = msgspec.json.encode([judge.name, judge.configuration], enc_hook=repr, order="deterministic")
+    return f"{judge.name}@{blake2b(told, digest_size=4).hexdigest()}"
+
+
+def verdict_of(given: Any) -> Verdict:
+    """What a function said, as a verdict: a number, True or False, a word, a dict of these, or None where it cannot say.
+
+    Examples
+    --------
+    >>> verdict_of(True).value, verdict_of("unsafe").label, verdict_of({"score": 2, "reasoning": "rude"}).reasoning
+    (1.0, 'unsafe', 'rude')
+    >>> verdict_of(float("nan")).error
+    'the judge gave nan, which is no number'
+    """
+    if isinstance(given, Verdict):
+        return given
+    if given is None or isinstance(given, str):
+        return Verdict(None, label=given)
+    if isinstance(given, Mapping):
+        found = verdict_of(given.get("score", given.get("value")))
+        reasoning = given.get("reasoning")
+        return replace(
+            found, label=given.get("label", found.label), reasoning=None if reasoning is None else str(reasoning)
+        )
+    try:
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return Verdict(None, error=f"the judge gave a {type(given).__name__}; it is to give a number, a word or a dict")
+    return (
+        Verdict(number)
+        if math.isfinite(number)
+        else Verdict(None, error=f"the judge gave {number}, which is no number")
+    )
+
+
+class _Function:
+    """A function as a judge. Its parameter `response`, or else its first, is the text; the others are columns."""
+
+    samples = 1
+    columns: tuple[str, ...] = ()
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        named = str(getattr(unwrapped(function), "__name__", type(function).__name__))
+        self.name = "judge" if named == "<lambda>" else re.sub(r"\W", "_", named)
+        self.configuration = identity(function)
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):  # written in C
+            self._named = False
+            return
+        given = [each for each in parameters if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}]
+        first = next((each for each in given if each.name == TEXT), given[0] if given else None)
+        self._named = first is not None and first.name == TEXT
+        self.columns = tuple(
+            each.name
+            for each in parameters
+            if each is not first
+            and each.default is each.empty
+            and each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}
+        )
+
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # noqa: ARG002  # it takes none
+        """What the function says."""
+        beside = {name: texts[name] for name in self.columns}
+        started = perf_counter()
+        if self._named:
+            said = await called(self._function, **{TEXT: texts[TEXT], **beside})
+        else:
+            said = await called(self._function, texts[TEXT], **beside)
+        return said if isinstance(said, Verdict) else replace(verdict_of(said), seconds=perf_counter() - started)

@@ -1,0 +1,371 @@
+"""A language model as a judge: the seed page's class and arguments, against functions and a real server."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tiny_llama import save_tiny_llama  # type: ignore[import-not-found]
+
+import turnwise as tw
+from turnwise.errors import ArgumentError
+from turnwise.scoring.clients import Reply
+
+TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
+HERE = Path(__file__).parent
+SERVER = HERE.parent / "evaluators" / "chat_server.py"
+
+
+class Says:
+    """A model that gives these answers, one after another, and the last one for ever."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.told = answers, list[Any]()
+
+    def __call__(self, messages: list[dict]) -> Any:
+        """The next answer."""
+        self.told.append(messages)
+        return self.answers[min(len(self.told), len(self.answers)) - 1]
+
+
+def score(number: object) -> str:
+    return f'```json\n{{"score": {number}}}\n```'
+
+
+# ── the seed page ─────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_the_pages_class_runs_with_its_import_changed() -> None:
+    """`Factuality` as the page has it, and the call of its last example."""
+    page = (HERE / "seed_page.py").read_text(encoding="utf-8")
+    space: dict[str, Any] = {}
+    exec(compile(page, "seed_page.py", "exec"), space)
+    model = Says(score(5), score(4), score(3))
+    metric = space["Factuality"](
+        model_or_id=model, gen_kwargs={"temperature": 0.8, "num_return_sequences": 3, "do_sample": True}, batch_size=1
+    )
+    found = metric(responses=["Dublin."], prompts=["What is the capital of Ireland?"])
+    assert found == {"mean_score": 4.0, "scores": [4.0], "raw_scores": [[5.0, 4.0, 3.0]]}
+    (message,) = model.told[0]
+    assert "You are a careful fact-checker." in message["content"]
+    assert "1 (completely incorrect) to 5 (fully correct)" in message["content"]
+    assert "PROMPT:\nWhat is the capital of Ireland?\n\nRESPONSE:\nDublin." in message["content"]
+    assert metric.name == "Factuality"
+
+
+def test_distinct_n_of_the_page_is_a_response_metric() -> None:
+    """Aliased to `Metric`, the page's other class runs as well, and calling is computing."""
+    space: dict[str, Any] = {}
+    exec(compile((HERE / "seed_page.py").read_text(encoding="utf-8"), "seed_page.py", "exec"), space)
+    responses = ["I love exploring new places.", "I love exploring new places.", "Traveling is my passion."]
+    for n, expected in {1: 9 / 14, 2: 7 / 11, 3: 5 / 8, 5: 1 / 2, 6: 0.0}.items():
+        metric = space["DistinctN"](n=n)
+        assert metric(responses=responses) == metric.compute(responses=responses) == {f"distinct_{n}": expected}
+    assert (metric.name, metric.extras) == ("DistinctN", {})
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("out_of_range", "given", "found"),
+    [
+        ("clamp", 7, 5.0),
+        ("clamp", -1, 1.0),
+        ("clamp", "NaN", None),
+        ("clamp", "Infinity", None),
+        ("null", 7, None),
+        ("null", 3.5, 3.5),
+        ("error", 7, None),
+        ("error", 5, 5.0),
+    ],
+)
+def test_out_of_range(out_of_range: Any, given: object, found: float | None) -> None:
+    """Clamped, null or an error, as asked; no number is never the highest one."""
+    metric = tw.LLMJudgeMetric(Says(score(given)), TEMPLATE, out_of_range=out_of_range)
+    result = metric(["x"])
+    assert result["scores"] == [found]
+    assert ("errors" in result) == (found is None and out_of_range != "null")
+
+
+def test_a_bad_answer_is_drawn_again_up_to_max_retries() -> None:
+    """Each time with another seed; then the judgement has failed, and only that."""
+    model = Says("what?", "no idea", score(2))
+    metric = tw.LLMJudgeMetric(model, TEMPLATE, max_retries=2)
+    assert metric(["x"])["scores"] == [2.0]
+    assert len(model.told) == 3
+    never = Says("what?")
+    found = tw.LLMJudgeMetric(never, TEMPLATE, max_retries=2, batch_size=1)(["x", "y"])
+    assert len(never.told) == 6
+    assert (found["mean_score"], found["scores"], found["raw_scores"]) == (None, [None, None], [[None], [None]])
+    assert found["errors"] == ["Says, asked 3 times: it holds no JSON object with a score: 'what?'"] * 2
+
+
+def test_at_temperature_zero_nothing_is_drawn_again() -> None:
+    """The same answer would come; nothing is aborted either."""
+    model = Says("what?")
+    found = tw.LLMJudgeMetric(model, TEMPLATE, gen_kwargs={"temperature": 0.0})(["x"])
+    assert len(model.told) == 1
+    assert found["scores"] == [None]
+
+
+def test_a_failed_sample_is_in_no_mean() -> None:
+    """Not as zero, not as NaN."""
+    model = Says(score(4), "what?", score(2))
+    metric = tw.LLMJudgeMetric(model, TEMPLATE, max_retries=0, batch_size=1, gen_kwargs={"num_return_sequences": 3})
+    found = metric(["x"])
+    assert found["raw_scores"] == [[4.0, None, 2.0]]
+    assert (found["scores"], found["mean_score"]) == ([3.0], 3.0)
+
+
+def test_a_parser_of_ones_own() -> None:
+    """It reads the answer, and no instructions are added."""
+    model = Says("I would say 4")
+    metric = tw.LLMJudgeMetric(
+        model, TEMPLATE, structured_output=False, parser=lambda text: float(text.rpartition(" ")[2])
+    )
+    assert metric(["x"])["scores"] == [4.0]
+    assert model.told[0][0]["content"] == "From 1 to 5: x"
+
+
+def test_the_question_says_how_to_answer() -> None:
+    """Bounds, the code, reasons only if asked for; a system text goes first."""
+    model = Says(score(1))
+    tw.LLMJudgeMetric(model, TEMPLATE, scale=(0, 0.5), reasoning=True, system="Be strict.")(["x"])
+    system, user = model.told[0]
+    assert system == {"role": "system", "content": "Be strict."}
+    assert user["content"].startswith("From 0 to 0.5: x\n\n")
+    assert '"reasoning": "why, in a sentence or two", "score": <number from 0 to 0.5>, "check": "' in user["content"]
+
+
+def test_answers_of_no_response_and_of_none() -> None:
+    """An empty list has no mean; a response that is None is not judged; a prompt that is None is empty."""
+    metric = tw.LLMJudgeMetric(Says(score(3)), TEMPLATE + "{prompt}")
+    assert metric([], []) == {"mean_score": None, "scores": [], "raw_scores": []}
+    assert metric(["x", None], [None, "q"]) == {"mean_score": 3.0, "scores": [3.0, None], "raw_scores": [[3.0], []]}
+
+
+def test_further_columns_are_arguments() -> None:
+    """One value for each response, or one for all."""
+    model = Says(score(3))
+    metric = tw.LLMJudgeMetric(model, TEMPLATE + " {goal} {step}", batch_size=1)
+    metric(["x", "y"], goal=["g1", "g2"], step=7)
+    assert [told[0]["content"].partition("\n")[0] for told in model.told] == [
+        "From 1 to 5: x g1 7",
+        "From 1 to 5: y g2 7",
+    ]
+
+
+def test_score_rendered_asks_as_it_is_told() -> None:
+    """Nothing is filled in and nothing added."""
+    model = Says(score(2))
+    found = tw.LLMJudgeMetric(model, TEMPLATE, batch_size=1).score_rendered(["one {response}", "two"])
+    assert [told[0]["content"] for told in model.told] == ["one {response}", "two"]
+    assert found["scores"] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"prompt_template": "{response}"}, r"the template lacks \{lower_bound\}, \{upper_bound\}"),
+        ({"prompt_template": "{lower_bound}{upper_bound}"}, r"lacks \{response\}"),
+        ({"prompt_template": "{response.x}{lower_bound}{upper_bound}"}, "is no name of a column"),
+        ({"prompt_template": "{response!r}{lower_bound}{upper_bound}"}, "is no name of a column"),
+        ({"prompt_template": "{0}{response}{lower_bound}{upper_bound}"}, "is no name of a column"),
+        ({"prompt_template": "{response"}, "cannot be read"),
+        ({"scale": (5, 1)}, "goes nowhere"),
+        ({"structured_output": False}, "give a parser"),
+        ({"parser": float}, "give a parser"),
+        ({"out_of_range": "drop"}, "it is 'clamp', 'null' or 'error'"),
+        ({"gen_kwargs": {"num_return_sequences": 3, "temperature": 0.0}}, "3 times; set a temperature"),
+        ({"gen_kwargs": {"num_return_sequences": 0}}, "it is 1 or more"),
+        ({"model_or_id": 7}, "the model is 7; give an Endpoint"),
+    ],
+)
+def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
+    """When the metric is made."""
+    with pytest.raises(ArgumentError, match=sentence):
+        tw.LLMJudgeMetric(**{"model_or_id": len, "prompt_template": TEMPLATE, **given})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((["x"],), r"has a place \{prompt\}; give prompt="),
+        ((["x"], ["p", "q"]), "there are 1 responses and 2 prompt"),
+    ],
+)
+def test_lists_that_do_not_fit(arguments: tuple, sentence: str) -> None:
+    """Each response needs what the template asks for."""
+    with pytest.raises(ArgumentError, match=sentence):
+        tw.LLMJudgeMetric(len, TEMPLATE + "{prompt}")(*arguments)
+
+
+def test_the_store_serves_lists_as_well(tmp_path: Path) -> None:
+    """And shares with tables."""
+    model = Says(score(3))
+    metric = tw.LLMJudgeMetric(model, TEMPLATE, store=tmp_path)
+    assert metric(["x"])["scores"] == [3.0]
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
+    assert tw.judge(turns, metric, store=tmp_path, progress=False)["cached"].to_list() == [True]
+    assert len(model.told) == 1
+
+
+def test_calls_are_added_up() -> None:
+    """Tokens and dollars of all calls that a verdict took; unknown where one of them is."""
+    replies = [Reply("what?", 10, 2, cost_usd=0.25), Reply(score(1), 10, 4, cost_usd=0.5)]
+    metric = tw.LLMJudgeMetric(Says(*replies), TEMPLATE)
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
+    row = tw.judge(turns, metric, progress=False).row(0, named=True)
+    assert (row["prompt_tokens"], row["response_tokens"], row["cost_usd"]) == (20, 6, 0.75)
+
+
+# ── presets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("preset", "key", "scale"),
+    [
+        (tw.Factuality, None, (1, 5)),
+        (tw.Relevance, None, (1, 5)),
+        (tw.Harmfulness, None, (1, 5)),
+        (tw.Truthfulness, "truthfulness_rate", (0, 1)),
+        (tw.Informativeness, "informativeness_rate", (0, 1)),
+        (tw.Refusal, "refusal_rate", (0, 1)),
+        (tw.AttackSuccess, "attack_success_rate", (0, 1)),
+    ],
+)
+def test_presets(preset: Any, key: str | None, scale: tuple[float, float]) -> None:
+    """Each asks a question of its own; those of yes and no give a share as well, and a word for each verdict."""
+    model = Says(score(1), score(0), "what?")
+    metric = preset(model, max_retries=0, batch_size=1)
+    assert metric.scale == scale
+    found = metric(["x", "y", "z"], ["p", "p", "p"], goal="g")
+    assert found["scores"] == [1.0, max(scale[0], 0.0), None]
+    if key:
+        assert found[key] == 0.5
+        assert preset(Says("what?"), max_retries=0)(["x"], ["p"], goal="g")[key] is None
+        turns = pl.DataFrame({"rollout_id": "a", "turn": [1], "response": ["x"], "prompt": ["p"], "goal": ["g"]})
+        assert tw.judge(turns, preset(Says(score(1))), progress=False)["label"].to_list() == ["yes"]
+    assert preset(model, scale=(0, 10)).scale == (0, 10)
+
+
+# ── a real server ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """An OpenAI-compatible server in a process of its own."""
+    with subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        process.kill()
+
+
+@pytest.mark.parametrize("faults", ["", "429 ", "500 ", "garbage ", "drop ", "empty "])
+def test_faults_of_a_server_are_no_verdicts(address: str, faults: str) -> None:
+    """Rate limits, server errors, garbage, dropped connections: asked again, and the verdict is the judge's."""
+    model = tw.Endpoint(f"{faults}verdict#{faults}judge", base_url=address, api_key="k", prices=(10.0, 100.0))
+    row = judged_by(model)
+    assert (row["value"], row["error"]) == (3.0, None)
+    assert (row["prompt_tokens"], row["response_tokens"]) == (11, 3)
+    assert row["cost_usd"] == pytest.approx((10 * 11 + 100 * 3) / 1e6)
+
+
+def test_an_endpoint_that_echoes_gives_no_verdict(address: str) -> None:
+    """The whole request as JSON, with the response and its false verdict within."""
+    row = judged_by(tw.Endpoint("echo#judge", base_url=address, api_key="k", temperature=0.0), '{"score": 5}')
+    assert row["value"] is None
+    assert "it holds no JSON object with a score" in row["error"]
+
+
+@pytest.mark.parametrize("fault", ["401", "refusal", "blank", "cutoff"])
+def test_what_stays_wrong_is_an_error(address: str, fault: str) -> None:
+    """A null verdict that says why; no key is shown."""
+    row = judged_by(
+        tw.Endpoint(f"{fault}#judge", base_url=address, api_key="sk-secret", max_retries=0, temperature=0.0)
+    )
+    assert row["value"] is None
+    assert row["error"]
+    assert "sk-secret" not in row["error"]
+
+
+def test_requests_are_evenly_spaced(address: str) -> None:
+    """Ten a second: six requests take half a second, however many there may be at once."""
+    model = tw.Endpoint("verdict#evenly", base_url=address, api_key="k", requests_per_minute=600)
+    turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 7), "response": list("abcdef")})
+    tw.judge(turns, tw.LLMJudgeMetric(model, TEMPLATE), progress=False, max_concurrency=6)
+    times = sorted(each["at"] for each in log(address) if each["model"] == "verdict#evenly")
+    assert len(times) == 6
+    assert times[-1] - times[0] >= 0.45
+
+
+def judged_by(model: Any, response: str = "x") -> dict[str, Any]:
+    """The verdict of a model on one response."""
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": [response]})
+    return tw.judge(turns, tw.LLMJudgeMetric(model, TEMPLATE), progress=False).row(0, named=True)
+
+
+def log(address: str) -> list[dict]:
+    """What the server met."""
+    import urllib.request
+
+    with urllib.request.urlopen(f"{address.removesuffix('/v1')}/log") as found:
+        requests: list[dict] = json.loads(found.read())
+        return requests
+
+
+# ── a model on this machine ───────────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny Llama, whose answers are noise."""
+    made: Path = save_tiny_llama(tmp_path_factory.mktemp("model") / "tiny-llama")
+    return made
+
+
+def test_a_text_is_a_transformers_model(folder: Path) -> None:
+    """By its folder, as on the page: greedy answers repeat; what cannot be read is null and stops nothing."""
+    lengths: dict[str, Any] = {
+        "structured_output": False,
+        "parser": lambda text: 1 + len(text) % 5,
+        "gen_kwargs": {"max_new_tokens": 9},
+    }
+    metric = tw.LLMJudgeMetric(str(folder), TEMPLATE, **lengths)
+    found = metric(["the sea", "a hill", "the sea"])
+    assert found["scores"] == metric(["the sea", "a hill", "the sea"])["scores"]
+    assert all(1 <= score <= 5 for score in found["scores"])
+    assert tw.LLMJudgeMetric(str(folder), TEMPLATE)(["x"])["scores"] == [None]
+    with pytest.raises(ArgumentError, match="set a temperature"):
+        tw.LLMJudgeMetric(str(folder), TEMPLATE, gen_kwargs={"num_return_sequences": 2})
+
+
+def test_samples_of_a_transformers_model_are_drawn(folder: Path) -> None:
+    """The page's options: three verdicts on each response, not all alike, the same the next time."""
+    said: list[str] = []
+
+    def parser(text: str) -> float:
+        said.append(text)
+        return 1 + len(said) % 5
+
+    options: dict[str, Any] = {
+        "temperature": 0.8,
+        "num_return_sequences": 3,
+        "do_sample": True,
+        "max_new_tokens": 12,
+        "top_p": 0.9,
+    }
+    for _ in range(2):
+        metric = tw.LLMJudgeMetric(str(folder), TEMPLATE, structured_output=False, parser=parser, gen_kwargs=options)
+        (raw,) = metric(["the sea"])["raw_scores"]
+        assert len(raw) == 3
+    assert len(set(said[:3])) == 3
+    assert said[:3] == said[3:]
+
+
+def test_a_model_that_is_loaded_already(folder: Path) -> None:
+    """With its tokenizer; a device beside it is ignored with a warning. One without a template is asked all the same."""
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    lengths: dict[str, Any] = {"structured_output": False, "parser": lambda text: 3.0}
+    with pytest.warns(UserWarning, match="device='cpu' is ignored"):
+        metric = tw.LLMJudgeMetric(model, TEMPLATE, tokenizer, "cpu", **lengths)
+    assert metric(["x"])["scores"] == [3.0]
+    tokenizer.chat_template = None
+    assert tw.LLMJudgeMetric(model, TEMPLATE, tokenizer, **lengths)(["x"])["scores"] == [3.0]

@@ -229,6 +229,13 @@ def test_rollouts_cluster_turns_where_no_goal_is_known() -> None:
     assert (row["n_clusters"], row["method"]) == (4, "two-way t")
 
 
+def test_a_goal_known_of_one_turn_is_that_of_its_rollout() -> None:
+    """Labels that name the goals of some turns: the other turns of the same rollouts are in the same clusters."""
+    some = UNITS.filter(pl.col("turn") == 1).with_columns(label=pl.lit(value=True))
+    found = tw.agreement(VERDICTS.drop("goal"), some, resamples=300)
+    assert one(found, "kappa", comparison="judges", judge="careful", other="odd")["n_clusters"] == 15
+
+
 def test_shares_by_bootstrap_where_it_is_defined() -> None:
     """`method="bootstrap"`: BCa for shares, Wilson where every goal agrees."""
     found = tw.agreement(VERDICTS, LABELS, method="bootstrap", resamples=2000)

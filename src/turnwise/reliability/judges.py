@@ -98,7 +98,8 @@ def agreement(
         judge who has some is also compared with itself.
     cluster
         What is independent: ``"auto"`` is `goal` where either table has it, else the rollout; a column, a pair of crossed
-        columns, or None for the verdicts themselves.
+        columns, or None for the verdicts themselves. `tw.judge` leaves goals to TURNS: ``verdicts.join(turns.select(
+        "rollout_id", "goal").unique(), on="rollout_id")`` brings them.
     method
         ``"auto"``: Wilson at the effective number of clusters for shares (agreement, prevalence, sensitivity, specificity);
         BCa bootstrap over clusters for coefficients, t under ten clusters, for two crossed ways, or where BCa is undefined.

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from turnwise import schema
 from turnwise.cells import Sheet
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -66,7 +67,8 @@ def ratings_of(
         Where a table lacks a column or holds a unit twice, or verdicts and labels are not of one kind.
     """
     verdicts = _verdicts(verdicts, of)
-    keys = [name for name in KEYS if name in verdicts.columns and verdicts[name].null_count() < max(verdicts.height, 1)]
+    told_apart = {name for name in verdicts.columns if verdicts[name].null_count() < max(verdicts.height, 1)}
+    keys = [name for name in KEYS if name == "rollout_id" or name in told_apart]
     if labels is not None:
         keys = _shared(verdicts, labels, keys, truth)
         labels = alike(labels, verdicts, (*keys, *facts), "agreement")
@@ -172,12 +174,11 @@ def _units(frames: list[pl.DataFrame], keys: list[str], facts: tuple[str, ...]) 
         frame.select(*keys, *(name for name in facts if name in frame.columns and name not in keys)) for frame in frames
     ]
     whole = pl.concat(parts, how="diagonal_relaxed")
-    return (
-        whole.group_by(keys)
-        .agg(pl.exclude(keys).drop_nulls().first())
-        .sort(keys, nulls_last=False)
-        .with_row_index(_UNIT)
-    )
+    units = whole.group_by(keys).agg(pl.exclude(keys).drop_nulls().first()).sort(keys, nulls_last=False)
+    # A goal known of one turn is that of the whole rollout, which must not fall into two clusters.
+    of_rollouts = [pl.col(name) for name in facts if name in schema.TURNS.facts and name in units.columns]
+    units = units.with_columns(fact.fill_null(fact.drop_nulls().first().over("rollout_id")) for fact in of_rollouts)
+    return units.with_row_index(_UNIT)
 
 
 def _places(frame: pl.DataFrame, units: pl.DataFrame, keys: list[str]) -> IntArray:

@@ -230,7 +230,7 @@ class _Comparison:
 
 def _comparisons(ratings: Ratings, units: IntArray) -> Iterator[_Comparison]:
     values, given = ratings.values[units], ratings.given[units]
-    abstained = (given & np.isnan(values)).sum(axis=(0, 2)).tolist()
+    abstained = ratings.abstained[units].sum(axis=(0, 2)).tolist()
     many = values.shape[2]
 
     def flat(columns: list[FloatArray], there: BoolArray) -> tuple[FloatArray, IntArray]:

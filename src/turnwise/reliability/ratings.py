@@ -31,6 +31,8 @@ class Ratings:
         Float (units, judges, samples): the rating, NaN where there is none.
     given
         Boolean, same shape: whether there was a judgement, also one without a verdict.
+    abstained
+        Boolean, same shape: whether there was a judgement without one.
     labels
         Float (units,), NaN where there is no label; None where no labels were given.
     binary
@@ -43,6 +45,7 @@ class Ratings:
     judges: list[str]
     values: FloatArray
     given: BoolArray
+    abstained: BoolArray
     labels: FloatArray | None
     binary: bool
     scale: bool
@@ -93,15 +96,17 @@ def ratings_of(
         values, marked = _positive(values, marked, at, words)
     _refuse_two_scales(values, marked, words)
     binary = (words is None or at is not None) and _zero_or_one(values) and (marked is None or _zero_or_one(marked))
+    abstained = given & np.isnan(values)
     if abstentions == "category":
         # The number of no other category: ratings are then told apart, not measured.
         beyond = max(np.nan_to_num(x).max(initial=1.0) for x in (values, marked) if x is not None) + 1
-        values = np.where(given & np.isnan(values), beyond, values)
+        values = np.where(abstained, beyond, values)
     return Ratings(
         sheet=Sheet(units),
         judges=judges,
         values=values,
         given=given,
+        abstained=abstained,
         labels=marked,
         binary=binary,
         scale=words is None and not binary and abstentions == "missing",

@@ -21,7 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise import errors, metrics, plots, schema, tables
+    from turnwise import errors, metrics, plots, schema, scoring, tables
     from turnwise.curves import curve
     from turnwise.evaluators import (
         Above,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from turnwise.reports import report
     from turnwise.rollouts import measure
     from turnwise.schema import check
+    from turnwise.scoring import DistinctN, ResponseMetric
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
     from turnwise.trees import flatten, measure_paths, paths
@@ -54,12 +55,14 @@ __all__ = [
     "Above",
     "Below",
     "ChatSampler",
+    "DistinctN",
     "Evaluator",
     "FrameEvaluator",
     "Graph",
     "GraphMetrics",
     "Node",
     "Precision",
+    "ResponseMetric",
     "SimulatedSampler",
     "check",
     "curve",
@@ -75,6 +78,7 @@ __all__ = [
     "report",
     "scan",
     "schema",
+    "scoring",
     "simulate",
     "summarize",
     "tables",
@@ -87,12 +91,14 @@ _ROOMS = {
     "Above": "evaluators",
     "Below": "evaluators",
     "ChatSampler": "evaluators",
+    "DistinctN": "scoring",
     "Evaluator": "evaluators",
     "FrameEvaluator": "evaluators",
     "Graph": "evaluators",
     "GraphMetrics": "evaluators",
     "Node": "evaluators",
     "Precision": "evaluators",
+    "ResponseMetric": "scoring",
     "SimulatedSampler": "evaluators",
     "check": "schema",
     "curve": "curves",

@@ -21,7 +21,9 @@ PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.first_turn: (pl.col("score") > 0.5,),
     m.time_to: (pl.col("score") > 0.5,),
 }
-EVERY = [(function, function(*PARAMETERS.get(function, ()))) for function in (*m.ALL, *m.catalog.WITH_PARAMETERS)]
+EVERY = [
+    (function, function(*PARAMETERS.get(function, ()))) for function in (*m.ALL, *m.ANSWERS, *m.catalog.WITH_PARAMETERS)
+]
 IDS = [function.__name__ for function, _ in EVERY]
 
 

@@ -4,8 +4,8 @@ The same expression serves `group_by("rollout_id").agg(...)`, `.over("rollout_id
 its dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. Unknown stays
 unknown: no metric turns null into False.
 
-Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` reads every word and `AST` needs columns
-of scores, so `ALL` holds neither. `refused_by_rule` is no metric: it fills the column `refused`, turn by turn.
+Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word and `AST`
+needs columns of scores, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column `refused`, turn by turn.
 """
 
 from turnwise.metrics import catalog
@@ -26,6 +26,15 @@ from turnwise.metrics.adversarial import (
     target_toxicity_rate,
     time_to_target_toxicity,
     total_reward,
+)
+from turnwise.metrics.answers import (
+    ANSWERS,
+    choice_match,
+    exact_match,
+    jaccard_similarity,
+    levenshtein_similarity,
+    tfidf_cosine,
+    token_f1,
 )
 from turnwise.metrics.catalog import ALL
 from turnwise.metrics.conduct import (
@@ -55,6 +64,7 @@ from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to,
 
 __all__ = [
     "ALL",
+    "ANSWERS",
     "AST",
     "CONDUCT",
     "EFFORT",
@@ -68,12 +78,14 @@ __all__ = [
     "average_reward",
     "average_target_toxicity",
     "catalog",
+    "choice_match",
     "distinct_n",
     "dollars_used",
     "ever",
     "ever_adversarial_toxicity",
     "ever_refused",
     "ever_target_toxicity",
+    "exact_match",
     "final",
     "first_adversarial_toxicity_turn",
     "first_target_toxicity_turn",
@@ -81,6 +93,8 @@ __all__ = [
     "highest",
     "highest_adversarial_toxicity",
     "highest_target_toxicity",
+    "jaccard_similarity",
+    "levenshtein_similarity",
     "lowest_adversarial_toxicity",
     "lowest_target_toxicity",
     "metric",
@@ -94,10 +108,12 @@ __all__ = [
     "success_within",
     "target_toxicity_rate",
     "task_success",
+    "tfidf_cosine",
     "time_to",
     "time_to_refusal",
     "time_to_success",
     "time_to_target_toxicity",
+    "token_f1",
     "tokens_used",
     "total",
     "total_reward",

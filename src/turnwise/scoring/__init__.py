@@ -1,0 +1,11 @@
+"""Metrics over responses: classes that give a dict of scores for a list of texts.
+
+Each has its expression in `turnwise.metrics` where it can have one, and both say the same.
+"""
+
+from turnwise.scoring.diversity import DistinctN
+from turnwise.scoring.response_metric import ResponseMetric
+from turnwise.scoring.short_answers import ShortAnswerMatch
+from turnwise.scoring.similarity import Similarity
+
+__all__ = ["DistinctN", "ResponseMetric", "ShortAnswerMatch", "Similarity"]

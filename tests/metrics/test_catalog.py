@@ -19,6 +19,7 @@ PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.final: ("reward",),
     m.ever: (pl.col("score") > 0.5,),
     m.first_turn: (pl.col("score") > 0.5,),
+    m.instruction_followed: ("punctuation:no_comma",),
     m.time_to: (pl.col("score") > 0.5,),
 }
 EVERY = [

@@ -36,6 +36,7 @@ from turnwise.metrics.answers import (
     tfidf_cosine,
     token_f1,
 )
+from turnwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
 from turnwise.metrics.catalog import ALL
 from turnwise.metrics.conduct import (
     CONDUCT,
@@ -57,6 +58,7 @@ from turnwise.metrics.effort import (
     tokens_used,
     total,
 )
+from turnwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from turnwise.metrics.metric import metric
 from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
 from turnwise.metrics.text import TEXT, distinct_n, response_length
@@ -68,6 +70,7 @@ __all__ = [
     "AST",
     "CONDUCT",
     "EFFORT",
+    "INSTRUCTIONS",
     "OUTCOME",
     "TEXT",
     "TIMING",
@@ -79,6 +82,7 @@ __all__ = [
     "average_target_toxicity",
     "catalog",
     "choice_match",
+    "confidence_bin",
     "distinct_n",
     "dollars_used",
     "ever",
@@ -86,6 +90,7 @@ __all__ = [
     "ever_refused",
     "ever_target_toxicity",
     "exact_match",
+    "expected_calibration_error",
     "final",
     "first_adversarial_toxicity_turn",
     "first_target_toxicity_turn",
@@ -93,17 +98,21 @@ __all__ = [
     "highest",
     "highest_adversarial_toxicity",
     "highest_target_toxicity",
+    "instruction_followed",
     "jaccard_similarity",
     "levenshtein_similarity",
     "lowest_adversarial_toxicity",
     "lowest_target_toxicity",
+    "majority",
     "metric",
     "num_tool_calls",
     "num_turns",
+    "overconfidence",
     "refusal_rate",
     "refused_by_rule",
     "response_length",
     "seconds_used",
+    "sentence_count",
     "success_after_refusal",
     "success_within",
     "target_toxicity_rate",

@@ -10,6 +10,7 @@ from turnwise.metrics.adversarial import AST, WITH_THRESHOLD
 from turnwise.metrics.answers import ANSWERS
 from turnwise.metrics.conduct import CONDUCT
 from turnwise.metrics.effort import EFFORT, average, final, highest, total
+from turnwise.metrics.instructions import instruction_followed
 from turnwise.metrics.metric import ABOUT, About
 from turnwise.metrics.outcome import OUTCOME, ever
 from turnwise.metrics.text import distinct_n, response_length
@@ -23,6 +24,7 @@ WITH_PARAMETERS: tuple[Callable[..., pl.Expr], ...] = (
     success_within,
     distinct_n,
     response_length,
+    instruction_followed,
     *OF_A_COLUMN,
     *OF_A_CONDITION,
 )

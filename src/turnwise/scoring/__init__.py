@@ -3,9 +3,23 @@
 Each has its expression in `turnwise.metrics` where it can have one, and both say the same.
 """
 
+from turnwise.scoring.calibration import MCQACalibration
 from turnwise.scoring.diversity import DistinctN
+from turnwise.scoring.instructions import StrictInstruction
+from turnwise.scoring.languages import detect_language
+from turnwise.scoring.multiple_choice import MCQAAccuracy, MCQAPositionalBias
 from turnwise.scoring.response_metric import ResponseMetric
 from turnwise.scoring.short_answers import ShortAnswerMatch
 from turnwise.scoring.similarity import Similarity
 
-__all__ = ["DistinctN", "ResponseMetric", "ShortAnswerMatch", "Similarity"]
+__all__ = [
+    "DistinctN",
+    "MCQAAccuracy",
+    "MCQACalibration",
+    "MCQAPositionalBias",
+    "ResponseMetric",
+    "ShortAnswerMatch",
+    "Similarity",
+    "StrictInstruction",
+    "detect_language",
+]

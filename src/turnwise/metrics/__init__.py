@@ -4,8 +4,9 @@ The same expression serves `group_by("rollout_id").agg(...)`, `.over("rollout_id
 its dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. Unknown stays
 unknown: no metric turns null into False.
 
-Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word and `AST`
-needs columns of scores, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column `refused`, turn by turn.
+Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word, `AST` and
+`TOOL_USE` need columns of their own, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column
+`refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns.
 """
 
 from turnwise.metrics import catalog
@@ -38,6 +39,7 @@ from turnwise.metrics.answers import (
 )
 from turnwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
 from turnwise.metrics.catalog import ALL
+from turnwise.metrics.composite import composite
 from turnwise.metrics.conduct import (
     CONDUCT,
     ever_refused,
@@ -63,6 +65,13 @@ from turnwise.metrics.metric import metric
 from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
 from turnwise.metrics.text import TEXT, distinct_n, response_length
 from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to, time_to_success
+from turnwise.metrics.tool_use import (
+    TOOL_USE,
+    tool_call_f1,
+    tool_call_precision,
+    tool_call_recall,
+    tool_calls_match,
+)
 
 __all__ = [
     "ALL",
@@ -74,6 +83,7 @@ __all__ = [
     "OUTCOME",
     "TEXT",
     "TIMING",
+    "TOOL_USE",
     "adversarial_toxicity_rate",
     "attack_success",
     "average",
@@ -82,6 +92,7 @@ __all__ = [
     "average_target_toxicity",
     "catalog",
     "choice_match",
+    "composite",
     "confidence_bin",
     "distinct_n",
     "dollars_used",
@@ -124,6 +135,10 @@ __all__ = [
     "time_to_target_toxicity",
     "token_f1",
     "tokens_used",
+    "tool_call_f1",
+    "tool_call_precision",
+    "tool_call_recall",
+    "tool_calls_match",
     "total",
     "total_reward",
 ]

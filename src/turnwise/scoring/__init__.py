@@ -4,6 +4,7 @@ Each has its expression in `turnwise.metrics` where it can have one, and both sa
 """
 
 from turnwise.scoring.calibration import MCQACalibration
+from turnwise.scoring.composite import Composite
 from turnwise.scoring.diversity import DistinctN
 from turnwise.scoring.instructions import StrictInstruction
 from turnwise.scoring.languages import detect_language
@@ -11,8 +12,10 @@ from turnwise.scoring.multiple_choice import MCQAAccuracy, MCQAPositionalBias
 from turnwise.scoring.response_metric import ResponseMetric
 from turnwise.scoring.short_answers import ShortAnswerMatch
 from turnwise.scoring.similarity import Similarity
+from turnwise.scoring.tool_use import ToolUse
 
 __all__ = [
+    "Composite",
     "DistinctN",
     "MCQAAccuracy",
     "MCQACalibration",
@@ -21,5 +24,6 @@ __all__ = [
     "ShortAnswerMatch",
     "Similarity",
     "StrictInstruction",
+    "ToolUse",
     "detect_language",
 ]

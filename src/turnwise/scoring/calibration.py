@@ -73,15 +73,12 @@ class MCQACalibration(ResponseMetric):
         return numbers.row(0, named=True) | {"reliability": self._reliability(known)}
 
     def _reliability(self, known: pl.DataFrame) -> pl.DataFrame:
-        bins = pl.DataFrame({"bin": range(self.n_bins)}, schema={"bin": pl.Int32})
+        edges = [edge / self.n_bins for edge in range(self.n_bins + 1)]
+        bins = pl.DataFrame(
+            {"bin": range(self.n_bins), "low": edges[:-1], "high": edges[1:]},
+            schema={"bin": pl.Int32, "low": pl.Float64, "high": pl.Float64},
+        )
         filled = known.group_by(confidence_bin("confidence", self.n_bins)).agg(
             n=pl.len().cast(pl.Int64), confidence=pl.col("confidence").mean(), accuracy=pl.col("correct").mean()
         )
-        return bins.join(filled, on="bin", how="left", maintain_order="left").select(
-            "bin",
-            low=pl.col("bin") / self.n_bins,
-            high=(pl.col("bin") + 1) / self.n_bins,
-            n=pl.col("n").fill_null(0),
-            confidence="confidence",
-            accuracy="accuracy",
-        )
+        return bins.join(filled, on="bin", how="left", maintain_order="left").with_columns(pl.col("n").fill_null(0))

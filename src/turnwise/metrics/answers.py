@@ -10,6 +10,7 @@ space. Where a script writes no white space, `levenshtein_similarity` compares c
 """
 
 import math
+import re
 import string
 from collections.abc import Callable, Sequence
 
@@ -17,14 +18,13 @@ import polars as pl
 
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
+from turnwise.metrics.text import BLANK
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
 
-_BLANKS = tuple(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B))))
-_BLANKS += ("\u2028", "\u2029", "\u202f", "\u205f", "\u3000")  # with these, all at which `str.split` splits
-_ARTICLES = ("a", "an", "the")
-_ARTICLE = rf"\b(?:{'|'.join(_ARTICLES)})\b"
+_PUNCTUATION = f"[{re.escape(string.punctuation)}]"
+_ARTICLE = r"\b(?:a|an|the)\b"
 _AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
 
 
@@ -77,11 +77,10 @@ def _in_words(texts: pl.DataFrame) -> pl.DataFrame:
 
 def _words(text: pl.Expr) -> pl.Expr:
     """The words that SQuAD compares."""
-    plain = text.str.to_lowercase().str.replace_many(
-        [*string.punctuation, *_BLANKS], [""] * len(string.punctuation) + [" "] * len(_BLANKS)
-    )
+    plain = text.str.to_lowercase().str.replace_all(_PUNCTUATION, "").str.replace_all(f"[{BLANK}&&[^ ]]", " ")
     apart = plain.map_batches(_articles_apart, return_dtype=pl.String, is_elementwise=True)
-    return apart.str.split(" ").list.filter(pl.element().is_in(["", *_ARTICLES]).not_())
+    word = pl.element()
+    return apart.str.split(" ").list.filter((word != "") & (word != "a") & (word != "an") & (word != "the"))
 
 
 def _articles_apart(texts: pl.Series) -> pl.Series:
@@ -229,7 +228,7 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        bare = pairs.select(pl.all().str.strip_chars("".join(_BLANKS)).str.to_uppercase())
+        bare = pairs.select(pl.all().str.replace_all(f"^[{BLANK}]+|[{BLANK}]+$", "").str.to_uppercase())
         return bare["ours"] == bare["theirs"]
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)

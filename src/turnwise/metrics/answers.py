@@ -151,10 +151,11 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        ours, theirs = pl.col("ours").list, pl.col("theirs").list
-        shared = ours.set_intersection("theirs").list.len()
-        either = ours.n_unique() + theirs.n_unique() - shared
-        return _in_words(pairs).select(pl.when(either == 0).then(1.0).otherwise(shared / either)).to_series()
+        sizes = _in_words(pairs).select(
+            pl.all().list.n_unique(), shared=pl.col("ours").list.set_intersection("theirs").list.len()
+        )
+        either = pl.col("ours") + pl.col("theirs") - pl.col("shared")
+        return sizes.select(pl.when(either == 0).then(1.0).otherwise(pl.col("shared") / either)).to_series()
 
     return _compared(response, expected, of, "jaccard_similarity")
 

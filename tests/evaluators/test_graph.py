@@ -141,7 +141,7 @@ def test_a_loop_may_add_to_what_was_said_itself() -> None:
     recording.said += "e", "f", 1.0
     assert contexts([recording]) == [None, "before c", None]
     assert [node.prompt for node in first_branch(recording)] == ["a", "c", "e"]
-    for kept in (pickle.loads(pickle.dumps(recording)), copy.deepcopy(recording)):  # noqa: S301  # our own
+    for kept in (pickle.loads(pickle.dumps(recording)), copy.deepcopy(recording)):
         assert kept.children == recording.children
         assert kept.context == "start"
 

@@ -186,32 +186,41 @@ class Recording(Graph[str | None, str | None]):
             self.add(node.prompt, node.response, node.reward, node.context)
 
 
-def _contexts_of(recording: Recording) -> list[str | None]:
+def _contexts_of(recording: Recording | None) -> list[str | None]:
     """What each turn began from."""
+    if recording is None:
+        return []
     told = recording.contexts or []
     return told + [None] * (len(recording.said) // 3 - len(told))
 
 
 @dataclass(slots=True)
 class Spoken:
-    """What was said along the first branches of some graphs, turn after turn; `sizes` has the turns of each graph."""
+    """What was said along the first branches of some graphs, turn after turn.
+
+    `sizes` has the turns of each graph; `plain` says whether the graphs and nodes are turnwise's own, and all texts text.
+    """
 
     prompts: list[Any]
     responses: list[Any]
     rewards: list[Any]
     sizes: IntArray
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        self.plain = self.plain and {str, type(None)}.issuperset(map(type, chain(self.prompts, self.responses)))
 
     @classmethod
-    def recorded(cls, recordings: Sequence[Recording]) -> Self:
+    def recorded(cls, recordings: Sequence[Recording | None]) -> Self:
         """What recordings say."""
-        flat = list(chain.from_iterable([recording.said for recording in recordings]))
-        sizes = np.array([len(recording.said) // 3 for recording in recordings], dtype=np.int64)
-        return cls(flat[0::3], flat[1::3], flat[2::3], sizes)
+        said: list[Sequence[Any]] = [() if recording is None else recording.said for recording in recordings]
+        flat, sizes = list(chain.from_iterable(said)), np.array(list(map(len, said)), dtype=np.int64) // 3
+        return cls(flat[0::3], flat[1::3], flat[2::3], sizes, plain=True)
 
 
 def are_recordings(graphs: Sequence[Any]) -> bool:
-    """Whether all of them are recordings."""
-    return all(isinstance(graph, Recording) for graph in graphs)
+    """Whether all of them are recordings, or None."""
+    return all(graph is None or isinstance(graph, Recording) for graph in graphs)
 
 
 def spoken(graphs: Sequence[Any]) -> Spoken:
@@ -230,7 +239,7 @@ def spoken(graphs: Sequence[Any]) -> Spoken:
     nodes, sizes = _first_branches(graphs)
     if all(issubclass(kind, Node) for kind in set(map(type, nodes))):
         said = [node.prompt for node in nodes], [node.response for node in nodes], [node.reward for node in nodes]
-        return Spoken(*said, sizes)
+        return Spoken(*said, sizes, plain=all(graph is None or isinstance(graph, Graph) for graph in graphs))
     return Spoken(
         [prompt_of(node) for node in nodes],
         [_reader(node)(node, "response", None) for node in nodes],

@@ -91,7 +91,10 @@ def measure(
     along = [*schema.ROLLOUTS.facts, *dict.fromkeys([*constant, *kept])]
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
     query = whole.group_by("rollout_id", maintain_order=True).agg(
-        *(pl.col(name).first() for name in along),
+        *(
+            pl.col(name).first() if name in columns else pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name)
+            for name in along
+        ),
         **_COUNTS,
         **{name: expression for name, expression in asked.items() if name != "num_turns"},
     )

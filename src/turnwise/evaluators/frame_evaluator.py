@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -127,13 +127,12 @@ class FrameEvaluator(Evaluator):
         return rollouts.with_columns(self._facts.select("rollout_id", *late)).with_columns(self._errors())
 
     # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
-    _said: Spoken
     _scores: Scores
     _known: dict[int, tuple[Any, Scores]]  # scores of graphs, by id
 
     def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
         self._known, self._measured = {}, []
-        self.__dict__.pop("_facts", None)
+        self._forget("_said", "_facts")
         return super()._begin(n_rollouts, out)
 
     def _results(self, *, record: bool) -> JSONLike:
@@ -153,17 +152,23 @@ class FrameEvaluator(Evaluator):
 
     def _at_once(self) -> JSONLike:
         """What `aggregate_metrics` would return of all rollouts, from the frames."""
-        runs, rollouts, summary, errors = self._done, self.rollouts, self.summary, self._errors()
-        again = partial(self._turns, runs, self._said, self._facts, self._scores)
+        runs, facts, scores, rollouts, errors = self._done, self._facts, self._scores, self.rollouts, self._errors()
+        self._forget("_said")  # three values a turn, which are quickly read again
+        summary = self.summary
 
         def details() -> list[dict[str, Any]]:
-            turns = self.turns if self.runs is runs else again()
+            current = self.runs is runs
+            turns = self.turns if current else self._turns(runs, spoken([done.graph for done in runs]), facts, scores)
             made = ({"overall": each.overall, "per_turn": each.per_turn} for each in self._each(turns, rollouts))
             return [
                 each if error is None else {**each, "error": error} for each, error in zip(made, errors, strict=True)
             ]
 
         return Results(_statistics(summary, rollouts.height, len(errors) - errors.null_count()), details)
+
+    @cached_property
+    def _said(self) -> Spoken:
+        return spoken(self.graphs)
 
     @cached_property
     def _facts(self) -> pl.DataFrame:

@@ -31,6 +31,7 @@ from turnwise.trees.graphs import PROMPTS, flatten
 
 _NOTHING = Recording()
 _AT_ONCE = 1 << 12  # texts that are copied to be hashed
+_OWN = frozenset({str, int, float, bool, type(None)})
 _SAID = ("context", "prompt", "response", "reward")
 _OF_THE_TURN = {*schema.TURNS.names} - {*schema.TURNS.facts, *schema.TURNS.key, *schema.TREE_COLUMNS}
 
@@ -128,7 +129,7 @@ def _as_said(graphs: Sequence[Any], said: Spoken, only: Collection[str] | None) 
 def _silent(sizes: npt.NDArray[np.int64], only: Collection[str] | None) -> pl.DataFrame:
     """TURNS without a word."""
     rows = np.maximum(sizes, 1)
-    place = pl.Series("rollout_id", np.repeat(np.arange(len(sizes), dtype=np.int32), rows))
+    place = pl.Series("rollout_id", np.repeat(np.arange(len(sizes), dtype=np.int32), rows)).set_sorted()
     turn = np.arange(1, len(place) + 1, dtype=np.int32) - np.repeat((np.cumsum(rows) - rows).astype(np.int32), rows)
     known = {
         "rollout_id": place.cast(pl.String) if _wanted("rollout_id", only) else place,
@@ -311,6 +312,8 @@ def _own_column(name: str, values: Sequence[Any]) -> pl.Series:
 
 def _plain(values: Sequence[Any]) -> list[Any]:
     """The values, single numbers of NumPy and PyTorch as Python's own."""
+    if _OWN.issuperset(map(type, values)):
+        return list(values)
     return [value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value for value in values]
 
 

@@ -288,7 +288,7 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
-    crew = campaign._Crew(plain, [], [], 1, 0, None, 0)
+    crew = campaign._Crew(plain, [], [], 1, None, 0)
     monkeypatch.setattr(campaign, "FIRST_PAUSE", 1.0)
     pauses = np.array([[crew._pause(SimpleNamespace(attempt_number=k)) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
@@ -515,10 +515,10 @@ def test_graphs_are_the_same_resumed_or_not(tmp_path):
     assert quiet(make, [2])[0].graph.scores == (2, 1.0)
 
 
-@pytest.mark.parametrize("rule", [None, Precision("x", 0.001)], ids=["no rule", "rule"])
+@pytest.mark.parametrize(("max_concurrency", "bound"), [(1, 1), (5, 9)])
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
-def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, rule):
-    """However slow the disk: under a rule no worker goes on before its rollout is kept; else as many may wait as still run."""
+def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, max_concurrency, bound):
+    """However slow the disk: one by one, each is kept before the next begins; else fewer wait for it than may run."""
     begun, stored, most, put = [], 0, 0, RunStore.put
 
     def slow_put(self, runs):
@@ -533,9 +533,9 @@ def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, 
         begun.append(seed)
 
     monkeypatch.setattr(RunStore, "put", slow_put)
-    make, options = {"coroutine": quick, "plain": begun.append}[kind], {"store": tmp_path, "key": "k"}
-    quiet(make, range(60), max_concurrency=5, until=rule, observe=lambda _: None, **options)
-    assert most == (9 if rule is None else 5)
+    make = {"coroutine": quick, "plain": begun.append}[kind]
+    quiet(make, range(60), max_concurrency=max_concurrency, store=tmp_path, key="k")
+    assert most == bound
 
 
 def test_what_counts_is_on_the_disk(tmp_path):

@@ -4,9 +4,8 @@ Two threads share the work. On an event loop in a thread of its own, `max_concur
 out; the calling thread keeps what comes back, counts it, watches the rule and draws the progress. So the store, `observe`
 and the progress bar stay in the caller's thread, and `run` works where a loop is running already, as in Jupyter.
 
-Nothing counts before it is in the store. With a rule, a worker takes its next seed only then, as that rollout might not be
-wanted: never more than `max_concurrency` are paid for and not yet kept. Without one, workers do not wait for the disk, as
-long as fewer than `max_concurrency` that have finished wait for it.
+Nothing counts before it is in the store. Workers do not wait for the disk, as long as fewer than `max_concurrency` rollouts
+that have finished do: never are twice as many paid for and not yet kept. One by one, each is kept before the next begins.
 """
 
 import asyncio
@@ -132,8 +131,7 @@ def run(
         ledger.count()
         waiting = [position for position in range(len(listed)) if position not in ledger.runs]
         if waiting and not ledger.closed:
-            ahead = 0 if until is not None else max_concurrency - 1
-            _roll_out(_Crew(rollout, listed, waiting, max_concurrency, ahead, timeout, retries), ledger)
+            _roll_out(_Crew(rollout, listed, waiting, max_concurrency, timeout, retries), ledger)
         return ledger.result()
 
 
@@ -321,6 +319,7 @@ class _Stop:
 
 
 _Call: TypeAlias = Callable[[], None]  # a rollout to be made in the calling thread
+_Returned: TypeAlias = tuple[Any, BaseException | None]
 
 
 class _NoThreadError(CampaignError):
@@ -336,11 +335,9 @@ class _Crew:
         seeds: list[Any],
         waiting: list[int],
         max_concurrency: int,
-        ahead: int,
         timeout: float | None,
         retries: int,
     ) -> None:
-        self._ahead = ahead  # outcomes that may wait to be kept while their workers go on
         self._rollout, self._seeds, self._waiting = rollout, seeds, waiting
         self._workers, self._timeout, self._retries = max_concurrency, timeout, retries
         self._on_loop = any(map(inspect.iscoroutinefunction, (rollout, getattr(rollout, "__call__", None))))  # noqa: B004
@@ -417,7 +414,7 @@ class _Crew:
             self._queue.put(None)
 
     async def _main(self) -> None:
-        self._places, self._unkept = asyncio.Semaphore(2 * self._workers), asyncio.Semaphore(self._ahead)
+        self._places, self._unkept = asyncio.Semaphore(2 * self._workers), asyncio.Semaphore(self._workers - 1)
         positions = iter(self._waiting)
         tasks = [asyncio.create_task(self._work(positions)) for _ in range(min(self._workers, len(self._waiting)))]
         try:
@@ -510,7 +507,7 @@ class _Crew:
 
     async def _called(self, seed: Any) -> Any:
         """What a plain function returns, called in a thread of its own or, one by one, in the calling thread."""
-        settled: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
+        settled: asyncio.Future[_Returned] = self._loop.create_future()
         if self._workers == 1 and self._timeout is None:
             self._queue.put(lambda: self._call(seed, settled, Exception))  # an interrupt is the caller's
         else:
@@ -526,31 +523,25 @@ class _Crew:
             raise error
         return made
 
-    def _call(
-        self, seed: Any, settled: "asyncio.Future[tuple[Any, BaseException | None]]", caught: type[BaseException]
-    ) -> None:
+    def _call(self, seed: Any, settled: asyncio.Future[_Returned], caught: type[BaseException]) -> None:
         """In whatever thread: what is raised is handed on to whoever awaits it."""
         try:
             made, error = self._rollout(seed), None
         except caught as raised:
             made, error = None, raised
-        self._soon(_settle, settled, (made, error))
+        self._soon(self._returned, settled, (made, error))
 
     def _serve(self) -> None:
         """A thread: call after call, kept from one to the next, as starting one holds up the loop."""
         while (call := self._calls.get()) is not None:
             call()
-            self._soon(self._served)
 
-    def _served(self) -> None:
-        self._idle += 1
+    def _returned(self, settled: asyncio.Future[_Returned], returned: _Returned) -> None:
+        self._idle += 1  # its thread, if it has one, waits for the next call
         if self._timeout is not None:
             self._places.release()
-
-
-def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
-    if not future.done():  # nobody waits for a call that ran out of time
-        future.set_result(result)
+        if not settled.done():  # nobody waits for a call that ran out of time
+            settled.set_result(returned)
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -11,8 +11,8 @@ from turnwise.evaluators.graph import Graph, Node
 from turnwise.evaluators.store import RunStore
 from turnwise.evaluators.until import Precision
 
-SECONDS, CONCURRENCY, WAVES, ROUNDS = 0.05, 64, 30, 5
-LEAST, LEAST_STORED = 0.9, 0.8  # what is stored has reached the disk before its place is free again
+SECONDS, CONCURRENCY, WAVES, ROUNDS = 0.05, 64, 30, 7
+LEAST = 0.9
 
 
 def answer(seed):
@@ -36,7 +36,10 @@ def blocking_endpoint(seed):
 @pytest.mark.benchmark
 @pytest.mark.parametrize("what", ["coroutine", "coroutine, store", "coroutine, store, rule", "plain", "plain, store"])
 def test_most_of_the_ideal_throughput_is_left(tmp_path, what):
-    """The least disturbed of five rounds reaches at least 90 % of 64 rollouts every 50 ms; with every one on the disk, 80 %."""
+    """The least disturbed of seven rounds reaches at least 90 % of 64 rollouts every 50 ms, with every one on the disk as well.
+
+    What disturbs a round is the machine: whoever else works on it takes time from the threads and from the disk.
+    """
     seeds, ideal = range(CONCURRENCY * WAVES), SECONDS * WAVES
     ratios = []
     for attempt in range(ROUNDS):
@@ -49,7 +52,7 @@ def test_most_of_the_ideal_throughput_is_left(tmp_path, what):
         ratios.append(ideal / (time.perf_counter() - start))
         assert len(runs) == len(seeds)
     print(f"\n{what}: {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the ideal throughput")  # noqa: T201
-    assert max(ratios) >= (LEAST_STORED if "store" in what else LEAST)
+    assert max(ratios) >= LEAST
 
 
 @pytest.mark.benchmark

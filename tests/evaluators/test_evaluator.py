@@ -610,6 +610,24 @@ def test_json_says_what_it_was_given(tmp_path_factory: pytest.TempPathFactory, d
     assert json.loads(path.read_text()) == data
 
 
+@pytest.mark.parametrize("n", [31, 32, 33, 64, 100])
+def test_long_lists_are_written_as_if_at_once(tmp_path: Path, n: int) -> None:
+    """Lists that are written in portions say what `json.dumps` says, to the byte, whatever is in them."""
+    entries: list[Any] = [{"[\n": [at, {}, []], "text": '],\n    "'} for at in range(n)]
+    for data in (
+        {"details": entries, 'a "[" b': entries, "summary": {"n": n}, "none": []},
+        {"details": entries},
+        {"details": [entries] * 2, "\ud800": entries},  # half of a surrogate pair, and lists within lists
+        entries,
+    ):
+        Evaluator.write_json(data, tmp_path / "metrics.json")
+        assert (tmp_path / "metrics.json").read_text() == json.dumps(data, indent=4)
+    with pytest.raises(WriteError, match="cannot be written as JSON"):
+        Evaluator.write_json({"details": [*entries, {"scorer": object()}]}, tmp_path / "metrics.json")
+    assert (tmp_path / "metrics.json").read_text() == json.dumps(entries, indent=4)
+    assert [found.name for found in tmp_path.iterdir()] == ["metrics.json"]
+
+
 def test_json_of_other_kinds(tmp_path: Path) -> None:
     """Numbers that are none are null; arrays, tuples and keys that are numbers are written as JSON has them."""
     path = tmp_path / "a.json"

@@ -358,6 +358,17 @@ def test_what_graphs_and_nodes_hold_becomes_columns() -> None:
     assert turns.select("seconds", "finish", "turn_goal").rows() == [(None, "stop", "mine"), (1.0, None, None)]
 
 
+def test_a_graph_and_its_nodes_may_hold_the_same_name() -> None:
+    """What the rollout holds is told apart from what its turns hold."""
+    node: Any = Node("", "Hi", "No", 0.5)
+    graph: Any = Graph("", [node])
+    node.latency, graph.latency = 0.25, 2.0
+    evaluator = FrameEvaluator(None, metrics=[pl.col("latency").max().alias("slowest")])
+    evaluator.measure([graph])
+    assert evaluator.rollouts["slowest"].item() == 0.25
+    assert evaluator.turns.select("latency", "rollout_latency").rows() == [(0.25, 2.0)]
+
+
 def test_a_fact_of_the_wrong_kind_is_named() -> None:
     """The sentence says which fact is not of its dtype."""
     evaluator = Lengths(lambda _: Watched("", [], ending="bored"))

@@ -74,7 +74,9 @@ def turns_with(
     told = _told(graphs, said, sizes, only)
     place = told["rollout_id"] if told["rollout_id"].dtype.is_integer() else told["rollout_id"].cast(pl.Int64)
     known = [column for column in facts if _wanted(column.name, only) or column.name not in schema.TURNS.names]
-    told = told.with_columns(*(column.gather(place) for column in known), **_of_nodes(graphs))
+    nodes = _of_nodes(graphs)
+    named = {f"rollout_{column.name}" if column.name in nodes else column.name: column for column in known}
+    told = told.with_columns(**{name: column.gather(place) for name, column in named.items()} | nodes)
     if not _wanted("error", only):
         return told
     last = place.ne_missing(place.shift(-1))

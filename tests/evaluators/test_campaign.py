@@ -436,7 +436,10 @@ def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, inte
 
 WAIT = """
 import asyncio, sys, time
+import polars
 from turnwise.evaluators.campaign import run
+
+polars.LazyFrame({"a": [1]}).collect()  # from now on an interrupt meets Polars first
 
 async def coroutine(seed):
     await asyncio.sleep(0.01 if seed < 20 else 600)

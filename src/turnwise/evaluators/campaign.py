@@ -35,6 +35,7 @@ __all__ = ["CampaignError", "Run", "run"]
 Rollout: TypeAlias = Callable[[Any], Any]
 Observe: TypeAlias = Callable[[Run], bool | float | None]
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds: the pause before the k-th retry is uniform on 0 to min(60, 2^(k-1))
+LOOK_EVERY = 0.1  # seconds between two looks for an interrupt
 REFRESH = 0.25  # seconds between two looks at the running rate
 
 
@@ -371,7 +372,7 @@ class _Crew:
         """
         over = False
         while not over:
-            items = [self._queue.get()]
+            items = [self._next()]
             while not self._queue.empty():
                 items.append(self._queue.get())
             ended = [item for item in items if isinstance(item, _Outcome)]
@@ -384,6 +385,12 @@ class _Crew:
                 if callable(item):
                     item()
             over = None in items
+
+    def _next(self) -> "_Outcome | _Stop | _Call | None":
+        """What comes back next. An interrupt ends no wait once Polars has put its own handler before Python's, so look up."""
+        while True:
+            with suppress(queue.Empty):
+                return self._queue.get(timeout=LOOK_EVERY)
 
     def release(self, kept: int, *, last: bool) -> None:
         """Let as many workers go on as outcomes are kept; `last` says that they shall take no further seed."""

@@ -151,6 +151,7 @@ VERDICTS = Schema(
         Column("seconds", pl.Float64, "seconds it took"),
         Column("prompt_tokens", pl.Int64, "tokens sent to the judge"),
         Column("response_tokens", pl.Int64, "tokens the judge wrote"),
+        Column("cost_usd", pl.Float64, "dollars it cost"),
         Column("cached", pl.Boolean, "the verdict came from the store"),
     ),
 )

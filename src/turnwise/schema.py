@@ -422,7 +422,10 @@ def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
     groups = [] if schema.name in {"TURNS", "ROLLOUTS", "STEPS", "VERDICTS"} else _grouping(frame, schema)
     if not present:
         return
-    twice = frame.select(*groups, *present).is_duplicated()
+    keys = frame.select(*groups, *present)
+    if key == ("rollout_id", "node_id"):  # a rollout without nodes, beside trees, is told by its turns
+        keys = keys.with_columns(pl.coalesce("node_id", frame["turn"].cast(pl.String)))
+    twice = keys.is_duplicated()
     if twice.any():
         row = frame.filter(twice).select(*groups, *present).row(0, named=True)
         what = ", ".join(f"{name} {value!r}" for name, value in row.items())

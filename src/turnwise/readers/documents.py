@@ -18,10 +18,11 @@ import polars as pl
 from turnwise.readers.problems import LEAVE, BrokenError
 from turnwise.readers.records import T, json_text, misfit
 
-Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "empty", "other"]
+Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
@@ -145,6 +146,22 @@ class Document:
                 return frozenset(self.header)
             case _:
                 return frozenset()
+
+    @cached_property
+    def early(self) -> frozenset[str]:
+        r"""The names in the first 64 lines or records: of logs whose lines are of several kinds.
+
+        Examples
+        --------
+        >>> sorted(Document(Path("a.jsonl"), b'{"a": 1}\n{"b": 2}').early)
+        ['a', 'b']
+        """
+        if self.kind == "lines":
+            lines = self._json_text.split(b"\n", EARLY)[:EARLY]
+            return frozenset(name for line in lines for name in _names_if_any(line))
+        if self.kind == "json" and isinstance(self.top, list):
+            return frozenset(name for record in self.top[:EARLY] for name in _names_if_any(record))
+        return self.keys
 
     @cached_property
     def inner(self) -> frozenset[str]:
@@ -275,7 +292,12 @@ class Document:
             raise BrokenError(f"is no whole gzip file ({first_line(error)})") from error
 
 
-_MAGIC: tuple[tuple[bytes, Kind], ...] = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"PK\x03\x04", "zip"))
+_MAGIC: tuple[tuple[bytes, Kind], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"PK\x03\x04", "zip"),
+    (b"SQLite format 3\0", "sqlite"),
+)
 
 
 def lenient(text: bytes) -> tuple[Any, int]:
@@ -341,6 +363,13 @@ def names_in(value: Any) -> frozenset[str]:
     if isinstance(value, list) and value:
         value = surface(value[0])
     return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _names_if_any(value: Any) -> frozenset[str]:
+    try:
+        return names_in(value)
+    except BrokenError:
+        return frozenset()
 
 
 def first_line(error: BaseException) -> str:

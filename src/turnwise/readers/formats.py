@@ -12,15 +12,37 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, listing
 from turnwise.readers import (
     agentdojo,
+    aisteer,
+    art,
     astra,
+    atif,
+    atof,
+    best_of_n,
+    claude_code,
+    deepteam,
     garak,
+    garak_hitlog,
+    hh_rlhf,
     inspect_ai,
     intercode,
     jailbreakbench,
+    lm_eval,
     mint,
+    nat,
     native,
     native_files,
+    openai_chat,
+    promptfoo,
+    pyrit,
+    quesma,
+    sharegpt,
+    skyrl,
+    swe_agent,
+    tau2,
     tau_bench,
+    trl,
+    verifiers,
+    verl,
 )
 from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
@@ -41,8 +63,10 @@ class Format:
     suffixes: tuple[str, ...]  # of its files; .gz may follow
     sniff: Callable[[Document], bool]
     read: Callable[[Document, Table], None]
+    echo: bool = False  # repeats rollouts of another format, and is read after it
 
 
+LINES = (".jsonl", ".json", ".ndjson")
 FORMATS = (
     Format(
         "native",
@@ -88,7 +112,48 @@ FORMATS = (
     ),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
+    Format(
+        "garak_hitlog",
+        "hit logs of garak: successes only",
+        LINES,
+        garak_hitlog.sniff,
+        garak_hitlog.read_garak_hitlog,
+        echo=True,
+    ),
     Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.sniff, astra.read_astra),
+    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
+    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
+    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
+    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),
+    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
+    Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
+    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
+    Format("sharegpt", "conversations of ShareGPT and FastChat", LINES, sharegpt.sniff, sharegpt.read_sharegpt),
+    Format(
+        "openai_chat",
+        "records with messages, as OpenAI has them",
+        LINES,
+        openai_chat.sniff,
+        openai_chat.read_openai_chat,
+    ),
+    Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
+    Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
+    Format(
+        "pyrit",
+        "memory of PyRIT: SQLite, CSV, JSON",
+        (".db", ".sqlite", ".sqlite3", ".csv", *LINES),
+        pyrit.sniff,
+        pyrit.read_pyrit,
+    ),
+    Format("promptfoo", "results of promptfoo", LINES, promptfoo.sniff, promptfoo.read_promptfoo),
+    Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
+    Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
+    Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
+    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
+    Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
+    Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
+    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
+    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
 )
 
 
@@ -156,11 +221,17 @@ def read(
     problems = Problems(collect=errors == "collect")
     owners: dict[str, str] = {}
     tables = {kind.name: Table(kind.name, problems, owners) for kind in FORMATS}
+    echoes: list[tuple[Document, Format, bool]] = []
     for document, by_name in documents(given, problems):
         with problems.record(document.name):
             kind = _format_of(document, forced, by_name=by_name, problems=problems)
-            if kind is not None:
+            if kind is not None and kind.echo:
+                echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
+            elif kind is not None:
                 _read(document, kind, tables[kind.name], by_name=by_name)
+    for document, kind, by_name in echoes:
+        with problems.record(document.name):
+            _read(document, kind, tables[kind.name], by_name=by_name)
     turns = reconcile([frame for table in tables.values() for frame in table.frames()])
     if turns.is_empty():
         raise ReadError(_nothing(given, problems))

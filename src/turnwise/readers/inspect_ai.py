@@ -11,7 +11,7 @@ from turnwise.readers.archives import Archive
 from turnwise.readers.chat import ANSWERS, Message, joined, split
 from turnwise.readers.documents import Document, surface
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, Small, json_text, parse, whole
+from turnwise.readers.records import Count, Key, Small, json_text, parse, total, worded
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -362,10 +362,10 @@ def _add(document: Document, table: Table, log: Header, sample: Sample, lookup: 
             "attack": NO_ATTACK,
             "task": f"{spec.task}/{sample.id}",
             "attempt": sample.epoch,
-            "expected": sample.target if isinstance(sample.target, str) else json_text(sample.target),
+            "expected": worded(sample.target),
             "ending": ERROR if sample.error is not None else FINISHED if sample.limit is None else BUDGET,
             "solved": _solved(scores or {}),
-            "total_tokens": _sum(whole(used.total_tokens, "model_usage") for used in usage),
+            "total_tokens": total((used.total_tokens for used in usage), "model_usage"),
             "total_seconds": sample.total_time,
             "total_cost_usd": _sum(used.total_cost for used in usage),
         },

@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.schema import TURNS
+from turnwise.schema import TREE_COLUMNS, TURNS
 
 
 class Turn(NamedTuple):
@@ -23,9 +23,16 @@ class Turn(NamedTuple):
     reward: float | None = None
     score: float | None = None
     succeeded: bool | None = None
+    refused: bool | None = None
     prompt_tokens: int | None = None
     response_tokens: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
     error: str | None = None
+    node_id: str | None = None  # these four of a tree only
+    parent_id: str | None = None
+    pruned: bool | None = None
+    target_call: int | None = None
 
 
 class Table:
@@ -85,7 +92,14 @@ class Table:
         self._rows.extend([self._rollouts.height] * len(turns))
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
         by_column = dict(zip(Turn._fields, zip(*turns, strict=True), strict=True))
+        if turns[0].node_id is None:
+            for name in TREE_COLUMNS:
+                del by_column[name]
         self._turns.extend({**by_column, **(turn_extras or {})}, len(turns))
+
+    def knows(self, rollout_id: str) -> bool:
+        """Whether the rollout stands in the table of some format already."""
+        return rollout_id in self._owners
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
         """Add a frame that is TURNS already."""

@@ -182,16 +182,13 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
     number = {part.uuid: place for place, one in enumerate(answers) for part in one}
     if not answers:
         return [Turn(turn=None, prompt=joined(_texts(map(_said, entries))))]
-    parents: list[int | None] = []
-    depths: list[int] = []
-    turns = []
-    heard: set[str] = set()
-    for one in answers:
-        above, said = _before(one[0], by_uuid, number)
-        heard.update(entry.uuid for entry in said)
-        parents.append(above)
-        depths.append(1 if above is None else depths[above] + 1)
-        turns.append(_turn(one, said, depths[-1]))
+    before = [_before(one[0], by_uuid, number) for one in answers]
+    parents = [above for above, _ in before]
+    heard = {entry.uuid for _, said in before for entry in said}
+    turns = [
+        _turn(one, said, _depth(parents, place))
+        for place, (one, (_, said)) in enumerate(zip(answers, before, strict=True))
+    ]
     after: dict[int, list[Entry]] = {}
     for entry in entries:
         if entry.type == "user" and entry.uuid not in heard:
@@ -210,6 +207,18 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
         )
         for place, turn in enumerate(turns)
     ]
+
+
+def _depth(parents: Sequence[int | None], place: int) -> int:
+    """How many answers stand on the way to this one, itself included."""
+    depth = 1
+    above = parents[place]
+    while above is not None:
+        depth += 1
+        if depth > len(parents):
+            raise BrokenError("is its own ancestor", field="parentUuid")
+        above = parents[above]
+    return depth
 
 
 def _before(entry: Entry, by_uuid: dict[str, Entry], number: dict[str, int]) -> tuple[int | None, list[Entry]]:

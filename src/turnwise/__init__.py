@@ -37,7 +37,10 @@ if TYPE_CHECKING:
         SimulatedSampler,
     )
     from turnwise.readers.formats import read, scan
+    from turnwise.readers.joining import join_labels
+    from turnwise.readers.judged import read_verdicts
     from turnwise.readers.native import turns
+    from turnwise.readers.prompts import read_prompts
     from turnwise.readers.reported import read_summary
     from turnwise.reports import report
     from turnwise.rollouts import measure
@@ -65,13 +68,16 @@ __all__ = [
     "curve",
     "errors",
     "flatten",
+    "join_labels",
     "measure",
     "measure_paths",
     "metrics",
     "paths",
     "plots",
     "read",
+    "read_prompts",
     "read_summary",
+    "read_verdicts",
     "report",
     "scan",
     "schema",
@@ -97,11 +103,14 @@ _ROOMS = {
     "check": "schema",
     "curve": "curves",
     "flatten": "trees",
+    "join_labels": "readers.joining",
     "measure": "rollouts",
     "measure_paths": "trees",
     "paths": "trees",
     "read": "readers.formats",
+    "read_prompts": "readers.prompts",
     "read_summary": "readers.reported",
+    "read_verdicts": "readers.judged",
     "report": "reports",
     "scan": "readers.formats",
     "simulate": "simulation",

@@ -258,6 +258,35 @@ CURVE = Schema(
     ),
 )
 
+PROMPTS = Schema(
+    name="PROMPTS",
+    row="one prompt that was made to be sent",
+    key=("prompt_id",),
+    required=("prompt_id",),
+    columns=(
+        Column("prompt_id", pl.String, "identifies the prompt"),
+        Column("source", pl.String, "which kind of file it is from"),
+        Column("file", pl.String, "which file"),
+        Column("goal", pl.String, "what the attack wants"),
+        Column("category", pl.String, "family of goals"),
+        Column("prompt", pl.String, "what is sent; where there is none, the goal is"),
+        Column("expected", pl.String, "the answer that the attack hopes for"),
+    ),
+)
+
+JOINED = Schema(
+    name="JOINED",
+    row="one way in which labels met turns",
+    key=("found",),
+    required=("found", "labels", "turns"),
+    columns=(
+        Column("found", pl.String, "joined, no such turn, alike, contradictory, unlabeled"),
+        Column("labels", pl.Int64, "how many labels"),
+        Column("turns", pl.Int64, "how many turns (of rollouts, where labels name no turn)"),
+        Column("example", pl.String, "the key of one of them"),
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -271,7 +300,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, PROMPTS, JOINED, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

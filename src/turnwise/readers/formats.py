@@ -44,6 +44,7 @@ from turnwise.readers import (
     verifiers,
     verl,
 )
+from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
 from turnwise.readers.lookalikes import lookalike
@@ -159,17 +160,28 @@ FORMATS = (
 
 @overload
 def read(
-    paths: Paths, *, format: str | None = None, errors: Literal["raise"] = "raise", **facts: Any
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["raise"] = "raise",
+    cache: str | os.PathLike[str] | None = None,
+    **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
 def read(
-    paths: Paths, *, format: str | None = None, errors: Literal["collect"], **facts: Any
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["collect"],
+    cache: str | os.PathLike[str] | None = None,
+    **facts: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 def read(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
     errors: Literal["raise", "collect"] = "raise",
+    cache: str | os.PathLike[str] | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
     r"""The rollouts of any mix of logs as one table of TURNS: formats are known by what is in a file.
@@ -185,6 +197,10 @@ def read(
         ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
         PROBLEMS as well. Either way, files of no known format in a folder are listed (as problems, or in one line on
         stderr), and so are records that are whole but no rollouts, and NaN that became null.
+    cache
+        A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
+        has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
+        is known to have changed only where these are read too.
     **facts
         A value for a fact of the rollout that the logs leave null: ``target="gpt-4o"``.
 
@@ -216,9 +232,38 @@ def read(
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     known = _facts(facts)
-    forced = _named(format)
-    given = listed(paths, "read")
     problems = Problems(collect=errors == "collect")
+    turns = _whole(paths, format, problems, cache)
+    problems.announce()
+    filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
+    return (filled, problems.frame()) if problems.collect else filled
+
+
+def _whole(
+    paths: Paths, name: str | None, problems: Problems, folder: str | os.PathLike[str] | None
+) -> pl.DataFrame | pl.LazyFrame:
+    """All rollouts of all files: from the logs, or as they were read before."""
+    forced = _named(name)
+    given = listed(paths, "read")
+    if folder is None:
+        return _gathered(given, forced, problems)
+    unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
+    logs = [document.path for document, _ in documents(given, unseen)]
+    how = (name, problems.collect, [str(path) for path in given])
+    try:
+        kept = Cache(Path(folder), logs, *how)
+    except OSError as error:
+        raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
+    found = kept.load(problems)
+    if found is not None:
+        return found
+    turns = _gathered(given, forced, problems)
+    kept.save(turns, problems)
+    return turns
+
+
+def _gathered(given: list[Path], forced: Format | None, problems: Problems) -> pl.DataFrame:
+    """All rollouts of all files, read now."""
     owners: dict[str, str] = {}
     tables = {kind.name: Table(kind.name, problems, owners) for kind in FORMATS}
     echoes: list[tuple[Document, Format, bool]] = []
@@ -235,25 +280,26 @@ def read(
     turns = reconcile([frame for table in tables.values() for frame in table.frames()])
     if turns.is_empty():
         raise ReadError(_nothing(given, problems))
-    problems.announce()
-    turns = arrange(turns).with_columns(pl.col(name).fill_null(value) for name, value in known.items())
-    return (turns, problems.frame()) if problems.collect else turns
+    return arrange(turns)
 
 
 def scan(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - as in read
+    cache: str | os.PathLike[str] | None = None,
     **facts: Any,
 ) -> pl.LazyFrame:
     """The same as `read`, as a LazyFrame: Parquet files of TURNS are scanned and not loaded; all else is read first.
+
+    With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
 
     Of a scanned file only columns and dtypes are checked: that turns are numbered, in order and found once is for who
     wrote it (`tw.write` of a table that `read` or `turns` gave keeps all that). NaN becomes null and is not counted.
 
     Parameters
     ----------
-    paths, format, **facts
+    paths, format, cache, **facts
         As in `read`.
 
     Examples
@@ -270,10 +316,11 @@ def scan(
     problems = Problems()
     lazy = _scanned(_parquets(given, forced, problems))
     if lazy is None:
-        whole: pl.DataFrame = read(given, format=format, errors="raise", **facts)
-        return whole.lazy()
+        problems = Problems()
+        lazy = _whole(given, format, problems, cache).lazy()
+    else:
+        known["source"] = pl.lit(FORMATS[0].name)
     problems.announce()
-    known["source"] = pl.lit(FORMATS[0].name)
     filled = [pl.col(name).fill_null(value) for name, value in known.items()]
     return lazy.with_columns(filled)
 

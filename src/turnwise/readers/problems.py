@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import polars as pl
 
@@ -70,6 +71,33 @@ class Problems:
         if count:
             self.rows.append((file, None, field, f"{count} {what} became null: an unknown number is null"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
+
+    def memory(self) -> dict[str, list[Any]]:
+        """All that the ledger holds, to be written down."""
+        return {
+            "rows": self.rows,
+            "unread": self._unread,
+            "left_out": list(self._left_out.items()),
+            "nulled": list(self._nulled.items()),
+        }
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Hold what another ledger held.
+
+        Examples
+        --------
+        >>> one, other = Problems(collect=True), Problems(collect=True)
+        >>> one.unread("a.txt", "is not recognized")
+        >>> other.recall(one.memory())
+        >>> other.frame().row(0)
+        ('a.txt', None, None, 'is not recognized')
+        """
+        rows = [tuple(row) for row in memory["rows"]]
+        left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
+        self.rows += rows
+        self._unread += memory["unread"]
+        self._left_out.update(left_out)
+        self._nulled.update(nulled)
 
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,7 +20,7 @@ def logs(tmp_path) -> Path:
     for name in ("tau_bench", "garak", "claude_code", "pyrit"):
         shutil.copytree(FIXTURES / name, folder / name)
     (folder / "notes.txt").write_text("nothing")
-    return folder
+    return Path(folder)
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_facts_fill_what_the_cache_leaves_null(logs, tmp_path, unread):
 @pytest.mark.parametrize("change", ["content", "another", "gone", "format", "path"])
 def test_what_changed_is_read_anew(logs, tmp_path, change):
     before = read(logs, cache=tmp_path / "cache")
-    options = {}
+    options: dict[str, Any] = {}
     match change:
         case "content":
             file = logs / "tau_bench" / "single.json"

@@ -8,6 +8,7 @@ import msgspec
 
 from turnwise.readers.chat import calls, joined, text_of, thoughts
 from turnwise.readers.documents import Document
+from turnwise.readers.links import Links
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, parse, total, whole
 from turnwise.readers.table import Table, Turn
@@ -163,76 +164,41 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
 def _answers(entries: Iterable[Entry]) -> list[list[Entry]]:
     """The answers, each with all its lines: those of one message id that follow from one another."""
     answers: list[list[Entry]] = []
-    last: dict[str, list[Entry]] = {}
+    part_of: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.type != "assistant":
             continue
-        known = last.get(entry.message.id) if entry.message.id is not None else None
-        if known is not None and any(entry.parent == part.uuid for part in known):
-            known.append(entry)
-            continue
-        answers.append([entry])
-        if entry.message.id is not None:
-            last[entry.message.id] = answers[-1]
+        above = part_of.get(entry.parent or "")
+        if above is not None and entry.message.id is not None and above[0].message.id == entry.message.id:
+            above.append(entry)
+            part_of[entry.uuid] = above
+        else:
+            answers.append([entry])
+            part_of[entry.uuid] = answers[-1]
     return answers
 
 
 def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list[Turn]:
-    by_uuid = {entry.uuid: entry for entry in entries}
-    number = {part.uuid: place for place, one in enumerate(answers) for part in one}
     if not answers:
         return [Turn(turn=None, prompt=joined(_texts(map(_said, entries))))]
-    before = [_before(one[0], by_uuid, number) for one in answers]
-    parents = [above for above, _ in before]
-    heard = {entry.uuid for _, said in before for entry in said}
-    turns = [
-        _turn(one, said, _depth(parents, place))
-        for place, (one, (_, said)) in enumerate(zip(answers, before, strict=True))
-    ]
-    after: dict[int, list[Entry]] = {}
-    for entry in entries:
-        if entry.type == "user" and entry.uuid not in heard:
-            above, _said_before = _before(entry, by_uuid, number)
-            after.setdefault(len(turns) - 1 if above is None else above, []).append(entry)
-    turns = [
-        turn._replace(observation=joined(_texts(map(_said, after.get(place, []))))) for place, turn in enumerate(turns)
-    ]
-    if all(above == (place - 1 if place else None) for place, above in enumerate(parents)):
-        return turns
-    return [
-        turn._replace(
-            node_id=answers[place][-1].uuid,
-            parent_id=None if (above := parents[place]) is None else answers[above][-1].uuid,
-            target_call=place + 1,
-        )
-        for place, turn in enumerate(turns)
-    ]
-
-
-def _depth(parents: Sequence[int | None], place: int) -> int:
-    """How many answers stand on the way to this one, itself included."""
-    depth = 1
-    above = parents[place]
-    while above is not None:
-        depth += 1
-        if depth > len(parents):
-            raise BrokenError("is its own ancestor", field="parentUuid")
-        above = parents[above]
-    return depth
-
-
-def _before(entry: Entry, by_uuid: dict[str, Entry], number: dict[str, int]) -> tuple[int | None, list[Entry]]:
-    """The answer before a message, and what was said between them."""
-    said: list[Entry] = []
-    met = {entry.uuid}
-    above = by_uuid.get(entry.parent or "")
-    while above is not None and above.uuid not in met:
-        if above.uuid in number:
-            return number[above.uuid], said[::-1]
-        met.add(above.uuid)
-        said.append(above)
-        above = by_uuid.get(above.parent or "")
-    return None, said[::-1]
+    by_uuid = {entry.uuid: entry for entry in entries}
+    whole_of = {part.uuid: one[0].uuid for one in answers for part in one}  # an answer goes by its first line
+    parents = {
+        entry.uuid: whole_of.get(entry.parent or "", entry.parent)
+        for entry in entries
+        if whole_of.get(entry.uuid, entry.uuid) == entry.uuid
+    }
+    links = Links(parents, [one[0].uuid for one in answers], "parentUuid")
+    turns = []
+    for place, one in enumerate(answers):
+        name = one[0].uuid
+        turn = _turn(one, [by_uuid[said] for said in links.between[name]], links.depth[name])
+        lost = links.after.get(None, []) if place == len(answers) - 1 else []  # what hangs on nothing that is here
+        said = [by_uuid[after] for after in [*links.after.get(name, []), *lost]]
+        above = links.above[name]
+        turn = turn._replace(observation=joined(_texts(map(_said, said))))
+        turns.append(turn._replace(node_id=name, parent_id=above, target_call=place + 1) if links.forks else turn)
+    return turns
 
 
 def _turn(one: Sequence[Entry], said: Iterable[Entry], depth: int) -> Turn:

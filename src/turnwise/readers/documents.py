@@ -1,7 +1,6 @@
 """One file as it lies there: its bytes, what kind of file it is, and the names on its surface."""
 
 import csv
-import gzip
 import hashlib
 import io
 import json
@@ -21,6 +20,8 @@ from turnwise.readers.records import T, json_text, misfit
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
+MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
+SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
@@ -287,7 +288,7 @@ class Document:
 
     def _unpacked(self, data: bytes) -> bytes:
         try:
-            return gzip.decompress(data)
+            return gunzipped(data)
         except (OSError, EOFError, zlib.error) as error:
             raise BrokenError(f"is no whole gzip file ({first_line(error)})") from error
 
@@ -298,6 +299,41 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"PK\x03\x04", "zip"),
     (b"SQLite format 3\0", "sqlite"),
 )
+
+
+def gunzipped(data: bytes) -> bytes:
+    """What is in a gzip file, of one part or several; no more of it than a log may hold.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> gunzipped(gzip.compress(b"a") + gzip.compress(b"b"))
+    b'ab'
+    """
+    most = max(SMALL, MOST_TIMES * len(data))
+    parts: list[bytes] = []
+    left = most + 1
+    while data:
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        parts.append(member.decompress(data, left))
+        left -= len(parts[-1])
+        if left <= 0:
+            raise BrokenError(f"would unpack to more than {most} bytes, which no log does: a zip bomb?")
+        if not member.eof:
+            raise EOFError("it ends in the middle")
+        data = member.unused_data.lstrip(b"\0")
+    return b"".join(parts)
+
+
+def absurd(whole: int, packed: int) -> bool:
+    """Whether something unpacks to more than any log does.
+
+    Examples
+    --------
+    >>> absurd(10**9, 10**3), absurd(10**4, 10)
+    (True, False)
+    """
+    return whole > SMALL and whole > MOST_TIMES * packed
 
 
 def lenient(text: bytes) -> tuple[Any, int]:

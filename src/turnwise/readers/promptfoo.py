@@ -1,5 +1,6 @@
 """Results of promptfoo evaluations and red teams: `results.json`, or one result per line."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -121,6 +122,7 @@ def read_promptfoo(document: Document, table: Table) -> None:
     ('basic', 'hate/4', 'Oaf', 'success')
     """
     run, records = _records(document)
+    met: Counter[str] = Counter()
     for number, value in records:
         with table.record(document.name, number):
             result = parse(value, Result)
@@ -129,7 +131,9 @@ def read_promptfoo(document: Document, table: Table) -> None:
             target = next(
                 (name for key in ("label", "id") if isinstance(name := provider.get(key), str) and name), None
             )
-            _add(document, table, run, (value, result), about, target)
+            name = "/".join((run, str(result.test_place), str(result.prompt_place), target or "unknown"))
+            met[name] += 1
+            _add(document, table, (run, name, met[name]), (value, result), about, target)
 
 
 def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
@@ -154,12 +158,13 @@ def _about(result: Result) -> dict[str, Any]:
 def _add(
     document: Document,
     table: Table,
-    run: str,
+    names: tuple[str, str, int],
     found: tuple[Any, Result],
     about: dict[str, Any],
     target: str | None,
 ) -> None:
     record, result = found
+    run, name, attempt = names
     plugin, strategy, goal = (_word(about.get(name)) for name in ("pluginId", "strategyId", "goal"))
     red = plugin is not None or strategy is not None
     response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()
@@ -169,10 +174,6 @@ def _add(
     turns[-1] = turns[-1]._replace(score=result.score if turns[-1].turn else None, error=fault)
     usage = parse(response.usage or {}, Usage, "response.tokenUsage")
     test = result.test if isinstance(result.test, dict) else {}
-    name = "/".join((run, str(result.test_place), str(result.prompt_place), target or "unknown"))
-    attempt = 1
-    while table.knows(name if attempt == 1 else f"{name}/{attempt}"):
-        attempt += 1
     failed = fault is not None or result.failure == FAULT
     table.add(
         document.name,

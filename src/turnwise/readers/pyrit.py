@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -90,6 +91,18 @@ class Memory:
     conversations: dict[str, list[Piece]] = field(default_factory=dict)
     scores: dict[str, list[Score]] = field(default_factory=dict)  # of a piece, by its id
     attacks: list[tuple[object, Any]] = field(default_factory=list)
+
+    @cached_property
+    def scorers(self) -> dict[str, str]:
+        """The scorer of each score that has an id."""
+        return {score.id: _scorer(score) for scores in self.scores.values() for score in scores if score.id is not None}
+
+    @cached_property
+    def only(self) -> str | None:
+        """The only scorer that says true or false, refusals aside; None where there are several, or none."""
+        every = (score for scores in self.scores.values() for score in scores if score.score_type == "true_false")
+        names = {name for score in every if "refusal" not in (name := _scorer(score)).lower()}
+        return names.pop() if len(names) == 1 else None
 
 
 def sniff(document: Document) -> bool:
@@ -295,12 +308,16 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
     given = [[score for part in parts for score in memory.scores.get(part.origin, [])] for parts in answers]
     names = dict.fromkeys(_scorer(score) for scores in given for score in scores)
     beside |= {f"score_{name}": [] for name in names}
+    asked: list[Piece | None] = []  # before each answer: what was last asked
+    said: Piece | None = None
+    for parts in messages.values():
+        said = parts[-1] if parts[0].role == "user" else said
+        asked += [said] if parts[0].role in ANSWERS else []
     for place, (parts, scores) in enumerate(zip(answers, given, strict=True)):
         by_name = {_scorer(score): _value(score) for score in scores}
         for name in names:
             beside[f"score_{name}"].append(by_name.get(name))
-        asked = [one for one in pieces if one.role == "user" and one.sequence < parts[0].sequence]
-        last = max(asked, key=lambda one: one.sequence, default=None)
+        last = asked[place]
         changed = last is not None and last.original_value is not None and last.original_value != last.text
         beside["original_prompt"].append(last.original_value if changed and last is not None else None)
         ours = [score for score in scores if _scorer(score) == judge]
@@ -346,14 +363,7 @@ def _text(parts: Iterable[Piece]) -> str | None:
 
 def _judge(memory: Memory, attack: Attack | None) -> str | None:
     """The scorer that decides the attack: the one of its last score; without one, the only one that says true or false."""
-    every = [score for scores in memory.scores.values() for score in scores]
-    if attack is not None and attack.last_score_id is not None:
-        last = next((score for score in every if score.id == attack.last_score_id), None)
-        if last is not None:
-            return _scorer(last)
-    binary = {_scorer(score) for score in every if score.score_type == "true_false"}
-    binary = {name for name in binary if "refusal" not in name.lower()}
-    return binary.pop() if len(binary) == 1 else None
+    return memory.scorers.get((attack and attack.last_score_id) or "", memory.only)
 
 
 def _scorer(score: Score) -> str:

@@ -14,7 +14,7 @@ from turnwise.schema import BUDGET, FAILURE, SUCCESS, UNDETERMINED
 
 WALKTHROUGHS = "harmony_response_walkthroughs"
 HARMONY = re.compile(
-    r"<\|start\|>(?P<role>\w+)(?:<\|channel\|>(?P<channel>\w+))?[^<]*<\|message\|>"
+    r"<\|start\|>(?P<role>\w++)(?:<\|channel\|>(?P<channel>\w++))?[^<]*+<\|message\|>"
     r"(?P<text>.*?)(?=<\|(?:end|return|call|start)\|>|\Z)",
     re.DOTALL,
 )

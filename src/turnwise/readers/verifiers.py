@@ -1,12 +1,13 @@
 """Rollouts of verifiers and prime-rl: `traces.jsonl` with its graph of messages, and the `results.jsonl` before it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chat import ANSWERS, Message, joined, messages_of, said_in, split
 from turnwise.readers.documents import Document
+from turnwise.readers.links import Links
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Key, Small, leftovers, parse, prompt_id, whole, worded
 from turnwise.readers.table import Table, Turn
@@ -214,56 +215,27 @@ def _turns(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
     ours = [at for at, node in enumerate(nodes) if (node.sampled if known else node.message.role in ANSWERS)]
     if not ours:
         return split([node.message for node in nodes], "nodes")
-    place = {at: number for number, at in enumerate(ours)}
     by_node = {call.node: call for call in calls if call.node is not None}
+    links = Links({at: node.parent for at, node in enumerate(nodes)}, ours, "nodes.parent")
     turns: list[Turn] = []
-    above: list[int | None] = []
-    heard: set[int] = set()
-    for at in ours:
-        parent, between = _before(nodes, place, at)
-        heard.update(between)
-        depth = 1 if parent is None else (turns[place[parent]].turn or 0) + 1
-        chat = [_given(nodes[said].message) for said in between]
-        turn = split([*chat, nodes[at].message], f"nodes[{at}]")[-1]
-        turns.append(_measured(turn._replace(turn=depth), by_node.get(at)))
-        above.append(parent)
-    for number, said in _after(nodes, place, heard):
-        turns[number] = turns[number]._replace(observation=said)
-    if above == [None, *ours[:-1]]:
-        return turns
-    return [
-        turn._replace(node_id=str(at), parent_id=None if parent is None else str(parent), target_call=number + 1)
-        for number, (turn, at, parent) in enumerate(zip(turns, ours, above, strict=True))
-    ]
-
-
-def _before(nodes: Sequence[Node], place: dict[int, int], at: int) -> tuple[int | None, list[int]]:
-    """The answer above a node, and the nodes between them from the top."""
-    between: list[int] = []
-    parent = nodes[at].parent
-    while parent is not None and parent not in place:
-        between.append(parent)
-        parent = nodes[parent].parent
-    return parent, between[::-1]
+    for number, at in enumerate(ours):
+        chat = [_given(nodes[said].message) for said in links.between[at]]
+        turn = _measured(split([*chat, nodes[at].message], f"nodes[{at}]")[-1], by_node.get(at))
+        lost = links.after.get(None, []) if number == len(ours) - 1 else []  # what hangs on no answer
+        texts = [said_in(nodes[said].message, f"nodes[{said}].message") for said in [*links.after.get(at, []), *lost]]
+        above = links.above[at]
+        observation = joined([text for text in texts if text is not None])
+        turn = turn._replace(turn=links.depth[at], observation=observation)
+        if links.forks:
+            parent = None if above is None else str(above)
+            turn = turn._replace(node_id=str(at), parent_id=parent, target_call=number + 1)
+        turns.append(turn)
+    return turns
 
 
 def _given(message: Message) -> Message:
     """A message of the prompt: an answer that the model never gave is none of its answers."""
     return Message("user", message.content) if message.role in ANSWERS else message
-
-
-def _after(nodes: Sequence[Node], place: dict[int, int], heard: set[int]) -> Iterator[tuple[int, str | None]]:
-    """Of each answer what came back and no answer followed."""
-    found: dict[int, list[str]] = {}
-    for at, node in enumerate(nodes):
-        if at in place or at in heard:
-            continue
-        text = said_in(node.message, f"nodes[{at}].message")
-        parent, _ = _before(nodes, place, at)
-        if text is not None:
-            found.setdefault(-1 if parent is None else place[parent], []).append(text)
-    for number, texts in found.items():
-        yield number, joined(texts)
 
 
 def _measured(turn: Turn, call: Call | None) -> Turn:

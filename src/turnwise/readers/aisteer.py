@@ -80,6 +80,8 @@ def read_aisteer(document: Document, table: Table) -> None:
         for number, value in enumerate(runs):
             with table.record(document.name, f"{pipeline}[{number}]"):
                 run = parse(value, Run)
+                if not run.generations:
+                    table.problems.left_out(document.name, f"{pipeline}[{number}]", "holds no generations, only scores")
                 config = config_id(run.params)
                 scores = _scores(run)
                 for place, record in enumerate(run.generations):

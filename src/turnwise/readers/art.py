@@ -127,6 +127,8 @@ def _trials(document: Document, table: Table) -> Iterator[Trial]:
     for number, value in document.records():
         with table.record(document.name, number):
             trajectories = parse(value, Group).trajectories
+            if not trajectories:
+                table.problems.left_out(document.name, number, "holds no trajectories")
             about = leftovers(value, Group)
             beside = {
                 f"group_{kind}_{name}": inner for kind, given in about.items() for name, inner in _object(given).items()

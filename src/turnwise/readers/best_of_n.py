@@ -84,6 +84,8 @@ def read_best_of_n(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             end = parse(value, End)
+            if not end.search_steps:
+                table.problems.left_out(document.name, number, "holds no search steps")
             rest = {
                 name: item
                 for name, item in leftovers(value, End).items()

@@ -105,7 +105,7 @@ def read_sharegpt(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             if "question_id" in parse(value, dict[str, Any]):
-                _add_answers(document, table, run, value)
+                _add_answers(document, table, run, number, value)
             else:
                 _add_conversation(document, table, run, number, value)
 
@@ -132,11 +132,13 @@ def _message(value: Any, place: int) -> Message:
     return Message(ROLES[who], text)
 
 
-def _add_answers(document: Document, table: Table, run: str, value: Any) -> None:
+def _add_answers(document: Document, table: Table, run: str, number: int, value: Any) -> None:
     record = parse(value, Answered)
+    if not record.choices:
+        table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
     for place, given in enumerate(record.choices):
         choice = parse(given, Choice, f"choices[{place}]")
-        turns = [Turn(turn=number, response=text) for number, text in enumerate(choice.turns, start=1)]
+        turns = [Turn(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]
         table.add(
             document.name,
             f"{run}/{record.model_id}/{record.question_id}/{place}",

@@ -148,7 +148,10 @@ def read_verifiers(document: Document, table: Table) -> None:
     met: dict[str, int] = {}
     for number, value in document.records():
         with table.record(document.name, number):
-            for place, trace in enumerate(_traces(value)):
+            traces = _traces(value)
+            if not traces:
+                table.problems.left_out(document.name, number, "holds no traces")
+            for place, trace in enumerate(traces):
                 where = number if trace is value else f"{number}.traces[{place}]"
                 with table.record(document.name, where):
                     if isinstance(trace, dict) and "nodes" not in trace:

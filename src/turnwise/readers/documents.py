@@ -197,7 +197,11 @@ class Document:
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Each line of a JSON-lines file with its number; a line that is no JSON comes as the error it is."""
-        for number, line in enumerate(self._json_text.split(b"\n"), start=1):
+        text, start, number = self._json_text, 0, 0
+        while start < len(text):  # line by line: cut up at once, the file would lie there twice
+            end = text.find(b"\n", start)
+            end = len(text) if end < 0 else end
+            line, start, number = text[start:end], end + 1, number + 1
             if line.strip():
                 try:
                     yield number, self._decoded(line)

@@ -10,6 +10,8 @@ from turnwise.readers.columns import Columns, arrange, column
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import TREE_COLUMNS, TURNS
 
+SEALED = 1 << 14  # turns that are kept as Python's objects, at most
+
 
 class Turn(NamedTuple):
     """One answer of the target, as the readers fill it; a turn without a number says that nobody answered."""
@@ -63,7 +65,9 @@ class Table:
         self.problems = problems
         self._owners = owners
         self._rollouts = Columns()
-        self._turns = Columns()
+        self._turns = Columns()  # in our columns, of the turns that are not in a frame yet
+        self._beside = Columns()  # in the producer's own, of all turns: their dtypes are known in the end
+        self._sealed: list[pl.DataFrame] = []
         self._rows: list[int] = []  # of each turn: which rollout
         self._frames: list[pl.DataFrame] = []
 
@@ -95,7 +99,10 @@ class Table:
         if turns[0].node_id is None:
             for name in TREE_COLUMNS:
                 del by_column[name]
-        self._turns.extend({**by_column, **(turn_extras or {})}, len(turns))
+        self._turns.extend(by_column, len(turns))
+        self._beside.extend(turn_extras or {}, len(turns))
+        if self._turns.height >= SEALED:
+            self._seal()
 
     def knows(self, rollout_id: str) -> bool:
         """Whether the rollout stands in the table of some format already."""
@@ -118,11 +125,20 @@ class Table:
 
     def frame(self) -> pl.DataFrame:
         """The rollouts added one by one, as one frame of TURNS."""
+        self._seal()
         rollouts = self._built(self._rollouts.padded())
-        turns = self._built(self._turns.padded())
+        turns = pl.concat(
+            [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
+        )
         facts = rollouts.select(pl.all().gather(pl.Series(self._rows, dtype=pl.UInt32)))
         both = {name: f"rollout_{name}" for name in turns.columns if name in facts.columns}
         return arrange(pl.concat([facts.rename(both), turns], how="horizontal"))
+
+    def _seal(self) -> None:
+        """Turn what there is of our columns into a frame, which takes up far less than Python's objects do."""
+        if self._turns.height or not self._sealed:
+            self._sealed.append(self._built(self._turns.padded()))
+            self._turns = Columns()
 
     def _built(self, columns: Mapping[str, list[Any]]) -> pl.DataFrame:
         dtypes = TURNS.dtypes

@@ -49,21 +49,20 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     context: list[str] = []
     said: list[str] = []
     for number, message in enumerate(messages):
-        place = f"{field}[{number}]"
-        text = said_in(message, place)
-        if message.role in ANSWERS:
+        role, content = message.role, message.content
+        answers = role in ANSWERS
+        plain = type(content) is str and (answers or message.error is None)  # most are: the rest takes longer
+        text = content if plain else said_in(message, f"{field}[{number}]")
+        if answers:
+            called = None
+            if message.tool_calls or not plain:
+                called = calls(_called(message), field=f"{field}[{number}].tool_calls")
             turns.append(
-                Turn(
-                    turn=len(turns) + 1,
-                    context=None if turns else joined(context),
-                    prompt=joined(said),
-                    response=text,
-                    tool_calls=calls(_called(message), field=f"{place}.tool_calls"),
-                )
+                Turn(len(turns) + 1, None if turns else joined(context), joined(said), text, tool_calls=called)
             )
             said = []
         elif text is not None:
-            (context if message.role in SYSTEM and not turns else said).append(text)
+            (context if role in SYSTEM and not turns else said).append(text)
     if not turns:
         return [Turn(turn=None, context=joined(context), prompt=joined(said))]
     turns[-1] = turns[-1]._replace(observation=joined(said))
@@ -91,7 +90,9 @@ def thoughts(content: Any) -> str | None:
     >>> thoughts([{"type": "thinking", "thinking": "Rude."}, {"type": "text", "text": "No."}])
     'Rude.'
     """
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    if not isinstance(content, list):
+        return None
+    parts = [part for part in content if isinstance(part, dict)]
     found = (part.get(name) for part in parts for kind, name in THINKING.items() if part.get("type") == kind)
     return joined([text for text in found if isinstance(text, str)])
 
@@ -178,4 +179,4 @@ def joined(texts: Sequence[str]) -> str | None:
     >>> joined(["a", "b"]), joined([])
     ('a\n\nb', None)
     """
-    return "\n\n".join(texts) if texts else None
+    return texts[0] if len(texts) == 1 else "\n\n".join(texts) if texts else None

@@ -5,9 +5,11 @@ import hashlib
 import io
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +25,8 @@ HEAD = 1 << 16  # bytes that tell one kind of file from another
 MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
 SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
+SEVERAL = re.compile(rb"\S[^\n]*\n\s*\S")
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -158,8 +162,8 @@ class Document:
         ['a', 'b']
         """
         if self.kind == "lines":
-            lines = self._json_text.split(b"\n", EARLY)[:EARLY]
-            return frozenset(name for line in lines for name in _names_if_any(line))
+            lines = islice(FIRST.finditer(self._json_text), EARLY)
+            return frozenset(name for line in lines for name in _names_if_any(line.group()))
         if self.kind == "json" and isinstance(self.top, list):
             return frozenset(name for record in self.top[:EARLY] for name in _names_if_any(record))
         return self.keys
@@ -202,7 +206,7 @@ class Document:
             end = text.find(b"\n", start)
             end = len(text) if end < 0 else end
             line, start, number = text[start:end], end + 1, number + 1
-            if line.strip():
+            if line and not line.isspace():
                 try:
                     yield number, self._decoded(line)
                 except BrokenError as error:
@@ -259,7 +263,7 @@ class Document:
 
     def _json_kind(self) -> Kind | None:
         record = dict if self.suffix == ".json" else dict | list
-        if b"\n" in self._json_text.strip() and isinstance(self._first_line(), record):
+        if SEVERAL.search(self._json_text) and isinstance(self._first_line(), record):
             return "lines"
         try:
             _ = self.top
@@ -276,9 +280,9 @@ class Document:
         raise BrokenError("is no valid JSON")
 
     def _first_line(self) -> Any:
-        line = next((line for line in self._json_text.split(b"\n", 64) if line.strip()), b"")
+        line = FIRST.search(self._json_text)
         try:
-            return surface(line)
+            return surface(b"" if line is None else line.group())
         except BrokenError:
             return None
 

@@ -2,12 +2,13 @@
 
 import msgspec
 
-from turnwise.readers.chat import Message, split, thoughts
+from turnwise.readers.chat import ANSWERS, Message, split, thoughts
 from turnwise.readers.documents import Document
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
 
 WORDS = ("target", "attack", "goal", "task", "category", "expected")  # facts that a record may state
+SPARE = {name: spare(name) for name in WORDS}
 
 
 class Record(msgspec.Struct):
@@ -63,8 +64,9 @@ def read_openai_chat(document: Document, table: Table) -> None:
         with table.record(document.name, number):
             record = parse(value, Record)
             extras = leftovers(value, Record)
-            facts = {name: extras.pop(spare(name)) for name in WORDS if isinstance(extras.get(spare(name)), str)}
-            thought = [thoughts(message.content) for message in record.messages if message.role == "assistant"]
+            facts = {name: extras.pop(SPARE[name]) for name in WORDS if isinstance(extras.get(SPARE[name]), str)}
+            answers = [message.content for message in record.messages if message.role in ANSWERS]
+            thought = [thoughts(content) for content in answers] if any(type(one) is list for one in answers) else []
             table.add(
                 document.name,
                 f"{run}/{number if record.id is None else record.id}",

@@ -1,14 +1,13 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
-from turnwise.readers.problems import BrokenError, Problems
-from turnwise.schema import TREE_COLUMNS, TURNS
+from turnwise.readers.problems import BrokenError, Guard, Problems
+from turnwise.schema import TURNS
 
 SEALED = 1 << 14  # turns that are kept as Python's objects, at most
 
@@ -71,11 +70,9 @@ class Table:
         self._rows: list[int] = []  # of each turn: which rollout
         self._frames: list[pl.DataFrame] = []
 
-    @contextmanager
-    def record(self, file: str, record: object = None) -> Iterator[None]:
+    def record(self, file: str, record: object = None) -> Guard:
         """A block that reads one record; see `Problems.record`."""
-        with self.problems.record(file, record):
-            yield
+        return Guard(self.problems, file, record)
 
     def add(
         self,
@@ -95,12 +92,10 @@ class Table:
             return
         self._rows.extend([self._rollouts.height] * len(turns))
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
-        by_column = dict(zip(Turn._fields, zip(*turns, strict=True), strict=True))
-        if turns[0].node_id is None:
-            for name in TREE_COLUMNS:
-                del by_column[name]
-        self._turns.extend(by_column, len(turns))
-        self._beside.extend(turn_extras or {}, len(turns))
+        count = len(turns)
+        by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+        self._turns.extend({name: values for name, values in by_column if values.count(None) < count}, count)
+        self._beside.extend(turn_extras or {}, count)
         if self._turns.height >= SEALED:
             self._seal()
 

@@ -398,6 +398,11 @@ def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[list[Turn], list[str |
     messages: list[Message] = []
     thoughts: list[str | None] = []
     for said in chat:
+        if _is_plain(said):
+            messages.append(said)
+            if said.role in ANSWERS:
+                thoughts.append(None)
+            continue
         content, thought = _content(said, lookup)
         if said.role not in ANSWERS or said.source == GIVEN:
             role = "user" if said.role in ANSWERS else said.role
@@ -406,6 +411,19 @@ def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[list[Turn], list[str |
             messages.append(Message(said.role, content, [_call(call, lookup) for call in said.tool_calls or []]))
             thoughts.append(thought)
     return split(messages), thoughts or [None]
+
+
+def _is_plain(said: Said) -> bool:
+    """Whether a message is a text and nothing else, as most are: it may stay as it is."""
+    content = said.content
+    return (
+        type(content) is str
+        and not content.startswith(REFERENCES)
+        and said.reasoning is None
+        and not said.tool_calls
+        and said.error is None
+        and (said.source != GIVEN or said.role not in ANSWERS)
+    )
 
 
 def _content(said: Said, lookup: Lookup) -> tuple[Any, str | None]:

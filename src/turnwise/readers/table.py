@@ -147,6 +147,9 @@ class Table:
         )
 
     def _claimed(self, file: str, rollout_id: str, also: str | None = None) -> bool:
+        if also is None and rollout_id not in self._owners:
+            self._owners[rollout_id] = file
+            return True
         names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
         owner = next((self._owners[name] for name in names if name in self._owners), None)
         if owner is None:

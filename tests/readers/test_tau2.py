@@ -52,6 +52,13 @@ def test_text_runs():
     assert first.select("prompt_tokens", "response_tokens", "seconds", "cost_usd").row(1) == (20, 3, 1.5, 0.005)
 
 
+def test_a_text_simulation_in_a_file_of_its_own():
+    frame = read(FIXTURES / "text")
+    assert frame["source"].unique().to_list() == ["tau2"]
+    assert frame.select("rollout_id", "task", "solved").row(0) == ("sim-7/7/0", "7", True)
+    assert frame["response"].to_list() == ["Hi! How can I help?", None, "Done."]
+
+
 def test_overlapping_speech_is_one_answer():
     frame = read(FIXTURES / "voice")
     assert frame.select("turn", "prompt", "response", "first_tick", "last_tick").rows() == [

@@ -8,6 +8,9 @@ from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
 
 WORDS = ("target", "attack", "goal", "task", "category", "expected")  # facts that a record may state
+OTHERS = frozenset(
+    {"suite_name", "rollout_id", "session_id", "termination_reason", "samples", "eval"}
+)  # of other tools
 SPARE = {name: spare(name) for name in WORDS}
 
 
@@ -23,7 +26,7 @@ def sniff(document: Document) -> bool:
     """Whether the file holds chats: records with `messages`, each with a role."""
     if document.kind not in {"json", "lines"} or "messages" not in document.keys:
         return False
-    return b'"role"' in document.head and not {"suite_name", "rollout_id", "session_id"} & document.keys
+    return b'"role"' in document.head and not OTHERS & document.keys
 
 
 def read_openai_chat(document: Document, table: Table) -> None:

@@ -394,6 +394,15 @@ def test_a_long_chain_is_read_in_its_length(tmp_path):
     assert time.perf_counter() - start < 10
 
 
+@pytest.mark.parametrize("text", ["word ", "a", "\\n", "{", " "])
+def test_one_long_line_is_looked_at_once(tmp_path, text):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps([{"rollout_id": "a", "prompt": text * (4_000_000 // len(text))}]))
+    start = time.perf_counter()
+    assert read(path).height == 1
+    assert time.perf_counter() - start < SECONDS
+
+
 def test_a_transcript_that_never_says_anything(tmp_path):
     text = "<|start|>" + "a" * 200_000
     path = tmp_path / "finding.json"

@@ -26,7 +26,6 @@ MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it take
 SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-SEVERAL = re.compile(rb"\S[^\n]*\n\s*\S")
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -263,13 +262,19 @@ class Document:
 
     def _json_kind(self) -> Kind | None:
         record = dict if self.suffix == ".json" else dict | list
-        if SEVERAL.search(self._json_text) and isinstance(self._first_line(), record):
+        if self._is_several_lines and isinstance(self._first_line(), record):
             return "lines"
         try:
             _ = self.top
         except BrokenError:
             return None
         return "json"
+
+    @property
+    def _is_several_lines(self) -> bool:
+        """Whether more than one line is not blank."""
+        line = FIRST.search(self._json_text)
+        return line is not None and FIRST.search(self._json_text, line.end()) is not None
 
     def _not_json(self) -> Kind:
         if self.head.startswith(LFS_POINTER):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from turnwise.readers.chat import ANSWERS, Message, split, thoughts
+from turnwise.readers.chat import ANSWERS, THINKING, Message, split, thoughts
 from turnwise.readers.documents import Document
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
@@ -11,7 +11,7 @@ WORDS = ("target", "attack", "goal", "task", "category", "expected")  # facts th
 OTHERS = frozenset(
     {"suite_name", "rollout_id", "session_id", "termination_reason", "samples", "eval"}
 )  # of other tools
-SPARE = {name: spare(name) for name in WORDS}
+SPARED = {spare(name): name for name in WORDS}
 
 
 class Record(msgspec.Struct):
@@ -63,13 +63,14 @@ def read_openai_chat(document: Document, table: Table) -> None:
     ('g', 'Hi', 'Hello')
     """
     run = f"openai_chat-{document.digest}"
+    thinks = any(f'"{kind}"'.encode() in document.data for kind in THINKING)
     for number, value in document.records():
         with table.record(document.name, number):
             record = parse(value, Record)
             extras = leftovers(value, Record)
-            facts = {name: extras.pop(SPARE[name]) for name in WORDS if isinstance(extras.get(SPARE[name]), str)}
-            answers = [message.content for message in record.messages if message.role in ANSWERS]
-            thought = [thoughts(content) for content in answers] if any(type(one) is list for one in answers) else []
+            stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
+            facts = {SPARED[name]: extras.pop(name) for name in stated}
+            thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS] if thinks else []
             table.add(
                 document.name,
                 f"{run}/{number if record.id is None else record.id}",

@@ -238,13 +238,13 @@ def _tables(document: Document) -> dict[str, list[dict[str, Any]]]:
         with closing(sqlite3.connect(":memory:")) as memory:
             memory.deserialize(bytes(data))
             memory.execute("PRAGMA trusted_schema = OFF")
+            memory.text_factory = lambda text: text.decode("utf-8", "replace")
             plain = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
             known = {name for name, sql in plain if not str(sql).upper().startswith("CREATE VIRTUAL")}
-            memory.text_factory = lambda text: text.decode("utf-8", "replace")
             memory.row_factory = sqlite3.Row
             for name in rows.keys() & known:
                 rows[name] = [dict(row) for row in memory.execute(f'SELECT * FROM "{name}"')]  # noqa: S608 - our names
-    except (sqlite3.Error, OverflowError, MemoryError) as error:
+    except (sqlite3.Error, OverflowError, MemoryError, ValueError) as error:
         raise BrokenError(f"is no whole SQLite file ({first_line(error)})") from error
     return rows
 

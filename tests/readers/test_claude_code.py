@@ -66,6 +66,34 @@ def test_the_columns_of_the_fixtures():
     assert frame["reasoning"].to_list() == ["I should read.", None, None, None]
 
 
+def test_tools_called_at_once_are_one_answer_and_all_their_results_one_prompt(tmp_path):
+    def line(uuid, parent, role, content, message_id=None):
+        message = {"role": role, "content": content, **({"id": message_id} if message_id else {})}
+        return json.dumps({"uuid": uuid, "parentUuid": parent, "sessionId": "S", "type": role, "message": message})
+
+    def use(number):
+        return [{"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"n": number}}]
+
+    def result(number):
+        return [{"type": "tool_result", "tool_use_id": f"t{number}", "content": f"file {number}"}]
+
+    lines = [
+        line("u", None, "user", "Read both"),
+        line("a1", "u", "assistant", use(1), "m1"),
+        line("r1", "a1", "user", result(1)),
+        line("a2", "r1", "assistant", use(2), "m1"),  # the same answer, though a result came between
+        line("r2", "a2", "user", result(2)),
+        line("a3", "r2", "assistant", [{"type": "text", "text": "Done"}], "m2"),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    frame = read(tmp_path)
+    assert frame.select("turn", "prompt", "response", "observation").rows() == [
+        (1, "Read both", None, None),
+        (2, "file 1\n\nfile 2", "Done", None),
+    ]
+    assert [call["arguments"] for call in frame["tool_calls"][0]] == ['{"n":1}', '{"n":2}']
+
+
 def test_a_session_that_was_asked_anew_is_a_tree():
     frame = read(FIXTURES / "forked.jsonl")
     schema.check(frame, schema.TURNS)

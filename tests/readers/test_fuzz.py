@@ -383,7 +383,7 @@ def test_a_long_chain_is_read_in_its_length(tmp_path):
     for at in range(20_000):
         role = "assistant" if at % 2 else "user"
         parent = None if at == 0 else f"m{at - 1}"
-        message = {"role": role, "content": "x", "id": "one"}
+        message = {"role": role, "content": "x", "id": f"id{at}"}
         lines.append(
             json.dumps({"uuid": f"m{at}", "parentUuid": parent, "sessionId": "S", "type": role, "message": message})
         )

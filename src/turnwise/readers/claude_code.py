@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -162,26 +163,18 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
 
 
 def _answers(entries: Iterable[Entry]) -> list[list[Entry]]:
-    """The answers, each with all its lines: those of one message id that follow from one another."""
-    answers: list[list[Entry]] = []
-    part_of: dict[str, list[Entry]] = {}
+    """The answers, each with all its lines: those of one message id."""
+    answers: dict[str, list[Entry]] = {}
     for entry in entries:
-        if entry.type != "assistant":
-            continue
-        above = part_of.get(entry.parent or "")
-        if above is not None and entry.message.id is not None and above[0].message.id == entry.message.id:
-            above.append(entry)
-            part_of[entry.uuid] = above
-        else:
-            answers.append([entry])
-            part_of[entry.uuid] = answers[-1]
-    return answers
+        if entry.type == "assistant":
+            answers.setdefault(entry.uuid if entry.message.id is None else f"id {entry.message.id}", []).append(entry)
+    return list(answers.values())
 
 
 def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list[Turn]:
     if not answers:
         return [Turn(turn=None, prompt=joined(_texts(map(_said, entries))))]
-    by_uuid = {entry.uuid: entry for entry in entries}
+    by_uuid = {entry.uuid: (place, entry) for place, entry in enumerate(entries)}
     whole_of = {part.uuid: one[0].uuid for one in answers for part in one}  # an answer goes by its first line
     parents = {
         entry.uuid: whole_of.get(entry.parent or "", entry.parent)
@@ -189,14 +182,22 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
         if whole_of.get(entry.uuid, entry.uuid) == entry.uuid
     }
     links = Links(parents, [one[0].uuid for one in answers], "parentUuid")
+    following = {above: name for name, above in links.above.items() if above is not None}
+    beside: dict[str, list[str]] = {}  # results of tools called at once: only one of them leads to the next answer
+    after: dict[str | None, list[str]] = {}
+    for above, messages in links.after.items():
+        following_answer = following.get(above) if above is not None else None
+        into = after.setdefault(above, []) if following_answer is None else beside.setdefault(following_answer, [])
+        into += messages
     turns = []
     for place, one in enumerate(answers):
         name = one[0].uuid
-        turn = _turn(one, [by_uuid[said] for said in links.between[name]], links.depth[name])
-        lost = links.after.get(None, []) if place == len(answers) - 1 else []  # what hangs on nothing that is here
-        said = [by_uuid[after] for after in [*links.after.get(name, []), *lost]]
-        above = links.above[name]
+        asked = sorted((by_uuid[said] for said in [*links.between[name], *beside.get(name, [])]), key=itemgetter(0))
+        lost = after.get(None, []) if place == len(answers) - 1 else []  # what hangs on nothing that is here
+        said = [by_uuid[message][1] for message in [*after.get(name, []), *lost]]
+        turn = _turn(one, [entry for _, entry in asked], links.depth[name])
         turn = turn._replace(observation=joined(_texts(map(_said, said))))
+        above = links.above[name]
         turns.append(turn._replace(node_id=name, parent_id=above, target_call=place + 1) if links.forks else turn)
     return turns
 

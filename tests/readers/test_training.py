@@ -1,5 +1,6 @@
 """What trainers dump: verl, SkyRL, TRL and ART; and AISteer360's profiles, the LM harness, best-of-N, NAT's items."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -125,11 +126,15 @@ def test_traces_of_deepteam_say_nothing_of_safety(shared):
 
 def test_pairs_of_hh_rlhf(shared):
     frame = read(shared / "hh_rlhf")
+    with gzip.open(next((shared / "hh_rlhf").iterdir()), "rt") as file:
+        dialogues = [json.loads(line)["chosen"] for line in file]
+    answers = sum(text.count("\n\nAssistant:") for text in dialogues)
+    questions = sum(text.count("\n\nHuman:") for text in dialogues)
+    assert (len(dialogues), answers, answers + questions) == (1196, 2930, 5857)
     chosen = frame.filter(preferred=True)
     assert chosen["rollout_id"].n_unique() == 1196
-    said = chosen["prompt"].count() + chosen["response"].count()
-    assert chosen["turn"].count() == 2930
-    assert said >= 2 * 2930 - 3  # the README counts who speaks, 5857 times; three times somebody speaks twice at once
+    assert chosen["turn"].count() == chosen["response"].count() == 2930
+    assert chosen.filter(pl.col("prompt").is_null()).height == 3  # three times the assistant speaks twice at once
     pairs = frame.group_by("task").agg(pl.col("rollout_id").n_unique())
     assert pairs["rollout_id"].unique().to_list() == [2]
 

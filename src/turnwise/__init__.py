@@ -37,7 +37,10 @@ if TYPE_CHECKING:
         SimulatedSampler,
     )
     from turnwise.readers.formats import read, scan
+    from turnwise.readers.joining import join_labels
+    from turnwise.readers.judged import read_verdicts
     from turnwise.readers.native import turns
+    from turnwise.readers.prompts import read_prompts
     from turnwise.readers.reported import read_summary
     from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.reports import report
@@ -98,6 +101,7 @@ __all__ = [
     "curve",
     "errors",
     "flatten",
+    "join_labels",
     "join_verdicts",
     "judge",
     "measure",
@@ -106,7 +110,9 @@ __all__ = [
     "paths",
     "plots",
     "read",
+    "read_prompts",
     "read_summary",
+    "read_verdicts",
     "report",
     "scan",
     "schema",
@@ -149,13 +155,16 @@ _ROOMS = {
     "correct_curve": "reliability",
     "curve": "curves",
     "flatten": "trees",
+    "join_labels": "readers.joining",
     "join_verdicts": "scoring",
     "judge": "scoring",
     "measure": "rollouts",
     "measure_paths": "trees",
     "paths": "trees",
     "read": "readers.formats",
+    "read_prompts": "readers.prompts",
     "read_summary": "readers.reported",
+    "read_verdicts": "readers.judged",
     "report": "reports",
     "scan": "readers.formats",
     "score": "scoring",

@@ -294,6 +294,35 @@ AGREEMENT = Schema(
     ),
 )
 
+PROMPTS = Schema(
+    name="PROMPTS",
+    row="one prompt that was made to be sent",
+    key=("prompt_id",),
+    required=("prompt_id",),
+    columns=(
+        Column("prompt_id", pl.String, "identifies the prompt"),
+        Column("source", pl.String, "which kind of file it is from"),
+        Column("file", pl.String, "which file"),
+        Column("goal", pl.String, "what the attack wants"),
+        Column("category", pl.String, "family of goals"),
+        Column("prompt", pl.String, "what is sent; where there is none, the goal is"),
+        Column("expected", pl.String, "the answer that the attack hopes for"),
+    ),
+)
+
+JOINED = Schema(
+    name="JOINED",
+    row="one way in which labels met turns",
+    key=("found",),
+    required=("found", "labels", "turns"),
+    columns=(
+        Column("found", pl.String, "joined, no such turn, alike, contradictory, unlabeled"),
+        Column("labels", pl.Int64, "how many labels"),
+        Column("turns", pl.Int64, "how many turns (of rollouts, where labels name no turn)"),
+        Column("example", pl.String, "the key of one of them"),
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -307,7 +336,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, AGREEMENT, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, AGREEMENT, PROMPTS, JOINED, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -458,7 +487,10 @@ def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
     groups = [] if schema.name in {"TURNS", "ROLLOUTS", "STEPS", "VERDICTS"} else _grouping(frame, schema)
     if not present:
         return
-    twice = frame.select(*groups, *present).is_duplicated()
+    keys = frame.select(*groups, *present)
+    if key == ("rollout_id", "node_id"):  # a rollout without nodes, beside trees, is told by its turns
+        keys = keys.with_columns(pl.coalesce("node_id", frame["turn"].cast(pl.String)))
+    twice = keys.is_duplicated()
     if twice.any():
         row = frame.filter(twice).select(*groups, *present).row(0, named=True)
         what = ", ".join(f"{name} {value!r}" for name, value in row.items())

@@ -204,7 +204,20 @@ def summarize(
         Literal["rollout", "goal", "turn"], typer.Option("--weighting", help="What weighs the same.")
     ] = "rollout",
     method: Annotated[
-        Literal["auto", "wilson", "exact", "jeffreys", "agresti-coull", "t", "bootstrap", "bca", "percentile", "basic"],
+        Literal[
+            "auto",
+            "wilson",
+            "exact",
+            "jeffreys",
+            "agresti-coull",
+            "t",
+            "bootstrap",
+            "resample",
+            "bca",
+            "percentile",
+            "basic",
+            "studentized",
+        ],
         typer.Option("--method", help="Interval of a mean."),
     ] = "auto",
     undecided: Annotated[

@@ -58,10 +58,11 @@ def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None
         low, high = closed_form(values, level, kind)
         return None if low is None else Ideal(low, high, "closed form")
     points = int(steps.max())
-    if points == 1:
-        found = binomial_interval(int(steps.sum()), steps.size, level, kind)
-    else:
-        found = grid_interval(steps, level, kind)
+    found = (
+        binomial_interval(int(steps.sum()), steps.size, level, kind)
+        if points == 1
+        else grid_interval(steps, level, kind)
+    )
     if found.low is None or found.high is None:
         return found
     return found._replace(low=least + found.low * width / points, high=least + found.high * width / points)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise import errors, metrics, plots, schema, tables
+    from turnwise.contrasts import contrast
     from turnwise.curves import curve
     from turnwise.evaluators import (
         Above,
@@ -89,6 +90,7 @@ __all__ = [
     "SimulatedSampler",
     "Truthfulness",
     "check",
+    "contrast",
     "curve",
     "errors",
     "flatten",
@@ -136,6 +138,7 @@ _ROOMS = {
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
     "check": "schema",
+    "contrast": "contrasts",
     "curve": "curves",
     "flatten": "trees",
     "join_verdicts": "scoring",

@@ -10,7 +10,17 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts, headings
-from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, metric_columns, names_of, require_rollouts
+from turnwise.arguments import (
+    By,
+    Cluster,
+    check_by,
+    check_levels,
+    frame_of,
+    metric_columns,
+    names_of,
+    quantile_of,
+    require_rollouts,
+)
 from turnwise.cells import Sheet, Unit, causes, endings, generator, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.clusters import ones_or, weighted_mean
@@ -203,20 +213,13 @@ def _check_options(
         if value not in words:
             raise ArgumentError(f"summarize: {name}={value!r} is unknown; it is one of {listing(words)}")
     for statistic in statistics or ():
-        if statistic not in {"mean", "median", "min", "max", "restricted_mean"} and _quantile(statistic) is None:
+        if statistic not in {"mean", "median", "min", "max", "restricted_mean"} and quantile_of(statistic) is None:
             raise ArgumentError(
                 f"summarize: statistic {statistic!r} is unknown; "
                 "it is mean, median, min, max, restricted_mean, or a quantile such as q90"
             )
     if resamples < 100:
         raise ArgumentError(f"summarize: resamples={resamples} is too few for an interval; 2000 is a sensible least")
-
-
-def _quantile(statistic: str) -> float | None:
-    if statistic == "median":
-        return 0.5
-    digits = statistic.removeprefix("q")
-    return int(digits) / 10 ** len(digits) if statistic != digits and digits.isdecimal() and int(digits) else None
 
 
 def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tuple[dict[str, Any], IntArray]]:
@@ -337,7 +340,7 @@ def _estimate(cell: _Cell, sample: _Sample, statistic: str, level: float) -> Est
                 n=sample.rows.size, reason="a restricted mean is of a time to an event; this metric is none"
             )
         case _:
-            q = _quantile(statistic) or 0.5
+            q = quantile_of(statistic) or 0.5
             return quantile(
                 sample.values,
                 sample.unit.codes,

@@ -80,7 +80,7 @@ def paired(one: Arm, other: Arm) -> Pairs:
     ([0], [0.5], [0.0])
     """
     keys = [_key(arm.clusters) for arm in (one, other)]
-    common = np.intersect1d(*keys)
+    common = np.intersect1d(keys[0], keys[1])
     means, sizes = [], []
     for arm, key in zip((one, other), keys, strict=True):
         there = np.isin(key, common)
@@ -386,18 +386,10 @@ def _unpaired_ends(
         ends = score_difference(_ends_of(found[0]), _ends_of(found[1]), shared)
         plain = found[0].method == found[1].method == "Wilson"
         return _Ends(*ends, "Newcombe score" if plain else "clustered Newcombe score")
-    if method in {"newcombe", "bonett-price"}:
-        return _Ends(reason=f"{method} is for shares{'' if method == 'newcombe' else ' in pairs'}")
     if method in {"bootstrap", "resample", "percentile", "basic"} and len(one.clusters) < 2:
-        replicates = _replicates(one, draws[0]) - _replicates(other, draws[1])
-        low, high = percentile_interval(replicates, level)
-        if low is None or high is None:
-            return _Ends(reason="the bootstrap interval has no width", resamples=draws[0].resamples)
-        ends = (2 * center - high, 2 * center - low) if method == "basic" else (low, high)
-        name = "basic" if method == "basic" else "percentile"
-        return _Ends(*ends, f"{name} bootstrap of both arms; weights x GEMM", None, draws[0].resamples)
+        return _drawn_ends(one, other, draws, center, level, method)
     if method not in {"auto", "t"}:
-        return _Ends(reason=f"no {method} interval of two unpaired arms: ask for t or percentile")
+        return _Ends(reason=f"no {method} interval of these two unpaired arms: ask for t or percentile")
     if row.std_error is None:
         return _Ends(reason="no variation between clusters")
     half = t_quantile_real(level, df) * row.std_error
@@ -405,6 +397,16 @@ def _unpaired_ends(
         return _Ends(reason="no variation beyond rounding")
     prefix = ("", "cluster ", "two-way ")[len(one.clusters)]
     return _Ends(center - half, center + half, f"{prefix}t, unpaired")
+
+
+def _drawn_ends(one: Arm, other: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: Method) -> _Ends:
+    """The percentile or basic interval of independent draws of both arms."""
+    low, high = percentile_interval(_replicates(one, draws[0]) - _replicates(other, draws[1]), level)
+    if low is None or high is None:
+        return _Ends(reason="the bootstrap interval has no width", resamples=draws[0].resamples)
+    ends = (2 * center - high, 2 * center - low) if method == "basic" else (low, high)
+    name = "basic" if method == "basic" else "percentile"
+    return _Ends(*ends, f"{name} bootstrap of both arms; weights x GEMM", None, draws[0].resamples)
 
 
 def t_quantile_real(level: float, df: float) -> float:

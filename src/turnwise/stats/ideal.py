@@ -208,7 +208,7 @@ def _on_a_grid(shares: FloatArray) -> IntArray | None:
     """Values in [0, 1] as whole multiples of the largest common step, where such a grid is short enough; None otherwise."""
     few = np.unique(shares[:: max(1, shares.size // 64)])  # tells most columns apart, and costs nothing
     if np.all((few < 1e-9) | (few > 1 - 1e-9)) and np.all((shares < 1e-9) | (shares > 1 - 1e-9)):
-        return np.rint(shares).astype(np.int64)
+        return np.asarray(np.rint(shares), dtype=np.int64)
     most = LONGEST // shares.size
     if few.size > most + 1:
         return None
@@ -221,7 +221,7 @@ def _on_a_grid(shares: FloatArray) -> IntArray | None:
     near = np.rint(distinct * points)
     if np.abs(distinct * points - near).max() > 1e-7:
         return None
-    return np.rint(shares * points).astype(np.int64)
+    return np.asarray(np.rint(shares * points), dtype=np.int64)
 
 
 def _levels(below: float, tie: float, skew: float, level: float, kind: Kind) -> tuple[float, float] | str:

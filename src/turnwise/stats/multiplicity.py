@@ -49,4 +49,4 @@ def adjusted(p_values: ArrayLike, method: Adjustment) -> FloatArray:
             made[order] = np.minimum.accumulate((more * count / rank * ordered)[::-1])[::-1]
         case _:
             raise ArgumentError(f"adjust={method!r} is unknown; it is holm, bh or by")
-    return np.minimum(made, 1.0)
+    return np.asarray(np.minimum(made, 1.0))

@@ -181,4 +181,4 @@ def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArr
     """Blocks of random signs: float (some, width) each, `rows` in all."""
     step = max(1, (1 << 17) // width)
     for start in range(0, rows, step):
-        yield rng.integers(0, 2, size=(min(step, rows - start), width)) * 2.0 - 1.0
+        yield np.asarray(rng.integers(0, 2, size=(min(step, rows - start), width)) * 2.0 - 1.0, dtype=np.float64)

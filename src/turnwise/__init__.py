@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.portfolios import portfolio, tradeoff
+    from turnwise.profiles import iqm, profile
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
@@ -94,6 +96,7 @@ __all__ = [
     "curve",
     "errors",
     "flatten",
+    "iqm",
     "join_verdicts",
     "judge",
     "measure",
@@ -101,6 +104,8 @@ __all__ = [
     "metrics",
     "paths",
     "plots",
+    "portfolio",
+    "profile",
     "read",
     "read_summary",
     "report",
@@ -110,6 +115,7 @@ __all__ = [
     "simulate",
     "summarize",
     "tables",
+    "tradeoff",
     "turns",
     "write",
 ]
@@ -141,11 +147,14 @@ _ROOMS = {
     "contrast": "contrasts",
     "curve": "curves",
     "flatten": "trees",
+    "iqm": "profiles",
     "join_verdicts": "scoring",
     "judge": "scoring",
     "measure": "rollouts",
     "measure_paths": "trees",
     "paths": "trees",
+    "portfolio": "portfolios",
+    "profile": "profiles",
     "read": "readers.formats",
     "read_summary": "readers.reported",
     "report": "reports",
@@ -153,6 +162,7 @@ _ROOMS = {
     "score": "scoring",
     "simulate": "simulation",
     "summarize": "summary",
+    "tradeoff": "portfolios",
     "turns": "readers.native",
     "write": "writers",
 }

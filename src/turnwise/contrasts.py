@@ -567,7 +567,7 @@ def _max_t(
             )
             if row["std_error"] is not None and np.isfinite(found.critical):
                 half = found.critical * row["std_error"]
-                test = row["method"].split("; ", 1)[-1]
+                test = row["method"].rsplit("; ", 1)[-1]
                 row.update(
                     low=row["difference"] - half,
                     high=row["difference"] + half,

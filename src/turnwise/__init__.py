@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
     from turnwise.reports import report
+    from turnwise.resampling import bootstrap
     from turnwise.rollouts import measure
     from turnwise.schema import check
     from turnwise.scoring import (
@@ -91,6 +92,7 @@ __all__ = [
     "ResponseMetric",
     "SimulatedSampler",
     "Truthfulness",
+    "bootstrap",
     "check",
     "contrast",
     "curve",
@@ -143,6 +145,7 @@ _ROOMS = {
     "ResponseMetric": "scoring",
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
+    "bootstrap": "resampling",
     "check": "schema",
     "contrast": "contrasts",
     "curve": "curves",

@@ -21,9 +21,9 @@ from turnwise.arguments import (
     quantile_of,
     require_rollouts,
 )
-from turnwise.cells import Sheet, Unit, causes, endings, generator, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, Unit, causes, endings, generator, row_of, rows_of, strata_of, unit_of
 from turnwise.errors import ArgumentError, listing
-from turnwise.stats.clusters import ones_or, weighted_mean
+from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.intervals import ShareInterval
@@ -85,6 +85,7 @@ class _Options:
     weighting: Weighting
     method: Method
     undecided: Undecided
+    strata: str | None
     resamples: int
     seed: int
 
@@ -100,6 +101,7 @@ def summarize(
     method: Method = "auto",
     level: float | Sequence[float] = 0.95,
     undecided: Undecided = "bounds",
+    strata: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     margins: bool = False,
@@ -139,6 +141,9 @@ def summarize(
         What to do with half-judged rollouts, which have unjudged turns and no success: ``"bounds"`` leaves the
         point open and gives an interval that holds whatever they are; ``"drop"`` leaves them out, which pushes the
         rate up; ``"censor"`` takes the share by the last turn from `time_to_success`, where they are censored.
+    strata
+        A column within whose values clusters are drawn (a percentile or basic bootstrap of means): right where the number
+        of goals of each category was fixed by design, wrong for inference to new categories.
     resamples, seed
         Of the bootstrap. The same clusters and seed give the same draws, whatever else is in the frame.
     margins
@@ -187,7 +192,13 @@ def summarize(
     asked = None if statistics is None else names_of(statistics)
     _check_options(asked, weighting, method, undecided, resamples)
     options = _Options(
-        cluster=cluster, weighting=weighting, method=method, undecided=undecided, resamples=resamples, seed=seed
+        cluster=cluster,
+        weighting=weighting,
+        method=method,
+        undecided=undecided,
+        strata=strata,
+        resamples=resamples,
+        seed=seed,
     )
     sheet = Sheet(frame)
     if weighting == "goal" and not sheet.has("goal"):
@@ -356,6 +367,8 @@ def _estimate(cell: _Cell, sample: _Sample, statistic: str, level: float) -> Est
 def _mean(cell: _Cell, sample: _Sample, level: float) -> Estimate:
     clusters, weights, method = sample.unit.codes, sample.weights, cell.options.method
     share, drawn = cell.kind == "proportion", method in {"bootstrap", "resample"}
+    if cell.options.strata is not None:
+        return _stratified(cell, sample, level)
     if share and method in _OF_A_SHARE:
         return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
     if method not in _OF_A_MEAN or (share and method == "basic"):
@@ -376,6 +389,25 @@ def _mean(cell: _Cell, sample: _Sample, level: float) -> Estimate:
         wilson = proportion(sample.values, clusters, weights=weights, level=level)
         return replace(wilson, reason=_also(estimate.reason, "Wilson instead of the bootstrap"))
     return estimate
+
+
+def _stratified(cell: _Cell, sample: _Sample, level: float) -> Estimate:
+    """The mean with clusters drawn within strata: the percentile bootstrap, or the basic one by name."""
+    options, clusters = cell.options, sample.unit.codes
+    strata = None
+    if sample.rows.size and len(clusters) < 2:
+        unit = groupings(clusters, sample.rows.size)[0]
+        strata = strata_of(cell.sheet, sample.rows, unit, str(options.strata), "summarize")
+    return mean(
+        sample.values,
+        clusters,
+        weights=sample.weights,
+        level=level,
+        rng=generator(options.seed, sample.unit.ids()),
+        resamples=options.resamples,
+        interval="basic" if options.method == "basic" else "percentile",
+        strata=strata,
+    )
 
 
 def _time(cell: _Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
@@ -463,6 +495,7 @@ def _estimand(cell: _Cell, sample: _Sample, statistic: str) -> str:
         upto = f" up to {cell.sheet.times(cell.metric)[0][sample.rows].max()}"
     return (
         f"{statistic.replace('_', ' ')} of {cell.metric}{upto}, {whose} weighing the same; unit: {sample.unit.words}"
+        + (f", drawn within {cell.options.strata}" if cell.options.strata and statistic == "mean" else "")
         + (f"; without a value: {gone}" if gone else "")
     )
 

@@ -17,8 +17,8 @@ def write(frame: object, path: str | Path, *, overwrite: bool = False) -> Path:
 
     The file appears whole or not at all. In CSV a struct becomes one column for each field
     (``time_to_success_duration``) and a list becomes JSON text; null is an empty field and an empty text is ``""``.
-    Parquet and Arrow keep every dtype. A Parquet file of results also says in its metadata what its rows estimate: ``turnwise.estimands``
-    holds the sentences of the column `estimand` as a JSON list.
+    Parquet and Arrow keep every dtype. A Parquet file of results also says in its metadata what its rows estimate:
+    ``turnwise.estimands`` holds the sentences of the column `estimand` as a JSON list.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ def mean(
         ``"auto"``, ``"t"``, ``"bca"``, ``"percentile"``, ``"basic"`` or ``"studentized"``. Asked for by name, an interval that is
         undefined is None. Over two crossed ways the percentile bootstrap draws both (the pigeonhole bootstrap).
     strata
-        Integer (n,), constant within clusters: the percentile and basic bootstraps draw clusters within each stratum, which
-        is right where the sizes of the strata were fixed by design. None for one stratum.
+        Integer (G,), one for each cluster in the order of its code: the percentile and basic bootstraps draw clusters within
+        each stratum, which is right where the sizes of the strata were fixed by design. None for one stratum.
     draw
         Whether to draw even where the bootstrap law is known.
 
@@ -175,9 +175,7 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
     # Deviations and not values: the digits of a large offset would be lost in the sums.
     deviations, masses = group.sums(w * (y - center)), group.sums(w)
     if how.strata is not None:
-        layers = np.zeros(group.count, dtype=np.int64)
-        layers[group.codes] = how.strata
-        bounds = _stratified_bounds(deviations, masses, layers, how)
+        bounds = _stratified_bounds(deviations, masses, how.strata, how)
     else:
         bounds = _bootstrap_bounds(deviations, masses, how)
     if how.interval == "auto" and bounds.low is None:

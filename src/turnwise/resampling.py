@@ -103,7 +103,7 @@ def bootstrap(
             f"bootstrap: statistic={statistic!r} is no function; `tw.summarize` takes statistics by name"
         )
     sheet = Sheet(frame)
-    called = name or getattr(statistic, "__name__", "statistic")
+    called = str(name or getattr(statistic, "__name__", "statistic"))
     asked = _Asked(statistic, called, used, cluster, strata, interval, vectorized, resamples, seed)
     known = np.ones(frame.height, dtype=np.bool_)
     for column in used:

@@ -48,7 +48,7 @@ def _total(columns: FloatArray) -> FloatArray:
 
 
 def ratio_replicates(
-    sums: FloatArray, weights: FloatArray, *, rng: np.random.Generator, resamples: int, block: int = 1 << 17
+    sums: FloatArray, weights: FloatArray, *, rng: np.random.Generator, resamples: int, block: int = 1 << 16
 ) -> FloatArray:
     """Bootstrap replicates of Σ sums / Σ weights over clusters drawn with replacement, for all columns by the same draws.
 
@@ -65,7 +65,7 @@ def ratio_replicates(
     resamples
         Replicates.
     block
-        Counts drawn at a time: 2¹⁷ of them stay in the cache.
+        Counts drawn at a time: 2¹⁶ of them stay in the cache.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def count_sums(
     rng: np.random.Generator,
     resamples: int,
     strata: IntArray | None = None,
-    block: int = 1 << 17,
+    block: int = 1 << 16,
 ) -> FloatArray:
     """Column sums over clusters drawn with replacement: float64 (resamples, K) of columns (G, K).
 
@@ -125,20 +125,20 @@ def count_sums(
     >>> drawn[:, 0].tolist()
     [50.0, 50.0, 50.0]
     """
-    clusters = columns.shape[0]
-    made = np.zeros((resamples, columns.shape[1]))
+    clusters, width = columns.shape
+    made = np.zeros((resamples, width))
     parts = [np.arange(clusters)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
     halves = [_halves(columns[part]) for part in parts]
     rows = max(1, block // clusters)
     for start in range(0, resamples, rows):
         stop = min(start + rows, resamples)
-        for part, (coarse, fine, unit, offset) in zip(parts, halves, strict=True):
+        for part, (digits, unit, offset) in zip(parts, halves, strict=True):
             drawn = counts(rng, stop - start, part.size)
             for first in range(0, part.size, _EXACT):
                 stretch = slice(first, first + _EXACT)
-                piece = np.ascontiguousarray(drawn[:, stretch])
-                made[start:stop] += unit * (piece @ coarse[stretch])
-                made[start:stop] += unit / _HALF * (piece @ fine[stretch])
+                piece = drawn if part.size <= _EXACT else np.ascontiguousarray(drawn[:, stretch])
+                product = piece @ digits[stretch]
+                made[start:stop] += unit * product[:, :width] + unit / _HALF * product[:, width:]
             made[start:stop] += offset
     return made
 
@@ -148,16 +148,16 @@ _EXACT = 1 << 10
 """So many clusters are added up in float32: 2¹³ values x 2¹⁰ draws are half of the 2²⁴ up to which that is exact."""
 
 
-def _halves(columns: FloatArray) -> tuple[Float32Array, Float32Array, FloatArray, FloatArray]:
-    """Columns as coarse·unit + fine·unit/2¹³, whole numbers both, and what the rounding took from their sums."""
+def _halves(columns: FloatArray) -> tuple[Float32Array, FloatArray, FloatArray]:
+    """Columns as coarse·unit + fine·unit/2¹³, whole numbers side by side (G, 2K), and what rounding took from their sums."""
     largest = np.abs(columns).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0) / (_HALF - 1)
     scaled = columns / unit
     coarse = np.rint(scaled)
     fine = np.rint((scaled - coarse) * _HALF)
-    # Whole multiples of 2⁻³⁶, so that a last bit of the sums does not show.
+    # Whole multiples of 2⁻²³, so that a last bit of the sums does not show.
     taken = np.rint((_total(scaled) - _total(coarse) - _total(fine) / _HALF) * _HALF * _EXACT) / (_HALF * _EXACT)
-    return coarse.astype(np.float32), fine.astype(np.float32), unit, taken * unit
+    return np.concatenate([coarse, fine], axis=1).astype(np.float32), unit, taken * unit
 
 
 def jackknife_ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:

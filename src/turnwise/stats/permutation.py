@@ -85,6 +85,9 @@ def label_permutation(
     """
     center = sums.sum() / weights.sum()
     moved = sums - center * weights
+    if not np.abs(moved).max() > 1e-12 * np.abs(sums).max():
+        return Permuted(1.0, "label permutation", None)
+    moved /= np.abs(moved).max()
     columns = np.stack([moved, weights, moved * moved, moved * weights, weights * weights], axis=1)
     whole = columns.sum(axis=0)
 
@@ -98,7 +101,7 @@ def label_permutation(
             variances.append(size / (size - 1) * spread / mass**2)
         error = np.sqrt(variances[0] + variances[1])
         apart = np.abs(ratios[0] - ratios[1])
-        rounding = 1e-12 * np.abs(moved).max() / weights.mean()
+        rounding = 1e-9 / weights.sum()
         # Two groups without any spread are infinitely far apart unless they are the same.
         far = np.where(apart > rounding, np.inf, 0.0)
         return np.asarray(np.where(error > rounding, apart / np.maximum(error, rounding), far))

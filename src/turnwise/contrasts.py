@@ -442,8 +442,9 @@ class _Comparison:
             self.statistic, f"{self.statistic.replace('_', ' ')} of {self.metric}, {self.group} minus {self.baseline}"
         )
         if match.pairs:
-            weighing = "every goal weighing the same" if self.statistic in {"mean", "improvement"} else "every rollout"
-            over = f"over the {match.common.size} common units, {weighing.replace('goal', 'unit')}"
+            one = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
+            weighing = one if self.statistic in {"mean", "improvement"} else "rollout"
+            over = f"over the {match.common.size} {one}s of both, every {weighing} weighing the same"
         else:
             over = "over all rollouts of both, every rollout weighing the same"
         return f"{what}, {over}; unit: {match.unit.words}{gone}"

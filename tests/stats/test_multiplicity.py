@@ -22,7 +22,7 @@ def test_by_hand():
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from(sorted(THEIRS)))
 def test_equals_statsmodels(p_values, method):
-    """statsmodels' adjusted p-values; never below the raw ones, never above 1, in the same order."""
+    """Statsmodels' adjusted p-values; never below the raw ones, never above 1, in the same order."""
     made = adjusted(p_values, method)
     assert made == pytest.approx(multipletests(p_values, method=THEIRS[method])[1], abs=1e-12)
     assert (made >= np.array(p_values) - 1e-12).all()

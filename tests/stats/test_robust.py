@@ -16,7 +16,7 @@ from turnwise.stats.robust import aggregate, aggregate_replicates, greedy_order,
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=60))
 def test_iqm_equals_scipy(values):
-    """scipy's 25 % trimmed mean."""
+    """Scipy's 25 % trimmed mean."""
     assert interquartile_mean(np.array(values)) == pytest.approx(trim_mean(values, 0.25), abs=1e-9)
 
 
@@ -72,7 +72,7 @@ RLIABLE = os.environ.get("TURNWISE_RLIABLE_PYTHON", "")
     not RLIABLE, reason="rliable needs an environment of its own: TURNWISE_RLIABLE_PYTHON names its python"
 )
 def test_equals_rliable():
-    """rliable in its own environment: the same aggregates, and its stratified intervals within their scatter."""
+    """Rliable in its own environment: the same aggregates, and its stratified intervals within their scatter."""
     scores = np.random.default_rng(3).gamma(1.2, 0.6, (5, 20))  # runs x tasks, as rliable has them
     code = (
         "import json,sys,numpy as np\nfrom rliable import library as rly, metrics\n"

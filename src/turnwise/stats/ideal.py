@@ -161,43 +161,62 @@ def closed_form(values: FloatArray, level: float, kind: Kind = "bca") -> tuple[f
     >>> round(low, 4), round(high, 4)
     (0.4873, 0.5127)
     """
-    n = values.size
+    low, high = closed_form_columns(values[:, None], level, kind)[:, 0]
+    return (None, None) if np.isnan(low) else (float(low), float(high))
+
+
+def closed_form_columns(values: FloatArray, level: float, kind: Kind = "bca") -> FloatArray:
+    """`closed_form` of many columns at once: float (2, M) of values (n, M), NaN where it is undefined.
+
+    Examples
+    --------
+    >>> ramp = np.linspace(0.0, 1.0, 2000)
+    >>> closed_form_columns(np.stack([ramp, 2 * ramp], axis=1), 0.95).round(3).tolist()
+    [[0.487, 0.975], [0.513, 1.025]]
+    """
+    n = values.shape[0]
     if n < 1000:  # resampling is cheap there, and four moments may be too few
-        return None, None
+        return np.full((2, values.shape[1]), np.nan)
     mean, scale, second, third, fourth = _moments(values)
-    if second == 0:
-        return None, None
-    skew, kurtosis = third / second**1.5 / sqrt(n), (fourth / second**2 - 3) / n
-    if abs(skew) > 0.25:
-        return None, None
-    z = special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        skew, kurtosis = third / second**1.5 / sqrt(n), (fourth / second**2 - 3) / n
+    z = special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + np.zeros_like(skew)
     if kind == "bca":
         moved_by = skew / 6 + z
         z = skew / 6 + moved_by / (1 - skew / 6 * moved_by)
     fisher = z + skew * (z**2 - 1) / 6 + kurtosis * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
-    low, high = scale * sqrt(second / n) * fisher
-    return (mean - float(high), mean - float(low)) if kind == "basic" else (mean + float(low), mean + float(high))
+    moved = scale * np.sqrt(second / n) * fisher
+    ends = mean - moved[::-1] if kind == "basic" else mean + moved
+    return np.asarray(np.where((second > 0) & (np.abs(skew) <= 0.25), ends, np.nan))
 
 
-def _moments(values: FloatArray, stretch: int = 1 << 14) -> tuple[float, float, float, float, float]:
-    """Mean, scale, and the second to fourth central moments in units of the scale; zero spread where all are equal.
+def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Mean, scale, and the second to fourth central moments in units of the scale, of each column; no spread where all are equal.
 
     Stretches that stay in the cache: two passes over the values, and no copy of them.
     """
-    n, first = values.size, float(values[0])
-    least, greatest = float(values.min()), float(values.max())
-    mean = first + sum(float((part - first).sum()) for part in _stretches(values, stretch)) / n
-    scale = max(greatest - mean, mean - least)
-    if scale <= 1e-14 * max(abs(least), abs(greatest)):
-        return mean, 1.0, 0.0, 0.0, 0.0
-    sums = np.zeros(4)
-    for part in _stretches(values, stretch):
+    n, width = values.shape
+    parts = _stretches(values, max(1, (1 << 14) // width))
+    least, greatest, total = values[0].copy(), values[0].copy(), np.zeros(width)
+    for part in parts:
+        np.minimum(least, part.min(axis=0), out=least)
+        np.maximum(greatest, part.max(axis=0), out=greatest)
+        total += (part - values[0]).sum(axis=0)
+    mean = values[0] + total / n
+    scale = np.maximum(greatest - mean, mean - least)
+    equal = scale <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
+    scale = np.where(equal, 1.0, scale)
+    sums = np.zeros((4, width))
+    for part in parts:
         moved = (part - mean) / scale
         squares = moved * moved
-        sums += moved.sum(), squares.sum(), squares @ moved, squares @ squares
-    slip, second, third, fourth = sums / n
+        sums[0] += moved.sum(axis=0)
+        sums[1] += squares.sum(axis=0)
+        sums[2] += np.einsum("ij,ij->j", squares, moved)
+        sums[3] += np.einsum("ij,ij->j", squares, squares)
+    slip, second, third, fourth = np.where(equal, 0.0, sums / n)
     # The mean carries the rounding of its long sum: central moments are moved to the true one, to first order.
-    return mean + scale * float(slip), scale, float(second), float(third - 3 * slip * second), float(fourth)
+    return mean + scale * slip, scale, second, third - 3 * slip * second, fourth
 
 
 def _stretches(values: FloatArray, stretch: int) -> list[FloatArray]:

@@ -50,10 +50,9 @@ def _centered(sums: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatA
 
 def _total(columns: FloatArray) -> FloatArray:
     """Column sums, each added in the same order whatever columns stand beside it."""
-    # NumPy adds a lone column in another order than one of several.
-    return np.asarray(
-        (np.repeat(columns, 2, axis=1) if columns.shape[1] == 1 else columns).sum(axis=0)[: columns.shape[1]]
-    )
+    # NumPy adds a lone column in another order than one of several, so it is shown twice.
+    width = columns.shape[1]
+    return np.asarray(np.broadcast_to(columns, (len(columns), max(2, width))).sum(axis=0)[:width])
 
 
 def ratio_replicates(

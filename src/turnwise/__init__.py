@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise import errors, metrics, plots, schema, scoring, tables
+    from turnwise.contrasts import contrast
     from turnwise.curves import curve
     from turnwise.evaluators import (
         Above,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.portfolios import portfolio, tradeoff
+    from turnwise.profiles import iqm, profile
     from turnwise.readers.formats import read, scan
     from turnwise.readers.joining import join_labels
     from turnwise.readers.judged import read_verdicts
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from turnwise.readers.reported import read_summary
     from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.reports import report
+    from turnwise.resampling import bootstrap
     from turnwise.rollouts import measure
     from turnwise.schema import check
     from turnwise.scoring import (
@@ -95,12 +99,15 @@ __all__ = [
     "SimulatedSampler",
     "Truthfulness",
     "agreement",
+    "bootstrap",
     "check",
+    "contrast",
     "correct",
     "correct_curve",
     "curve",
     "errors",
     "flatten",
+    "iqm",
     "join_labels",
     "join_verdicts",
     "judge",
@@ -109,6 +116,8 @@ __all__ = [
     "metrics",
     "paths",
     "plots",
+    "portfolio",
+    "profile",
     "read",
     "read_prompts",
     "read_summary",
@@ -121,6 +130,7 @@ __all__ = [
     "simulate",
     "summarize",
     "tables",
+    "tradeoff",
     "turns",
     "write",
 ]
@@ -150,17 +160,22 @@ _ROOMS = {
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
     "agreement": "reliability",
+    "bootstrap": "resampling",
     "check": "schema",
+    "contrast": "contrasts",
     "correct": "reliability",
     "correct_curve": "reliability",
     "curve": "curves",
     "flatten": "trees",
+    "iqm": "profiles",
     "join_labels": "readers.joining",
     "join_verdicts": "scoring",
     "judge": "scoring",
     "measure": "rollouts",
     "measure_paths": "trees",
     "paths": "trees",
+    "portfolio": "portfolios",
+    "profile": "profiles",
     "read": "readers.formats",
     "read_prompts": "readers.prompts",
     "read_summary": "readers.reported",
@@ -170,6 +185,7 @@ _ROOMS = {
     "score": "scoring",
     "simulate": "simulation",
     "summarize": "summary",
+    "tradeoff": "portfolios",
     "turns": "readers.native",
     "write": "writers",
 }

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
+    from turnwise.repeats import attempts
     from turnwise.reports import report
     from turnwise.rollouts import measure
     from turnwise.schema import check
@@ -88,6 +89,7 @@ __all__ = [
     "ResponseMetric",
     "SimulatedSampler",
     "Truthfulness",
+    "attempts",
     "check",
     "curve",
     "errors",
@@ -135,6 +137,7 @@ _ROOMS = {
     "ResponseMetric": "scoring",
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
+    "attempts": "repeats",
     "check": "schema",
     "curve": "curves",
     "flatten": "trees",

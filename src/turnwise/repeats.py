@@ -1,7 +1,6 @@
 """ROLLOUTS -> CURVE over attempts: what k tries at the same goal reach, and what all of k do."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,20 +9,17 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, Unit, generator, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
-from turnwise.metrics import catalog
-from turnwise.stats.clusters import Grouping, grouping
-from turnwise.stats.estimate import Estimate, FloatArray, IntArray
+from turnwise.cells import Sheet, generator, row_of, rows_of
+from turnwise.errors import ArgumentError
+from turnwise.stats.clusters import Grouping
+from turnwise.stats.estimate import Estimate
 from turnwise.stats.incidence import Incidence, kaplan_meier
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
-from turnwise.stats.repeats import Stopping, best_of, held_in, reached_in, stopping
+from turnwise.stats.repeats import Stopping, best_of, held_in, reached_in
+from turnwise.trials import Attempts, check_metric
 
 Stopped = Literal["detect", True, False]
-REPEATED = ("target", "attack", "goal", "task")
-"""What attempts have in common: rollouts alike in these are attempts at the same thing."""
-
 _SAYS = {
     "asr@k": "share of goals broken at least once in {attempts}",
     "pass@k": "share of tasks solved at least once in {attempts}",
@@ -134,19 +130,6 @@ def attempts(
     return rows_of(rows, frame, by, schema.CURVE)
 
 
-def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
-    """Refuse a metric that is no Boolean or number, and a table that does not say what was attempted."""
-    if metric not in frame.columns:
-        raise ArgumentError(f"{verb}: there is no metric {metric!r}; there is {listing(frame.columns, most=30)}")
-    if schema.kind_of(frame.schema[metric]) not in {"proportion", "number"}:
-        raise ArgumentError(f"{verb}: {metric!r} is {frame.schema[metric]}; attempts have a Boolean or a number")
-    if not {"goal", "task"} & set(frame.columns):
-        raise ArgumentError(
-            f"{verb}: nothing says which rollouts are attempts at the same thing; name the column `goal` or `task`: "
-            '`.rename({"yours": "goal"})`'
-        )
-
-
 def _numbers(k: Any) -> tuple[int, ...] | None:
     if k is None:
         return None
@@ -155,121 +138,6 @@ def _numbers(k: Any) -> tuple[int, ...] | None:
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise ArgumentError(f"attempts: k={number!r} is no number of attempts; give whole numbers from 1")
     return tuple(sorted(set(numbers)))
-
-
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """One group's rollouts as attempts.
-
-    Attributes
-    ----------
-    metric, share
-        What is measured, and whether it is a Boolean.
-    values
-        Float (n,): NaN where unknown.
-    goals
-        What each rollout was an attempt at.
-    rank
-        Integer (n,): the order of attempts, within `loops`.
-    loops
-        The attempts that one loop would have made: as `goals`, by run where runs number their attempts alike. None where
-        nothing tells the order.
-    unit
-        The independent unit of each goal.
-    """
-
-    metric: str
-    share: bool
-    values: FloatArray
-    goals: Grouping
-    rank: IntArray
-    loops: Grouping | None
-    unit: Unit
-
-    @classmethod
-    def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
-        """The attempts among these rows of the table."""
-        goals = _alike(sheet, rows, REPEATED, alone=("goal", "task"))
-        first = np.full(goals.count, rows.size, dtype=np.int64)
-        np.minimum.at(first, goals.codes, np.arange(rows.size))
-        unit = unit_of(sheet, rows[first], metric, cluster)
-        for name in unit.names:
-            pairs = np.unique(goals.codes * (len(sheet.coded(name).labels) + 1) + sheet.coded(name).codes[rows])
-            if pairs.size > goals.count and not sheet.coded(name).null[rows].any():
-                raise ArgumentError(
-                    f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "
-                    "independent of each other: name a column that is constant within goals, such as 'goal'"
-                )
-        rank, loops = _order(sheet, rows, goals)
-        share = sheet.kinds[metric] == "proportion"
-        return cls(metric, share, sheet.numbers(metric)[rows], goals, rank, loops, unit)
-
-    @property
-    def concerns(self) -> str | None:
-        """Whether the metric is one of the attack or of the user's task, where the catalog says so."""
-        about = catalog.about(self.metric)
-        return None if about is None else about.concerns
-
-    @property
-    def stopping(self) -> Stopping | None:
-        """Whether they stopped at a success; None where nothing tells their order, or the metric is a number."""
-        if self.loops is None or not self.share:
-            return None
-        return stopping(self.values == 1, self.rank, self.loops.codes)
-
-    def with_values(self, values: FloatArray) -> "Attempts":
-        """The same attempts, with other values."""
-        return replace(self, values=values)
-
-    def counts(self) -> tuple[IntArray, IntArray]:
-        """Successes and judged attempts of each goal: integer (goals,)."""
-        known = ~np.isnan(self.values)
-        return tuple(  # type: ignore[return-value]
-            np.bincount(self.goals.codes[rows], minlength=self.goals.count)
-            for rows in (known & (self.values == 1), known)
-        )
-
-    def watches(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Each loop's judged attempts up to its first success, whether it came, and its goal; loops without any left out."""
-        loops = self.loops or self.goals
-        known = ~np.isnan(self.values)
-        # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.
-        order = np.lexsort((self.values == 1, self.rank, loops.codes))
-        order = order[known[order]]
-        codes = loops.codes[order]
-        size = np.bincount(codes, minlength=loops.count)
-        place = np.arange(order.size) - (np.cumsum(size) - size)[codes] + 1
-        won = np.full(loops.count, order.size + 1)
-        hits = self.values[order] == 1
-        np.minimum.at(won, codes[hits], place[hits])
-        goal = np.zeros(loops.count, dtype=np.int64)
-        goal[loops.codes] = self.goals.codes
-        there = size > 0
-        return np.minimum(won, size)[there], (won <= size)[there].astype(np.int64), goal[there]
-
-
-def _alike(sheet: Sheet, rows: IntArray, names: Sequence[str], alone: Sequence[str] = ()) -> Grouping:
-    """Rollouts alike in these columns, nulls included; those without any of the columns `alone` are alike to no other."""
-    codes = np.zeros(rows.size, dtype=np.int64)
-    for name in names:
-        words = sheet.fact(name).gather(rows).cast(pl.String)
-        found = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-        codes = np.unique(codes * (found.max(initial=0) + 1) + found, return_inverse=True)[1].astype(np.int64)
-    if alone:
-        nameless = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in alone], axis=0)
-        codes = np.where(nameless, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
-    return grouping(codes)
-
-
-def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
-    number = sheet.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
-    rank = number.fill_null(0).to_numpy()
-    if number.null_count():
-        return rank, None
-    for loops in (goals, _alike(sheet, rows, (*REPEATED, "run"), alone=("goal", "task"))):
-        if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
-            return rank, loops
-    return rank, None
 
 
 def _group(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.gating import gate
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
@@ -94,6 +95,7 @@ __all__ = [
     "curve",
     "errors",
     "flatten",
+    "gate",
     "join_verdicts",
     "judge",
     "measure",
@@ -141,6 +143,7 @@ _ROOMS = {
     "check": "schema",
     "curve": "curves",
     "flatten": "trees",
+    "gate": "gating",
     "join_verdicts": "scoring",
     "judge": "scoring",
     "measure": "rollouts",

@@ -258,6 +258,29 @@ CURVE = Schema(
     ),
 )
 
+GATE = Schema(
+    name="GATE",
+    row="one requirement x group",
+    key=("requirement",),
+    required=("requirement", "passed"),
+    columns=(
+        Column("requirement", pl.String, "what was required, as written"),
+        Column("passed", pl.Boolean, "the interval's bound meets it; never null"),
+        Column("metric", pl.String, "which metric"),
+        Column("statistic", pl.String, "which statistic"),
+        _LEVEL,
+        Column("threshold", pl.Float64, "what the bound is compared with"),
+        Column("bound", pl.Float64, "the end of the interval that is compared; null fails"),
+        *_POINT,
+        Column("n", pl.Int64, "rollouts whose value is known"),
+        Column("n_error", pl.Int64, "rollouts that ended in an error"),
+        Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged"),
+        Column("n_missing", pl.Int64, "other rollouts without a value"),
+        _CLUSTERS,
+        *_HOW,
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -271,7 +294,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

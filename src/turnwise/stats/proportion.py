@@ -1,6 +1,7 @@
 """A share with Wilson's interval, whose sample size counts alike rollouts of one cluster for what they are worth."""
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,8 @@ from turnwise.stats.clusters import (
 )
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
 from turnwise.stats.intervals import OF_A_SHARE, ShareInterval
+
+Number = TypeVar("Number", float, FloatArray)
 
 
 def proportion(
@@ -121,7 +124,7 @@ def _mixed(y: FloatArray, unit: Grouping) -> float:
     return float(min(succeeded, failed))
 
 
-def shrunk(observed: float, mixed: float, copies: float) -> float:
+def shrunk(observed: Number, mixed: Number, copies: float) -> Number:
     """The design effect, drawn towards that of copies where few clusters can show it: (s·d̂ + m/2) / (s + 1/2).
 
     Parameters

@@ -1,6 +1,8 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """The bound of a gate: never below the interval's own end, and never lowered by one more success."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,20 +51,15 @@ def test_one_more_success_never_lowers_the_bound(drawn):
 
 @given(one_more())
 def test_the_bound_holds_the_interval(drawn):
-    """The bound is at least the interval's own end, and the last stage is that end."""
+    """The bound is at least the interval's own end, and that of every choice of fewer successes."""
     sizes, _, successes = drawn
     values, clusters = goals(successes, sizes)
     share = proportion(values, clusters)
-    assert upper_end(values, clusters) >= share.high
-    assert lower_end(values, clusters) <= share.low
-    brute = []
-    for stage in range(sum(successes) + 1):
-        left, kept = stage, [0] * len(sizes)
-        for g in sorted(range(len(sizes)), key=lambda g: (-successes[g], sizes[g])):
-            kept[g] = min(successes[g], left)
-            left -= kept[g]
-        brute.append(proportion(*goals(kept, sizes)).high)
-    assert upper_end(values, clusters) == pytest.approx(max(brute))
+    assert upper_end(values, clusters) >= share.high - 1e-12
+    assert lower_end(values, clusters) <= share.low + 1e-12  # 1 - (1 - x) rounds
+    if len(sizes) <= 3:
+        fewer = (proportion(*goals(kept, sizes)).high for kept in product(*(range(c + 1) for c in successes)))
+        assert upper_end(values, clusters) >= max(fewer) - 1e-12
 
 
 def test_independent_rollouts_have_wilsons_end():

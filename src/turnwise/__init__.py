@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.forecasting import forecast
     from turnwise.gating import gate
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
@@ -95,6 +96,7 @@ __all__ = [
     "curve",
     "errors",
     "flatten",
+    "forecast",
     "gate",
     "join_verdicts",
     "judge",
@@ -143,6 +145,7 @@ _ROOMS = {
     "check": "schema",
     "curve": "curves",
     "flatten": "trees",
+    "forecast": "forecasting",
     "gate": "gating",
     "join_verdicts": "scoring",
     "judge": "scoring",

@@ -281,6 +281,30 @@ GATE = Schema(
     ),
 )
 
+FORECAST = Schema(
+    name="FORECAST",
+    row="one group x number of attempts",
+    key=("metric", "at", "level"),
+    required=("metric", "at", "level", "estimate", "low", "high"),
+    columns=(
+        Column("metric", pl.String, "which metric"),
+        Column("at", pl.Float64, "how many attempts are forecast"),
+        _LEVEL,
+        *_POINT,
+        Column("attempts", pl.Int64, "the most attempts made at any goal"),
+        Column("alpha", pl.Float64, "first parameter of the goals' beta distribution, and exponent of the tail"),
+        Column("beta", pl.Float64, "second parameter of the goals' beta distribution"),
+        Column("holdout_at", pl.Int64, "attempts at which the first two thirds of them were tried as a forecast"),
+        Column("holdout_forecast", pl.Float64, "share forecast there from the first two thirds"),
+        Column("holdout_observed", pl.Float64, "share observed there"),
+        Column("holdout_error", pl.Float64, "forecast minus observed"),
+        Column("n", pl.Int64, "attempts whose value is known"),
+        _CLUSTERS,
+        *_HOW,
+        *_DRAWS,
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -294,7 +318,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

@@ -96,6 +96,23 @@ class Attempts:
         """The same attempts, with other values."""
         return replace(self, values=values)
 
+    @property
+    def place(self) -> IntArray:
+        """Which judged attempt of its loop each is: integer (n,) from 1, 0 where it is not judged."""
+        codes = (self.loops or self.goals).codes
+        known = ~np.isnan(self.values)
+        # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.
+        order = np.lexsort((self.values == 1, self.rank, codes))
+        order = order[known[order]]
+        size = np.bincount(codes[order], minlength=codes.max(initial=0) + 1)
+        place = np.zeros(codes.size, dtype=np.int64)
+        place[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
+        return place
+
+    def first(self, most: int) -> "Attempts":
+        """The first so many judged attempts of each loop; later ones are unjudged."""
+        return self.with_values(np.where(self.place <= most, self.values, np.nan))
+
     def counts(self) -> tuple[IntArray, IntArray]:
         """Successes and judged attempts of each goal: integer (goals,)."""
         known = ~np.isnan(self.values)
@@ -107,20 +124,14 @@ class Attempts:
     def watches(self) -> tuple[IntArray, IntArray, IntArray]:
         """Each loop's judged attempts up to its first success, whether it came, and its goal; loops without any left out."""
         loops = self.loops or self.goals
-        known = ~np.isnan(self.values)
-        # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.
-        order = np.lexsort((self.values == 1, self.rank, loops.codes))
-        order = order[known[order]]
-        codes = loops.codes[order]
-        size = np.bincount(codes, minlength=loops.count)
-        place = np.arange(order.size) - (np.cumsum(size) - size)[codes] + 1
-        won = np.full(loops.count, order.size + 1)
-        hits = self.values[order] == 1
-        np.minimum.at(won, codes[hits], place[hits])
-        goal = np.zeros(loops.count, dtype=np.int64)
+        place, won = self.place, self.values == 1
+        first = np.full(loops.count, place.size + 1)
+        np.minimum.at(first, loops.codes[won], place[won])
+        size, goal = np.zeros(loops.count, dtype=np.int64), np.zeros(loops.count, dtype=np.int64)
+        np.maximum.at(size, loops.codes, place)
         goal[loops.codes] = self.goals.codes
         there = size > 0
-        return np.minimum(won, size)[there], (won <= size)[there].astype(np.int64), goal[there]
+        return np.minimum(first, size)[there], (first <= size)[there].astype(np.int64), goal[there]
 
 
 def _alike(sheet: Sheet, rows: IntArray, names: Sequence[str], alone: Sequence[str] = ()) -> Grouping:

@@ -27,7 +27,7 @@ class BetaBinomial(NamedTuple):
     beta: FloatArray
     at_edge: BoolArray
 
-    def reached(self, k: ArrayLike) -> FloatArray:
+    def reached(self, k: float | FloatArray | list[int]) -> FloatArray:
         """The share of goals with a success in k attempts: 1 - B(α, β + k) / B(α, β), whose tail is k^-α.
 
         Examples
@@ -36,7 +36,8 @@ class BetaBinomial(NamedTuple):
         >>> uniform.reached([1, 3]).tolist()  # k / (k + 1)
         [0.5, 0.75]
         """
-        return np.asarray(-np.expm1(special.betaln(self.alpha, self.beta + k) - special.betaln(self.alpha, self.beta)))
+        longer = self.beta + np.asarray(k, dtype=np.float64)
+        return np.asarray(-np.expm1(special.betaln(self.alpha, longer) - special.betaln(self.alpha, self.beta)))
 
 
 def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike | None = None) -> BetaBinomial:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise import errors, metrics, plots, schema, tables
+    from turnwise.curve_contrasts import curve_difference, curve_test
     from turnwise.curves import curve
     from turnwise.evaluators import (
         Above,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     )
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
+    from turnwise.trajectories import trajectory
     from turnwise.trees import flatten, measure_paths, paths
     from turnwise.writers import write
 
@@ -94,6 +96,8 @@ __all__ = [
     "attempts",
     "check",
     "curve",
+    "curve_difference",
+    "curve_test",
     "errors",
     "flatten",
     "forecast",
@@ -114,6 +118,7 @@ __all__ = [
     "simulate",
     "summarize",
     "tables",
+    "trajectory",
     "turns",
     "write",
 ]
@@ -144,6 +149,8 @@ _ROOMS = {
     "attempts": "repeats",
     "check": "schema",
     "curve": "curves",
+    "curve_difference": "curve_contrasts",
+    "curve_test": "curve_contrasts",
     "flatten": "trees",
     "forecast": "forecasting",
     "gate": "gating",
@@ -159,6 +166,7 @@ _ROOMS = {
     "score": "scoring",
     "simulate": "simulation",
     "summarize": "summary",
+    "trajectory": "trajectories",
     "turns": "readers.native",
     "write": "writers",
 }

@@ -21,6 +21,9 @@ from turnwise.stats.influence import CENSORED, COMPETING, EVENT
 Cluster = str | tuple[str, ...] | None
 Made = TypeVar("Made")
 
+ENDED = (schema.GAVE_UP, schema.TARGET_ENDED, schema.FINISHED)
+"""Endings that depend on how the rollout went, and so preclude the event; the others cut the watch short."""
+
 _FIELDS = tuple(field.name for field in fields(Estimate))
 
 
@@ -85,6 +88,15 @@ class Sheet:
             return duration, time.field("observed").fill_null(value=False).to_numpy()
 
         return self._once("times", metric, made)
+
+    def amounts(self, metric: str) -> FloatArray:
+        """What was spent when the watch of a ``Struct{duration, observed}`` ended: float64 (n,), NaN where unknown."""
+
+        def made() -> FloatArray:
+            spent = self.frame[metric].struct.field("duration").cast(pl.Float64)
+            return spent.fill_null(float("nan")).to_numpy()
+
+        return self._once("amounts", metric, made)
 
     def coded(self, name: str) -> Coded:
         """A column of ids as codes."""

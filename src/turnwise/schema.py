@@ -243,7 +243,11 @@ CURVE = Schema(
     required=("metric", "kind", "axis", "at", "level", "estimate", "low", "high"),
     columns=(
         Column("metric", pl.String, "which time to event"),
-        Column("kind", pl.String, "success, survival, hazard, incidence, asr@k, pass@k, pass^k, best@k"),
+        Column(
+            "kind",
+            pl.String,
+            "success, survival, hazard, incidence, difference, trajectory, asr@k, pass@k, pass^k, best@k",
+        ),
         Column("axis", pl.String, "turn, attempt, target_call, tokens or cost_usd"),
         Column("ending", pl.String, "the ending whose incidence this is; null otherwise"),
         Column("at", pl.Float64, "position on the axis"),
@@ -378,8 +382,10 @@ def kind_of(dtype: pl.DataType) -> str | None:
         return "proportion"
     if dtype.is_numeric():
         return "number"
-    if isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}:
-        return "time"
+    if isinstance(dtype, pl.Struct):
+        parts = {field.name: field.dtype for field in dtype.fields}
+        if set(parts) == {"duration", "observed"} and not parts["duration"].is_float():
+            return "time"
     return None
 
 

@@ -51,7 +51,7 @@ from turnwise.metrics.effort import (
 from turnwise.metrics.metric import metric
 from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
 from turnwise.metrics.text import TEXT, distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to, time_to_success
+from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to, time_to_success
 
 __all__ = [
     "ALL",
@@ -90,6 +90,7 @@ __all__ = [
     "refused_by_rule",
     "response_length",
     "seconds_used",
+    "spent_to_success",
     "success_after_refusal",
     "success_within",
     "target_toxicity_rate",

@@ -12,11 +12,11 @@ from turnwise.metrics.effort import EFFORT, average, final, highest, total
 from turnwise.metrics.metric import ABOUT, About
 from turnwise.metrics.outcome import OUTCOME, ever
 from turnwise.metrics.text import distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to
+from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to
 
 ALL = OUTCOME + TIMING + EFFORT + CONDUCT  # TEXT reads every word, AST needs columns of its own: ask for them by name
 
-OF_A_COLUMN = (total, average, highest, final)
+OF_A_COLUMN = (total, average, highest, final, spent_to_success)
 OF_A_CONDITION = (ever, first_turn, time_to)
 WITH_PARAMETERS: tuple[Callable[..., pl.Expr], ...] = (
     success_within,

@@ -10,7 +10,7 @@ from turnwise.readers.documents import Document
 from turnwise.readers.frames import from_columns
 from turnwise.readers.native_files import from_binary, from_csv
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT
+from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
 
 IN_A_TURN = frozenset({"turn", "prompt", "response"})
 
@@ -102,11 +102,7 @@ def plain_frame(document: Document) -> pl.DataFrame:
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     facts = [name for name in ROLLOUTS.names if name in frame.columns]
-    times = [
-        name
-        for name, dtype in frame.schema.items()
-        if isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}
-    ]
+    times = [name for name, dtype in frame.schema.items() if kind_of(dtype) == "time"]
     ids = frame["rollout_id"].cast(pl.String)
     return frame.with_columns(
         *(cast(frame[name], ROLLOUTS.dtypes[name], ids) for name in facts),

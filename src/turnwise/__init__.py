@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from turnwise.forecasting import forecast
     from turnwise.gating import gate
+    from turnwise.planning import plan
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
@@ -108,6 +109,7 @@ __all__ = [
     "measure_paths",
     "metrics",
     "paths",
+    "plan",
     "plots",
     "read",
     "read_summary",
@@ -159,6 +161,7 @@ _ROOMS = {
     "measure": "rollouts",
     "measure_paths": "trees",
     "paths": "trees",
+    "plan": "planning",
     "read": "readers.formats",
     "read_summary": "readers.reported",
     "report": "reports",

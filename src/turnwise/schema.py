@@ -309,6 +309,29 @@ FORECAST = Schema(
     ),
 )
 
+PLAN = Schema(
+    name="PLAN",
+    row="one question x number of attempts (x number of goals)",
+    key=("question", "goals", "attempts"),
+    required=("question", "goals", "attempts"),
+    columns=(
+        Column("question", pl.String, "what is asked"),
+        Column("goals", pl.Int64, "goals, given or needed (in each arm)"),
+        Column("attempts", pl.Int64, "attempts at each goal"),
+        Column("rollouts", pl.Int64, "goals times attempts"),
+        Column("difference", pl.Float64, "difference of two rates, given or detectable"),
+        Column("half_width", pl.Float64, "half the width of the interval of one rate"),
+        Column("below", pl.Float64, "rate to be shown by no success at all"),
+        Column("chance", pl.Float64, "of seeing no success at all if the rate is as expected"),
+        Column("rate", pl.Float64, "expected share of successes"),
+        Column("icc", pl.Float64, "correlation of attempts at one goal"),
+        Column("correlation", pl.Float64, "of goals' chances between two arms"),
+        Column("power", pl.Float64, "chance to find the difference"),
+        _LEVEL,
+        *_HOW,
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -322,7 +345,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PLAN, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

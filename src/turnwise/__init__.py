@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise import errors, metrics, plots, schema, tables
+    from turnwise.checkpoints import training
     from turnwise.curve_contrasts import curve_difference, curve_test
     from turnwise.curves import curve
     from turnwise.evaluators import (
@@ -120,6 +121,7 @@ __all__ = [
     "simulate",
     "summarize",
     "tables",
+    "training",
     "trajectory",
     "turns",
     "write",
@@ -169,6 +171,7 @@ _ROOMS = {
     "score": "scoring",
     "simulate": "simulation",
     "summarize": "summary",
+    "training": "checkpoints",
     "trajectory": "trajectories",
     "turns": "readers.native",
     "write": "writers",

@@ -127,7 +127,7 @@ def _check_shares(**shares: float | None) -> None:
 
 
 def _numbers(given: Any, name: str, least: int) -> tuple[int, ...]:
-    numbers: tuple[int, ...] = () if given is None else (given,) if isinstance(given, int) else tuple(given)
+    numbers: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, int) else tuple(given)
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
             raise ArgumentError(f"plan: {name}={number!r}; give whole numbers from {least}")

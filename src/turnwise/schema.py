@@ -332,6 +332,33 @@ PLAN = Schema(
     ),
 )
 
+TRAINING = Schema(
+    name="TRAINING",
+    row="one group x step",
+    key=("metric", "step", "level"),
+    required=("metric", "step", "level", "estimate", "low", "high"),
+    columns=(
+        Column("metric", pl.String, "which metric"),
+        Column("step", pl.Float64, "step of training"),
+        _LEVEL,
+        *_POINT,
+        Column("difference", pl.Float64, "mean change of goals since the step before"),
+        Column("difference_low", pl.Float64, "lower end of its interval"),
+        Column("difference_high", pl.Float64, "upper end of its interval"),
+        Column("n_pairs", pl.Int64, "goals in this step and the one before"),
+        Column("groups", pl.Int64, "goals with at least two attempts in this step"),
+        Column("all_success", pl.Float64, "share of the groups in which every attempt succeeded"),
+        Column("all_fail", pl.Float64, "share of the groups in which none did"),
+        Column("n", pl.Int64, "rollouts whose value is known"),
+        Column("n_error", pl.Int64, "rollouts that ended in an error"),
+        Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged"),
+        Column("n_missing", pl.Int64, "other rollouts without a value"),
+        _CLUSTERS,
+        Column("difference_method", pl.String, "interval of the change"),
+        *_HOW,
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -345,7 +372,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PLAN, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PLAN, TRAINING, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

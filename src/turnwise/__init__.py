@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from turnwise.checkpoints import training
     from turnwise.curve_contrasts import curve_difference, curve_test
     from turnwise.curves import curve
+    from turnwise.diagnosis import doctor
     from turnwise.evaluators import (
         Above,
         ASTEvaluator,
@@ -100,6 +101,7 @@ __all__ = [
     "curve",
     "curve_difference",
     "curve_test",
+    "doctor",
     "errors",
     "flatten",
     "forecast",
@@ -155,6 +157,7 @@ _ROOMS = {
     "curve": "curves",
     "curve_difference": "curve_contrasts",
     "curve_test": "curve_contrasts",
+    "doctor": "diagnosis",
     "flatten": "trees",
     "forecast": "forecasting",
     "gate": "gating",

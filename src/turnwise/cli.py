@@ -173,6 +173,23 @@ def show(
 
 
 @app.command()
+def doctor(
+    paths: Logs,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Which analyses these logs allow, which they do not and why, and the call for each."""
+    from turnwise.diagnosis import doctor as diagnosed
+
+    turns, _ = _read(paths, log_format, errors, fact)
+    _emit(diagnosed(turns), out, format, overwrite=overwrite)
+
+
+@app.command()
 def measure(
     paths: Logs,
     metric: Metrics = None,

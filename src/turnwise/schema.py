@@ -359,6 +359,19 @@ TRAINING = Schema(
     ),
 )
 
+DOCTOR = Schema(
+    name="DOCTOR",
+    row="one analysis",
+    key=("analysis",),
+    required=("analysis", "valid", "reason", "call"),
+    columns=(
+        Column("analysis", pl.String, "what would be found out"),
+        Column("valid", pl.Boolean, "this table allows it"),
+        Column("reason", pl.String, "why not, or what to keep in mind"),
+        Column("call", pl.String, "Python that does it, where `turns` is the table; null where it is not valid"),
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -372,7 +385,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PLAN, TRAINING, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PLAN, TRAINING, DOCTOR, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

@@ -356,3 +356,16 @@ def test_attempts_prints_a_curve(turnwise) -> None:
         tw.attempts(rollouts, by="target", k=(1, 3))["estimate"].to_list()
     )
     assert turnwise("attempts", LOGS, "-k", 0).code == 2
+
+
+def test_doctor_prints_calls_whole(turnwise) -> None:
+    """Every analysis, and its call in one piece to be copied; or as a table for machines."""
+    done = turnwise("doctor", LOGS)
+    assert done.code == 0
+    assert (
+        "yes attack success rate\n    tw.summarize(tw.measure(turns), metrics='attack_success', by='target')"
+        in done.out
+    )
+    assert "no  attack success over target_call\n    no turn says which call of the target it was" in done.out
+    rows = json.loads(turnwise("doctor", LOGS, "--format", "json").out)
+    assert {row["valid"] for row in rows} == {True, False}

@@ -186,7 +186,13 @@ def doctor(
     from turnwise.diagnosis import doctor as diagnosed
 
     turns, _ = _read(paths, log_format, errors, fact)
-    _emit(diagnosed(turns), out, format, overwrite=overwrite)
+    found = diagnosed(turns)
+    if out is not None or format != "table":
+        _emit(found, out, format, overwrite=overwrite)
+        return
+    for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
+        lines = [line for line in (row["call"], row["reason"]) if line]
+        typer.echo("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
 
 
 @app.command()

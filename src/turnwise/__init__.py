@@ -21,7 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise import errors, metrics, plots, schema, tables
+    from turnwise import errors, metrics, plots, schema, scoring, tables
     from turnwise.checkpoints import training
     from turnwise.curve_contrasts import curve_difference, curve_test
     from turnwise.curves import curve
@@ -43,14 +43,19 @@ if TYPE_CHECKING:
     from turnwise.gating import gate
     from turnwise.planning import plan
     from turnwise.readers.formats import read, scan
+    from turnwise.readers.joining import join_labels
+    from turnwise.readers.judged import read_verdicts
     from turnwise.readers.native import turns
+    from turnwise.readers.prompts import read_prompts
     from turnwise.readers.reported import read_summary
+    from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.repeats import attempts
     from turnwise.reports import report
     from turnwise.rollouts import measure
     from turnwise.schema import check
     from turnwise.scoring import (
         AttackSuccess,
+        DistinctN,
         Endpoint,
         Factuality,
         Harmfulness,
@@ -79,6 +84,7 @@ __all__ = [
     "AttackSuccess",
     "Below",
     "ChatSampler",
+    "DistinctN",
     "Endpoint",
     "Evaluator",
     "Factuality",
@@ -96,8 +102,11 @@ __all__ = [
     "ResponseMetric",
     "SimulatedSampler",
     "Truthfulness",
+    "agreement",
     "attempts",
     "check",
+    "correct",
+    "correct_curve",
     "curve",
     "curve_difference",
     "curve_test",
@@ -106,6 +115,7 @@ __all__ = [
     "flatten",
     "forecast",
     "gate",
+    "join_labels",
     "join_verdicts",
     "judge",
     "measure",
@@ -115,11 +125,14 @@ __all__ = [
     "plan",
     "plots",
     "read",
+    "read_prompts",
     "read_summary",
+    "read_verdicts",
     "report",
     "scan",
     "schema",
     "score",
+    "scoring",
     "simulate",
     "summarize",
     "tables",
@@ -135,6 +148,7 @@ _ROOMS = {
     "AttackSuccess": "scoring",
     "Below": "evaluators",
     "ChatSampler": "evaluators",
+    "DistinctN": "scoring",
     "Endpoint": "scoring",
     "Evaluator": "evaluators",
     "Factuality": "scoring",
@@ -153,7 +167,10 @@ _ROOMS = {
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
     "attempts": "repeats",
+    "agreement": "reliability",
     "check": "schema",
+    "correct": "reliability",
+    "correct_curve": "reliability",
     "curve": "curves",
     "curve_difference": "curve_contrasts",
     "curve_test": "curve_contrasts",
@@ -161,6 +178,7 @@ _ROOMS = {
     "flatten": "trees",
     "forecast": "forecasting",
     "gate": "gating",
+    "join_labels": "readers.joining",
     "join_verdicts": "scoring",
     "judge": "scoring",
     "measure": "rollouts",
@@ -168,7 +186,9 @@ _ROOMS = {
     "paths": "trees",
     "plan": "planning",
     "read": "readers.formats",
+    "read_prompts": "readers.prompts",
     "read_summary": "readers.reported",
+    "read_verdicts": "readers.judged",
     "report": "reports",
     "scan": "readers.formats",
     "score": "scoring",

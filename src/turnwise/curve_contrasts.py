@@ -9,7 +9,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
-from turnwise.cells import ENDED, Sheet, Unit, causes, endings, rows_of, unit_of
+from turnwise.cells import Sheet, Unit, causes, endings, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.influence import EVENT, watch
@@ -24,7 +24,7 @@ def curve_difference(
     metric: str = "time_to_success",
     by: By = (),
     cluster: Cluster = "auto",
-    competing: Sequence[str] = ENDED,
+    competing: Sequence[str] = schema.COMPETING,
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
     """CURVE of differences: each group's share with the event by turn, as run, less the baseline's.

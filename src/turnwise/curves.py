@@ -9,7 +9,17 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
-from turnwise.cells import ENDED, Sheet, Unit, causes, endings, generator, rows_of, unit_of
+from turnwise.cells import (
+    Sheet,
+    Unit,
+    causes,
+    endings,
+    generator,
+    positions_of,
+    rows_of,
+    successes_of_unknown_time,
+    unit_of,
+)
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -35,7 +45,7 @@ def curve(
     kind: Kind = "success",
     axis: Axis = "turn",
     cluster: Cluster = "auto",
-    competing: Sequence[str] = ENDED,
+    competing: Sequence[str] = schema.COMPETING,
     band: Literal["pointwise", "simultaneous"] = "pointwise",
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
@@ -180,7 +190,7 @@ def _group(
         return [{**words, **nothing, "estimand": says + unwatched}]
     unit = unit_of(sheet, rows, metric, options.cluster)
     words["estimand"] = f"{says}, every rollout weighing the same; unit: {unit.words}{unwatched}"
-    late = _success_of_unknown_time(sheet, rows, metric)
+    late = successes_of_unknown_time(sheet, rows, metric)
     note = f"{late} successes of unknown time counted at the last turn" if late else None
     made: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
@@ -188,7 +198,7 @@ def _group(
             cause = causes(ways, rows, way)
             found = _curve(options, duration, cause, unit, level)
             named = {**words, "ending": way if kind == "incidence" else None}
-            made += [{**named, **row} for row in _rows(found, at, note)]
+            made += [{**named, **row} for row in positions_of(found, note, at)]
     return made
 
 
@@ -222,28 +232,3 @@ def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, l
         estimator = hazard if options.kind == "hazard" else cumulative_incidence
         found = estimator(duration, cause, unit.codes, level=made_at)
     return found if options.seed is None else replace(found, method=f"{found.method}, simultaneous (sup-t)")
-
-
-def _rows(found: Incidence, axis: FloatArray, note: str | None) -> list[dict[str, Any]]:
-    numbers = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high")}
-    counts = {name: getattr(found, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
-    return [
-        {
-            "at": float(axis[position]),
-            "method": found.method,
-            "reason": "; ".join(part for part in (found.reason[place], note if position else None) if part) or None,
-            **{name: None if np.isnan(values[place]) else float(values[place]) for name, values in numbers.items()},
-            **{name: int(values[place]) for name, values in counts.items()},
-        }
-        for place, position in enumerate(found.at)
-        if position or axis[1:2].tolist() != [0.0]  # an amount of nothing is position 1 itself
-    ]
-
-
-def _success_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
-    """Successes that the log knows only of the whole rollout, where it had several turns to fall in."""
-    if metric != "time_to_success":
-        return 0
-    _, observed = sheet.times(metric)
-    unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
-    return int((observed[rows] & unjudged).sum())

@@ -162,10 +162,8 @@ def _of_time(table: _Table) -> Iterator[Finding]:
     flaw = note = None
     if not watched.any():
         flaw = "no rollout was watched: turns have no verdicts, and rollouts no outcome"
-    elif unplaced and unplaced == int(observed.sum()):
-        flaw = (
-            f"verdicts are of whole rollouts: none of {unplaced} successes says in which turn it came; judge the turns"
-        )
+    elif unplaced and unplaced == int((observed & (turns > 1)).sum()):
+        flaw = f"verdicts are of whole rollouts: none of {unplaced} later successes says when it came; judge the turns"
     elif duration.max() == 1:
         flaw = "every rollout was watched for one turn only"
     elif unplaced:

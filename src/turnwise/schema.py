@@ -13,6 +13,7 @@ from turnwise.errors import SchemaError, listing
 
 SUCCESS, FAILURE, UNDETERMINED, ERROR = "success", "failure", "undetermined", "error"
 BUDGET, GAVE_UP, TARGET_ENDED, FINISHED = "budget", "gave_up", "target_ended", "finished"
+COMPETING = (GAVE_UP, TARGET_ENDED, FINISHED)
 NO_ATTACK = "none"
 
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
@@ -257,8 +258,72 @@ CURVE = Schema(
         Column("events", pl.Int64, "events at this position"),
         Column("censored", pl.Int64, "rollouts whose watch ended here; goals with fewer attempts"),
         Column("competing", pl.Int64, "rollouts that another ending took here"),
+        Column(
+            "false_alarm_floor",
+            pl.Float64,
+            "what the judge would show by here of a target never broken; corrected curves",
+        ),
         _CLUSTERS,
         *_HOW,
+    ),
+)
+
+AGREEMENT = Schema(
+    name="AGREEMENT",
+    row="one group x judge compared x statistic x level",
+    key=("comparison", "judge", "other", "statistic", "level"),
+    required=("comparison", "judge", "statistic", "level", "estimate", "low", "high", "n"),
+    columns=(
+        Column(
+            "comparison",
+            pl.String,
+            "with the labels, with another judge (judges), with itself (samples), all judges (panel)",
+        ),
+        Column("judge", pl.String, "whose verdicts; null for the panel"),
+        Column("other", pl.String, "the other judge; null otherwise"),
+        Column("statistic", pl.String, "agreement, kappa, kappa_linear, alpha_ordinal, ac1, sensitivity, ..."),
+        _LEVEL,
+        *_POINT,
+        Column("n", pl.Int64, "verdicts with a counterpart"),
+        Column("n_single", pl.Int64, "verdicts or labels without one, left out"),
+        Column("n_abstained", pl.Int64, "judgements without a verdict"),
+        Column("both", pl.Int64, "positive by the judge and by the labels (or the other judge)"),
+        Column("judge_only", pl.Int64, "positive by the judge alone: false alarms, if the other is right"),
+        Column("other_only", pl.Int64, "positive by the other alone: misses, if the other is right"),
+        Column("neither", pl.Int64, "positive by none of the two"),
+        Column("prevalence", pl.Float64, "share that is positive by the labels (or the other judge)"),
+        _CLUSTERS,
+        *_HOW,
+        *_DRAWS,
+    ),
+)
+
+PROMPTS = Schema(
+    name="PROMPTS",
+    row="one prompt that was made to be sent",
+    key=("prompt_id",),
+    required=("prompt_id",),
+    columns=(
+        Column("prompt_id", pl.String, "identifies the prompt"),
+        Column("source", pl.String, "which kind of file it is from"),
+        Column("file", pl.String, "which file"),
+        Column("goal", pl.String, "what the attack wants"),
+        Column("category", pl.String, "family of goals"),
+        Column("prompt", pl.String, "what is sent; where there is none, the goal is"),
+        Column("expected", pl.String, "the answer that the attack hopes for"),
+    ),
+)
+
+JOINED = Schema(
+    name="JOINED",
+    row="one way in which labels met turns",
+    key=("found",),
+    required=("found", "labels", "turns"),
+    columns=(
+        Column("found", pl.String, "joined, no such turn, alike, contradictory, unlabeled"),
+        Column("labels", pl.Int64, "how many labels"),
+        Column("turns", pl.Int64, "how many turns (of rollouts, where labels name no turn)"),
+        Column("example", pl.String, "the key of one of them"),
     ),
 )
 
@@ -385,7 +450,24 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, GATE, FORECAST, PLAN, TRAINING, DOCTOR, PROBLEMS)
+SCHEMAS = (
+    TURNS,
+    STEPS,
+    VERDICTS,
+    ROLLOUTS,
+    SUMMARY,
+    CONTRAST,
+    CURVE,
+    AGREEMENT,
+    PROMPTS,
+    JOINED,
+    GATE,
+    FORECAST,
+    PLAN,
+    TRAINING,
+    DOCTOR,
+    PROBLEMS,
+)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -435,6 +517,8 @@ def check(frame: Frame, schema: Schema) -> Frame:
 
 def kind_of(dtype: pl.DataType) -> str | None:
     """How a column of this dtype is summarized: as a proportion, a number, or a time to an event; None if not at all.
+
+    A ``Struct{duration, observed}`` in fractions is an amount spent, no time in turns: only a curve has it as its axis.
 
     Examples
     --------
@@ -538,7 +622,10 @@ def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
     groups = [] if schema.name in {"TURNS", "ROLLOUTS", "STEPS", "VERDICTS"} else _grouping(frame, schema)
     if not present:
         return
-    twice = frame.select(*groups, *present).is_duplicated()
+    keys = frame.select(*groups, *present)
+    if key == ("rollout_id", "node_id"):  # a rollout without nodes, beside trees, is told by its turns
+        keys = keys.with_columns(pl.coalesce("node_id", frame["turn"].cast(pl.String)))
+    twice = keys.is_duplicated()
     if twice.any():
         row = frame.filter(twice).select(*groups, *present).row(0, named=True)
         what = ", ".join(f"{name} {value!r}" for name, value in row.items())

@@ -11,7 +11,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, metric_columns, names_of, require_rollouts
-from turnwise.cells import ENDED, Sheet, Unit, causes, endings, generator, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, Unit, causes, endings, generator, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.clusters import ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -398,7 +398,7 @@ def _censored(cell: _Cell, names: Cluster, level: float, said: str) -> Estimate:
         )
     duration, _ = cell.sheet.times("time_to_success")
     rows = cell.weighing(cell.applicable[duration[cell.applicable] > 0])
-    ways = endings(cell.sheet, "time_to_success", ENDED)
+    ways = endings(cell.sheet, "time_to_success", schema.COMPETING)
     curve = cumulative_incidence(
         duration[rows],
         causes(ways, rows),

@@ -2,7 +2,10 @@
 """How much of the ideal throughput a campaign reaches: 64 at once against a fake endpoint that takes 50 ms."""
 
 import asyncio
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
 
 import pytest
 
@@ -12,7 +15,7 @@ from turnwise.evaluators.store import RunStore
 from turnwise.evaluators.until import Precision
 
 SECONDS, CONCURRENCY, WAVES, ROUNDS = 0.05, 64, 30, 5
-LEAST, LEAST_STORED = 0.9, 0.8  # what is stored has reached the disk before its place is free again
+LEAST, LEAST_STORED = 0.9, 0.8
 
 
 def answer(seed):
@@ -33,39 +36,70 @@ def blocking_endpoint(seed):
     return answer(seed)
 
 
+def bare(what, seeds):
+    """The same rollouts by 64 workers and nothing else: what this machine has to give at this moment."""
+    if "plain" in what:
+        with ThreadPoolExecutor(CONCURRENCY) as threads:
+            return list(threads.map(blocking_endpoint, seeds))
+    places = iter(seeds)
+
+    async def work():
+        return [await endpoint(seed) for seed in places]
+
+    async def all_work():
+        return await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
+
+    return asyncio.run(all_work())
+
+
 @pytest.mark.benchmark
 @pytest.mark.parametrize("what", ["coroutine", "coroutine, store", "coroutine, store, rule", "plain", "plain, store"])
 def test_most_of_the_ideal_throughput_is_left(tmp_path, what):
-    """The least disturbed of five rounds reaches at least 90 % of 64 rollouts every 50 ms; with every one on the disk, 80 %."""
+    """At least 90 % of what 64 bare workers reach, in the middle of five rounds; with every rollout on the disk, 80 %.
+
+    The ideal, 64 rollouts every 50 ms, is told beside: a machine with others at work does not reach it whatever is done, and
+    with a store it waits for a disk that others write to as well.
+    """
     seeds, ideal = range(CONCURRENCY * WAVES), SECONDS * WAVES
-    ratios = []
+    ratios, of_ideal = [], []
     for attempt in range(ROUNDS):
         options = {"store": tmp_path / str(attempt), "key": what} if "store" in what else {}
         if "rule" in what:
             options |= {"until": Precision("x", 0.001), "observe": lambda found: found.seed % 7 == 0}
         rollout = endpoint if "coroutine" in what else blocking_endpoint
         start = time.perf_counter()
+        bare(what, seeds)
+        between = time.perf_counter()
         runs = run(rollout, seeds, max_concurrency=CONCURRENCY, timeout=10, progress=False, **options)
-        ratios.append(ideal / (time.perf_counter() - start))
+        taken = time.perf_counter() - between
+        ratios.append((between - start) / taken)
+        of_ideal.append(ideal / taken)
         assert len(runs) == len(seeds)
-    print(f"\n{what}: {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the ideal throughput")  # noqa: T201
-    assert max(ratios) >= (LEAST_STORED if "store" in what else LEAST)
+    for name, told in (("of 64 bare workers", ratios), ("of the ideal throughput", of_ideal)):
+        print(f"\n{what}: {', '.join(f'{ratio:.3f}' for ratio in sorted(told))} {name}")  # noqa: T201
+    assert median(ratios) >= (LEAST_STORED if "store" in what else LEAST)
 
 
 @pytest.mark.benchmark
 def test_what_a_durable_row_costs(tmp_path):
-    """A rollout of five turns is on the disk within two milliseconds, and within one in portions of 64."""
-    with RunStore(tmp_path, "k", range(4096)) as store:
+    """One by one, a rollout of five turns costs at most three lines that are forced to the same disk; in portions, a fraction."""
+    with RunStore(tmp_path, "k", range(4096)) as store, (tmp_path / "lines").open("ab", buffering=0) as lines:
         graph = answer(0)
         runs = run(lambda _: graph, range(4096), progress=False)
-        start = time.perf_counter()
+        line, one, portion = [], [], []
         for seed in range(256):
+            start = time.perf_counter()
+            lines.write(b"x" * 500 + b"\n")
+            os.fsync(lines.fileno())
+            between = time.perf_counter()
             store.put({seed: runs[seed]})
-        single = (time.perf_counter() - start) / 256
-        start = time.perf_counter()
+            line.append(between - start)
+            one.append(time.perf_counter() - between)
         for first in range(256, 4096, 64):
+            start = time.perf_counter()
             store.put({seed: runs[seed] for seed in range(first, first + 64)})
-        portion = (time.perf_counter() - start) / (4096 - 256)
-    print(f"\na durable row: {1e6 * single:.0f} µs one by one, {1e6 * portion:.0f} µs in portions of 64")  # noqa: T201
-    assert single < 0.002
-    assert portion < 0.001
+            portion.append((time.perf_counter() - start) / 64)
+    told = {"a forced line": line, "a durable row": one, "a row in portions of 64": portion}
+    print("; ".join(f"{name} {1e6 * median(taken):.0f} µs" for name, taken in told.items()))  # noqa: T201
+    assert median(one) <= 3 * median(line)
+    assert median(portion) <= median(one) / 4

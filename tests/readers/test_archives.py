@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.readers.archives import MOST_BYTES, SMALL, Archive
-from turnwise.readers.documents import Document
+from turnwise.readers.archives import MOST_BYTES, Archive
+from turnwise.readers.documents import SMALL, Document
 from turnwise.readers.problems import BrokenError
 
 

@@ -37,6 +37,35 @@ FILLED = {
     "mint": "run attack task attempt expected ending solved total_tokens prompt response observation error",
     "garak": "run target attack goal attempt outcome context prompt response score succeeded",
     "astra": "run outcome context prompt response reward score succeeded",
+    "garak_hitlog": "run target attack goal attempt outcome context prompt response score succeeded",
+    "quesma": "run target attack goal category attempt ending outcome context prompt response score seconds",
+    "swe_agent": "run attack task attempt ending queries total_tokens total_cost_usd context prompt response observation "
+    "tool_calls",
+    "atif": "run target attack attempt total_tokens total_cost_usd context prompt response observation tool_calls "
+    "prompt_tokens response_tokens cost_usd",
+    "atof": "run target attack attempt prompt response observation tool_calls",
+    "nat": "run attack task attempt expected queries total_tokens total_seconds prompt response tool_calls",
+    "deepteam": "run target attack goal category attempt ending outcome total_seconds prompt response score error",
+    "hh_rlhf": "run task attempt context prompt response",
+    "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
+    "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",
+    "claude_code": "run target attack attempt total_tokens total_seconds prompt response observation tool_calls "
+    "prompt_tokens response_tokens error node_id parent_id target_call",
+    "tau2": "run target attack task attempt ending solved total_seconds total_cost_usd prompt response observation "
+    "tool_calls reward prompt_tokens response_tokens seconds cost_usd",
+    "pyrit": "run target attack goal category attempt ending outcome total_seconds context prompt response score "
+    "succeeded refused error node_id parent_id pruned target_call",
+    "promptfoo": "run target attack goal task category attempt ending outcome solved queries total_tokens total_seconds "
+    "total_cost_usd context prompt response score succeeded error",
+    "lm_eval": "run attack task category attempt expected solved prompt response",
+    "verifiers": "run target attack task attempt expected ending total_seconds context prompt response observation "
+    "tool_calls reward prompt_tokens response_tokens seconds error node_id parent_id target_call",
+    "verl": "run attack task attempt expected prompt response reward",
+    "skyrl": "run attack task category attempt ending prompt response reward",
+    "trl": "run attack task attempt context prompt response reward",
+    "art": "run attack task attempt context prompt response observation tool_calls reward",
+    "aisteer": "run attack task attempt expected prompt response",
+    "best_of_n": "run attack goal attempt ending outcome prompt score succeeded",
 }
 
 
@@ -53,7 +82,8 @@ def test_a_reader_keeps_the_promises_of_turns(kind: Format):
     assert all(frame.schema[name] == TURNS.dtypes[name] for name in ours)
     assert (frame["source"] == kind.name).all()
     assert frame["rollout_id"].rle().len() == frame["rollout_id"].n_unique(), "rollouts are in one piece"
-    assert all(part["turn"].is_sorted() for part in frame.partition_by("rollout_id"))
+    linear = frame.filter(pl.col("node_id").is_null()) if "node_id" in frame.columns else frame
+    assert all(part["turn"].is_sorted() for part in linear.partition_by("rollout_id"))
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
@@ -80,7 +110,7 @@ def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
 
 @pytest.mark.parametrize("path", sorted(path for path in FIXTURES.rglob("*") if path.is_file()), ids=lambda p: p.name)
 def test_exactly_one_format_knows_a_file(path: Path):
-    assert [kind.name for kind in FORMATS if kind.sniff(Document(path))] == [path.parent.name]
+    assert [kind.name for kind in FORMATS if kind.sniff(Document(path))] == [path.relative_to(FIXTURES).parts[0]]
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
@@ -149,7 +179,7 @@ def test_facts_that_make_no_sense_are_refused(facts, says):
 
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(
-        ArgumentError, match="agentdojo, astra, garak, inspect, intercode, jailbreakbench, mint, native, tau_bench"
+        ArgumentError, match=r"agentdojo, aisteer, art, astra, .*, tau2, tau_bench, trl, verifiers, verl"
     ):
         read(FIXTURES, format="nonsense")
     with pytest.raises(ArgumentError, match="neither"):
@@ -316,6 +346,18 @@ def test_a_lines_file_cut_in_its_last_line(tmp_path):
         ("board.jsonl", '{"model": "a", "score": 1, "lower": 0, "upper": 2, "results": []}\n' * 2, "read_summary"),
         ("prompts.csv", "goal,target\na,b\n", "read_prompts"),
         ("prompts.json", '["a", "b"]', "read_prompts"),
+        (
+            "evaluation_results.jsonl",
+            '{"uid": "a_1_x", "scenario_id": "a", "item_id": 1, "score": 1.0}\n',
+            "read_verdicts",
+        ),
+        (
+            "red_teaming_summary.json",
+            '{"overall_score": 1, "attack_success_rate": 1, "per_scenario_summary": {}}',
+            "summary",
+        ),
+        ("aggregated_results.jsonl", '{"eval/all/avg_score": 0.5, "eval/all/pass_at_1": 0.5}\n', "read_summary"),
+        ("finding.json", '{"finding_id": "f", "prompts": ["Hi"], "observed_behavior": "x"}', "read_prompts"),
         ("rollouts.csv", "rollout_id,outcome,num_turns\na,success,3\n", "Polars"),
     ],
 )
@@ -340,6 +382,9 @@ def test_what_holds_no_rollouts_is_refused_by_name(tmp_path, name, content, verb
         ("atari/rliable_atari100k_random_human.json", "read_summary"),
         ("astra_rl_prompts/adv_bench_prompts.csv", "read_prompts"),
         ("astra_rl_prompts/task_prompts.json", "read_prompts"),
+        ("quesma_gpt_oss/findings/finding_discrimination.json", "read_prompts"),
+        ("quesma_gpt_oss/findings/deception_example_001.json", "read_prompts"),
+        ("tau2_bench/results.json", "tw.read"),
         ("MANIFEST.tsv", "not recognized"),
         ("README.md", "not recognized"),
         ("jailbreakbench/PAIR/attack-info.json", "not recognized"),
@@ -461,6 +506,35 @@ def test_the_folders_of_three_more_tools_together(shared):
     reasons = ["holds no output", "tw.read_summary", "stands in"]
     assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [8, 3, 1]
     assert problems.height == 12
+
+
+def test_the_folders_of_eight_more_tools_together(shared):
+    folders = (
+        "quesma_gpt_oss",
+        "swe_agent",
+        "atif",
+        "deepteam",
+        "hh_rlhf",
+        "fastchat",
+        "claude_code_jsonl",
+        "tau2_bench",
+    )
+    frame, problems = read([shared / folder for folder in folders], errors="collect")
+    schema.check(frame, TURNS)
+    counted = frame.group_by("source").agg(pl.col("rollout_id").n_unique(), pl.col("turn").count()).sort("source")
+    assert counted.rows() == [
+        ("atif", 7, 15),
+        ("claude_code", 13, 15),
+        ("deepteam", 2, 2),
+        ("hh_rlhf", 2 * 1196, 5859),
+        ("quesma", 46 + 1 + 3, 58 + 2 + 3),
+        ("sharegpt", 500 + 30, 1000 + 60),
+        ("swe_agent", 14, 135),
+        ("tau2", 1, 10),
+    ]
+    reasons = ["tw.read_prompts", "the ATIF file of this run is read", "folder `simulations` beside it"]
+    assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [2, 4, 1]
+    assert problems.height == 7
 
 
 def test_everything_together_is_read_or_named(shared):

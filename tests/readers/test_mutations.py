@@ -4,6 +4,7 @@ import json
 import math
 import random
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,11 @@ def mutate(value: Any, rng: random.Random) -> Any:
     for _ in range(rng.randint(1, 3)):
         spots = places(value, [])
         if not spots:
-            return rng.choice(ODD)
+            return deepcopy(rng.choice(ODD))
         where, key = rng.choice(spots)
         deed = rng.randrange(4)
         if deed == 0:
-            where[key] = rng.choice(ODD)
+            where[key] = deepcopy(rng.choice(ODD))  # what is put in may be changed next
         elif deed == 1:
             del where[key]
         elif deed == 2 and isinstance(where, dict):

@@ -285,7 +285,7 @@ def test_ours_and_theirs_in_one_frame(tmp_path):
 def test_what_reports_nothing_is_refused_by_name_and_listed_in_a_folder(tmp_path, capsys):
     with pytest.raises(ReadError, match=r"reports no figures; `tw\.read` reads rollouts"):
         read_summary(FIXTURES / "tau_bench" / "list.json")
-    with pytest.raises(ReadError, match=r"no figures are reported \(2 problems\)"):
+    with pytest.raises(ReadError, match=r"reports no figures \(2 problems\)"):
         read_summary(FIXTURES / "tau_bench", errors="collect")
     frame = read_summary([FIXTURES / "tau_bench", FIXTURES / "inspect"])
     assert frame.height == 2

@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.readers.chat import Message, split
 from turnwise.readers.documents import Document
-from turnwise.readers.records import Count, json_text, leftovers, parse, whole
+from turnwise.readers.records import Count, leftovers, parse, whole, worded
 from turnwise.readers.table import Table
 from turnwise.schema import ERROR, FAILURE, FINISHED, NO_ATTACK, SUCCESS, UNDETERMINED
 
@@ -80,7 +80,7 @@ def read_agentdojo(document: Document, table: Table) -> None:
     chat = "conversations" if trace.messages is None else "messages"
     turns = split(getattr(trace, chat) or [], chat)
     if trace.error is not None:
-        turns[-1] = turns[-1]._replace(error=trace.error if isinstance(trace.error, str) else json_text(trace.error))
+        turns[-1] = turns[-1]._replace(error=worded(trace.error))
     table.add(
         document.name,
         "/".join((trace.pipeline_name, trace.suite_name, trace.user_task_id, attack, injection or "none")),

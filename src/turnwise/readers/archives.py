@@ -17,13 +17,11 @@ from itertools import pairwise
 from types import TracebackType
 from typing import IO, Any, Self
 
-from turnwise.readers.documents import Document, first_line
+from turnwise.readers.documents import Document, absurd, first_line
 from turnwise.readers.problems import BrokenError
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
-MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
-SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 ENCRYPTED = 0x1
 HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
 
@@ -93,7 +91,7 @@ class Archive:
         member = self._by_name[name]
         if member.flag_bits & ENCRYPTED:
             raise BrokenError("is encrypted; pack it again without a password")
-        if _absurd(member.file_size, member.compress_size) or member.file_size > MOST_BYTES:
+        if absurd(member.file_size, member.compress_size) or member.file_size > MOST_BYTES:
             raise BrokenError(
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
@@ -112,7 +110,7 @@ class Archive:
         if any(start + HEADER.size + size > following for (start, size), (following, _) in pairwise(spans)):
             raise BrokenError("is a zip archive whose members overlap: a zip bomb?")
         packed, whole = (sum(getattr(m, size) for m in self._members) for size in ("compress_size", "file_size"))
-        if _absurd(whole, packed):
+        if absurd(whole, packed):
             raise BrokenError(f"would unpack {packed} bytes to {whole}, which no log does: a zip bomb?")
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
@@ -131,10 +129,6 @@ def _whole(what: str = "is no whole zip archive") -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
         raise BrokenError(f"{what} ({first_line(error)})") from error
-
-
-def _absurd(whole: int, packed: int) -> bool:
-    return whole > SMALL and whole > MOST_TIMES * packed
 
 
 def _unpacked(packed: bytes, method: int, size: int) -> bytes:

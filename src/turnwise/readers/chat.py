@@ -2,7 +2,8 @@
 
 A turn is one assistant message; its `prompt` is everything since the previous assistant message (user text, tool
 results); what came back after the last one is its `observation`. An answer without text (only tool calls) is a turn.
-System text before the first answer is the `context` of turn 1.
+System text before the first answer is the `context` of turn 1. Where a message is a list of parts, a part that calls a
+tool is a tool call, a part in which the target thinks is no text of the answer (see `thoughts`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +12,13 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import json_text
+from turnwise.readers.records import json_text, parse
 from turnwise.readers.table import Turn
 
 ANSWERS = frozenset({"assistant", "ai", "model"})
 SYSTEM = frozenset({"system", "developer"})
+CALLING = frozenset({"tool_use", "tool_call", "tool-call", "function_call"})  # types of parts
+THINKING = {"thinking": "thinking", "reasoning": "reasoning"}  # likewise, and where their text is
 
 
 class Message(msgspec.Struct):
@@ -46,25 +49,52 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     context: list[str] = []
     said: list[str] = []
     for number, message in enumerate(messages):
-        place = f"{field}[{number}]"
-        text = said_in(message, place)
-        if message.role in ANSWERS:
+        role, content = message.role, message.content
+        answers = role in ANSWERS
+        plain = type(content) is str and (answers or message.error is None)  # most are: the rest takes longer
+        text = content if plain else said_in(message, f"{field}[{number}]")
+        if answers:
+            called = None
+            if message.tool_calls or not plain:
+                called = calls(_called(message), field=f"{field}[{number}].tool_calls")
             turns.append(
-                Turn(
-                    turn=len(turns) + 1,
-                    context=None if turns else joined(context),
-                    prompt=joined(said),
-                    response=text,
-                    tool_calls=calls(message.tool_calls, field=f"{place}.tool_calls"),
-                )
+                Turn(len(turns) + 1, None if turns else joined(context), joined(said), text, tool_calls=called)
             )
             said = []
         elif text is not None:
-            (context if message.role in SYSTEM and not turns else said).append(text)
+            (context if role in SYSTEM and not turns else said).append(text)
     if not turns:
         return [Turn(turn=None, context=joined(context), prompt=joined(said))]
     turns[-1] = turns[-1]._replace(observation=joined(said))
     return turns
+
+
+def messages_of(value: Any, field: str = "messages") -> list[Message]:
+    """The messages of a chat as a log holds them; a text alone is what the user said.
+
+    Examples
+    --------
+    >>> messages_of("Hi"), messages_of([{"role": "assistant", "content": "Hello"}])[0].content
+    ([Message(role='user', content='Hi', tool_calls=None, error=None, name=None)], 'Hello')
+    """
+    if value is None or isinstance(value, str):
+        return [] if value is None else [Message("user", value)]
+    return parse(value, list[Message], field)
+
+
+def thoughts(content: Any) -> str | None:
+    """What the target thought before it answered, where a part of its message says so.
+
+    Examples
+    --------
+    >>> thoughts([{"type": "thinking", "thinking": "Rude."}, {"type": "text", "text": "No."}])
+    'Rude.'
+    """
+    if not isinstance(content, list):
+        return None
+    parts = [part for part in content if isinstance(part, dict)]
+    found = (part.get(name) for part in parts for kind, name in THINKING.items() if part.get("type") == kind)
+    return joined([text for text in found if isinstance(text, str)])
 
 
 def said_in(message: Message, place: str = "message") -> str | None:
@@ -91,20 +121,34 @@ def text_of(content: Any, field: str = "content") -> str | None:
     if not isinstance(content, list):
         raise BrokenError(f"expected text or a list of parts, got {type(content).__name__}", field=field)
     parts = [part if isinstance(part, str) else _part(part, field) for part in content]
-    return "\n".join(parts) if parts else None
+    texts = [part for part in parts if part is not None]
+    return "\n".join(texts) if texts else None
 
 
-def _part(part: Any, field: str) -> str:
+def _part(part: Any, field: str) -> str | None:
     if not isinstance(part, dict):
         raise BrokenError(f"expected a part of a message, got {type(part).__name__}", field=field)
+    kind = part.get("type")
+    if isinstance(kind, str) and (kind in CALLING or kind in THINKING):
+        return None
     text = next((part[name] for name in ("text", "content") if isinstance(part.get(name), str)), None)
+    if text is None and isinstance(part.get("content"), list):
+        text = text_of(part["content"], field)  # of a tool's result
     return f"[{part.get('type', 'part')}]" if text is None else text
+
+
+def _called(message: Message) -> list[Any]:
+    """The tool calls beside the content and those in it."""
+    parts = message.content if isinstance(message.content, list) else []
+    inside = [part for part in parts if isinstance(part, dict) and str(part.get("type")) in CALLING]
+    return [*(message.tool_calls or []), *inside]
 
 
 def calls(given: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[str, str | None]] | None:
     """Tool calls as name and arguments, the arguments as JSON text; null where none was called.
 
-    Understands ``{name, arguments}``, ``{function, args}`` and ``{function: {name, arguments}}``.
+    Understands ``{name, arguments}``, ``{function, args}``, ``{function_name, arguments}``, ``{name, input}`` and
+    ``{function: {name, arguments}}``.
 
     Examples
     --------
@@ -120,7 +164,7 @@ def _call(call: Any, field: str) -> dict[str, str | None]:
     if not isinstance(call, dict):
         raise BrokenError(f"expected a tool call with a name, got {type(call).__name__}", field=field)
     inner = call["function"] if isinstance(call.get("function"), dict) else call
-    name = inner.get("name", inner.get("function"))
+    name = next((inner[key] for key in ("name", "function", "function_name", "toolName") if key in inner), None)
     if not isinstance(name, str):
         raise BrokenError("expected a tool call with a name", field=field)
     arguments = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
@@ -135,4 +179,4 @@ def joined(texts: Sequence[str]) -> str | None:
     >>> joined(["a", "b"]), joined([])
     ('a\n\nb', None)
     """
-    return "\n\n".join(texts) if texts else None
+    return texts[0] if len(texts) == 1 else "\n\n".join(texts) if texts else None

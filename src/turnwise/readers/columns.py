@@ -47,13 +47,28 @@ class Columns:
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one row."""
-        self.extend({name: (value,) for name, value in row.items()}, 1)
+        height, known = self.height, self._values
+        for name, value in row.items():
+            if value is None:
+                known.setdefault(name, [])
+                continue
+            column = known.get(name)
+            if column is None:
+                column = known[name] = []
+            if len(column) < height:
+                column.extend([None] * (height - len(column)))
+            column.append(value)
+        self.height += 1
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:
         """Add some rows, given by column."""
+        height, known = self.height, self._values
         for name, values in rows.items():
-            column = self._values.setdefault(name, [])
-            column.extend([None] * (self.height - len(column)))
+            column = known.get(name)
+            if column is None:
+                column = known[name] = []
+            if len(column) < height:
+                column.extend([None] * (height - len(column)))
             column.extend(values)
         self.height += count
 

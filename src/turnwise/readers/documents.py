@@ -1,14 +1,15 @@
 """One file as it lies there: its bytes, what kind of file it is, and the names on its surface."""
 
 import csv
-import gzip
 import hashlib
 import io
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,10 +19,14 @@ import polars as pl
 from turnwise.readers.problems import LEAVE, BrokenError
 from turnwise.readers.records import T, json_text, misfit
 
-Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "empty", "other"]
+Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
+MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
+SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
+EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
@@ -147,6 +152,22 @@ class Document:
                 return frozenset()
 
     @cached_property
+    def early(self) -> frozenset[str]:
+        r"""The names in the first 64 lines or records: of logs whose lines are of several kinds.
+
+        Examples
+        --------
+        >>> sorted(Document(Path("a.jsonl"), b'{"a": 1}\n{"b": 2}').early)
+        ['a', 'b']
+        """
+        if self.kind == "lines":
+            lines = islice(FIRST.finditer(self._json_text), EARLY)
+            return frozenset(name for line in lines for name in _names_if_any(line.group()))
+        if self.kind == "json" and isinstance(self.top, list):
+            return frozenset(name for record in self.top[:EARLY] for name in _names_if_any(record))
+        return self.keys
+
+    @cached_property
     def inner(self) -> frozenset[str]:
         """The names in the first value of the outermost JSON object."""
         if self.kind != "json" or not isinstance(self.top, dict):
@@ -179,8 +200,12 @@ class Document:
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Each line of a JSON-lines file with its number; a line that is no JSON comes as the error it is."""
-        for number, line in enumerate(self._json_text.split(b"\n"), start=1):
-            if line.strip():
+        text, start, number = self._json_text, 0, 0
+        while start < len(text):  # line by line: cut up at once, the file would lie there twice
+            end = text.find(b"\n", start)
+            end = len(text) if end < 0 else end
+            line, start, number = text[start:end], end + 1, number + 1
+            if line and not line.isspace():
                 try:
                     yield number, self._decoded(line)
                 except BrokenError as error:
@@ -237,13 +262,19 @@ class Document:
 
     def _json_kind(self) -> Kind | None:
         record = dict if self.suffix == ".json" else dict | list
-        if b"\n" in self._json_text.strip() and isinstance(self._first_line(), record):
+        if self._is_several_lines and isinstance(self._first_line(), record):
             return "lines"
         try:
             _ = self.top
         except BrokenError:
             return None
         return "json"
+
+    @property
+    def _is_several_lines(self) -> bool:
+        """Whether more than one line is not blank."""
+        line = FIRST.search(self._json_text)
+        return line is not None and FIRST.search(self._json_text, line.end()) is not None
 
     def _not_json(self) -> Kind:
         if self.head.startswith(LFS_POINTER):
@@ -254,9 +285,9 @@ class Document:
         raise BrokenError("is no valid JSON")
 
     def _first_line(self) -> Any:
-        line = next((line for line in self._json_text.split(b"\n", 64) if line.strip()), b"")
+        line = FIRST.search(self._json_text)
         try:
-            return surface(line)
+            return surface(b"" if line is None else line.group())
         except BrokenError:
             return None
 
@@ -270,12 +301,52 @@ class Document:
 
     def _unpacked(self, data: bytes) -> bytes:
         try:
-            return gzip.decompress(data)
+            return gunzipped(data)
         except (OSError, EOFError, zlib.error) as error:
             raise BrokenError(f"is no whole gzip file ({first_line(error)})") from error
 
 
-_MAGIC: tuple[tuple[bytes, Kind], ...] = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"PK\x03\x04", "zip"))
+_MAGIC: tuple[tuple[bytes, Kind], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"PK\x03\x04", "zip"),
+    (b"SQLite format 3\0", "sqlite"),
+)
+
+
+def gunzipped(data: bytes) -> bytes:
+    """What is in a gzip file, of one part or several; no more of it than a log may hold.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> gunzipped(gzip.compress(b"a") + gzip.compress(b"b"))
+    b'ab'
+    """
+    most = max(SMALL, MOST_TIMES // 4 * len(data))  # one text throughout packs less well than an archive may
+    parts: list[bytes] = []
+    left = most + 1
+    while data:
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        parts.append(member.decompress(data, left))
+        left -= len(parts[-1])
+        if left <= 0:
+            raise BrokenError(f"would unpack to more than {most} bytes, which no log does: a zip bomb?")
+        if not member.eof:
+            raise EOFError("it ends in the middle")
+        data = member.unused_data.lstrip(b"\0")
+    return b"".join(parts)
+
+
+def absurd(whole: int, packed: int) -> bool:
+    """Whether something unpacks to more than any log does.
+
+    Examples
+    --------
+    >>> absurd(10**9, 10**3), absurd(10**4, 10)
+    (True, False)
+    """
+    return whole > SMALL and whole > MOST_TIMES * packed
 
 
 def lenient(text: bytes) -> tuple[Any, int]:
@@ -341,6 +412,13 @@ def names_in(value: Any) -> frozenset[str]:
     if isinstance(value, list) and value:
         value = surface(value[0])
     return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _names_if_any(value: Any) -> frozenset[str]:
+    try:
+        return names_in(value)
+    except BrokenError:
+        return frozenset()
 
 
 def first_line(error: BaseException) -> str:

@@ -13,16 +13,39 @@ from turnwise.errors import ArgumentError, ReadError, listing
 from turnwise.labels import counted
 from turnwise.readers import (
     agentdojo,
+    aisteer,
+    art,
     astra,
+    atif,
+    atof,
+    best_of_n,
+    claude_code,
+    deepteam,
     garak,
+    garak_hitlog,
+    hh_rlhf,
     inspect_ai,
     intercode,
     jailbreakbench,
+    lm_eval,
     mint,
+    nat,
     native,
     native_files,
+    openai_chat,
+    promptfoo,
+    pyrit,
+    quesma,
+    sharegpt,
+    skyrl,
+    swe_agent,
+    tau2,
     tau_bench,
+    trl,
+    verifiers,
+    verl,
 )
+from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
 from turnwise.readers.lookalikes import lookalike
@@ -42,8 +65,10 @@ class Format:
     suffixes: tuple[str, ...]  # of its files; .gz may follow
     sniff: Callable[[Document], bool]
     read: Callable[[Document, Table], None]
+    echo: bool = False  # repeats rollouts of another format, and is read after it
 
 
+LINES = (".jsonl", ".json", ".ndjson")
 FORMATS = (
     Format(
         "native",
@@ -89,23 +114,75 @@ FORMATS = (
     ),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
+    Format(
+        "garak_hitlog",
+        "hit logs of garak: successes only",
+        LINES,
+        garak_hitlog.sniff,
+        garak_hitlog.read_garak_hitlog,
+        echo=True,
+    ),
     Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.sniff, astra.read_astra),
+    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
+    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
+    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
+    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),
+    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
+    Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
+    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
+    Format("sharegpt", "conversations of ShareGPT and FastChat", LINES, sharegpt.sniff, sharegpt.read_sharegpt),
+    Format(
+        "openai_chat",
+        "records with messages, as OpenAI has them",
+        LINES,
+        openai_chat.sniff,
+        openai_chat.read_openai_chat,
+    ),
+    Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
+    Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
+    Format(
+        "pyrit",
+        "memory of PyRIT: SQLite, CSV, JSON",
+        (".db", ".sqlite", ".sqlite3", ".csv", *LINES),
+        pyrit.sniff,
+        pyrit.read_pyrit,
+    ),
+    Format("promptfoo", "results of promptfoo", LINES, promptfoo.sniff, promptfoo.read_promptfoo),
+    Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
+    Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
+    Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
+    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
+    Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
+    Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
+    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
+    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
 )
 
 
 @overload
 def read(
-    paths: Paths, *, format: str | None = None, errors: Literal["raise"] = "raise", **facts: Any
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["raise"] = "raise",
+    cache: str | os.PathLike[str] | None = None,
+    **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
 def read(
-    paths: Paths, *, format: str | None = None, errors: Literal["collect"], **facts: Any
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["collect"],
+    cache: str | os.PathLike[str] | None = None,
+    **facts: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 def read(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
     errors: Literal["raise", "collect"] = "raise",
+    cache: str | os.PathLike[str] | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
     r"""The rollouts of any mix of logs as one table of TURNS: formats are known by what is in a file.
@@ -121,6 +198,10 @@ def read(
         ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
         PROBLEMS as well. Either way, files of no known format in a folder are listed (as problems, or in one line on
         stderr), and so are records that are whole but no rollouts, and NaN that became null.
+    cache
+        A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
+        has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
+        is known to have changed only where these are read too.
     **facts
         A value for a fact of the rollout that the logs leave null: ``target="gpt-4o"``.
 
@@ -152,38 +233,74 @@ def read(
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     known = _facts(facts)
-    forced = _named(format)
-    given = listed(paths, "read")
     problems = Problems(collect=errors == "collect")
+    turns = _whole(paths, format, problems, cache)
+    problems.announce()
+    filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
+    return (filled, problems.frame()) if problems.collect else filled
+
+
+def _whole(
+    paths: Paths, name: str | None, problems: Problems, folder: str | os.PathLike[str] | None
+) -> pl.DataFrame | pl.LazyFrame:
+    """All rollouts of all files: from the logs, or as they were read before."""
+    forced = _named(name)
+    given = listed(paths, "read")
+    if folder is None:
+        return _gathered(given, forced, problems)
+    unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
+    logs = [document.path for document, _ in documents(given, unseen)]
+    how = (name, problems.collect, [str(path) for path in given])
+    try:
+        kept = Cache(Path(folder), logs, *how)
+    except OSError as error:
+        raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
+    found = kept.load(problems)
+    if found is not None:
+        return found
+    turns = _gathered(given, forced, problems)
+    kept.save(turns, problems)
+    return turns
+
+
+def _gathered(given: list[Path], forced: Format | None, problems: Problems) -> pl.DataFrame:
+    """All rollouts of all files, read now."""
     owners: dict[str, str] = {}
     tables = {kind.name: Table(kind.name, problems, owners) for kind in FORMATS}
+    echoes: list[tuple[Document, Format, bool]] = []
     for document, by_name in documents(given, problems):
         with problems.record(document.name):
             kind = _format_of(document, forced, by_name=by_name, problems=problems)
-            if kind is not None:
+            if kind is not None and kind.echo:
+                echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
+            elif kind is not None:
                 _read(document, kind, tables[kind.name], by_name=by_name)
+    for document, kind, by_name in echoes:
+        with problems.record(document.name):
+            _read(document, kind, tables[kind.name], by_name=by_name)
     turns = reconcile([frame for table in tables.values() for frame in table.frames()])
     if turns.is_empty():
         raise ReadError(_nothing(given, problems))
-    problems.announce()
-    turns = arrange(turns).with_columns(pl.col(name).fill_null(value) for name, value in known.items())
-    return (turns, problems.frame()) if problems.collect else turns
+    return arrange(turns)
 
 
 def scan(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - as in read
+    cache: str | os.PathLike[str] | None = None,
     **facts: Any,
 ) -> pl.LazyFrame:
     """The same as `read`, as a LazyFrame: Parquet files of TURNS are scanned and not loaded; all else is read first.
+
+    With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
 
     Of a scanned file only columns and dtypes are checked: that turns are numbered, in order and found once is for who
     wrote it (`tw.write` of a table that `read` or `turns` gave keeps all that). NaN becomes null and is not counted.
 
     Parameters
     ----------
-    paths, format, **facts
+    paths, format, cache, **facts
         As in `read`.
 
     Examples
@@ -200,10 +317,11 @@ def scan(
     problems = Problems()
     lazy = _scanned(_parquets(given, forced, problems))
     if lazy is None:
-        whole: pl.DataFrame = read(given, format=format, errors="raise", **facts)
-        return whole.lazy()
+        problems = Problems()
+        lazy = _whole(given, format, problems, cache).lazy()
+    else:
+        known["source"] = pl.lit(FORMATS[0].name)
     problems.announce()
-    known["source"] = pl.lit(FORMATS[0].name)
     filled = [pl.col(name).fill_null(value) for name, value in known.items()]
     return lazy.with_columns(filled)
 

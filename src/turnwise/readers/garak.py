@@ -254,24 +254,24 @@ def _each(values: Sequence[Any], count: int, name: str) -> list[float | None]:
 
 def _turns(attempt: Attempt, place: int) -> list[Turn]:
     chats = attempt.conversations or attempt.messages or []
-    chat = _chat(chats[place], f"conversations[{place}]") if place < len(chats) else _chat(attempt.prompt, "prompt")
+    chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
     if not chat or chat[-1].role not in ANSWERS:
-        chat.append(Message("assistant", _text(attempt.outputs[place], f"outputs[{place}]")))
+        chat.append(Message("assistant", text_of(attempt.outputs[place], f"outputs[{place}]")))
     return split(chat, "turns")
 
 
-def _chat(value: Any, place: str) -> list[Message]:
+def chat_of(value: Any, place: str) -> list[Message]:
     """The messages of a conversation, or of a prompt, which may be no more than a text."""
     if value is None or isinstance(value, str) or (isinstance(value, dict) and "turns" not in value):
-        return [Message("user", _text(value, place))]
+        return [Message("user", text_of(value, place))]
     try:
         said = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
     except BrokenError as error:
         raise BrokenError(error.reason, field=".".join(filter(None, (place, error.field)))) from error
-    return [Message(one.role, _text(one.content, place)) for one in said]
+    return [Message(one.role, text_of(one.content, place)) for one in said]
 
 
-def _text(value: Any, place: str) -> str | None:
+def text_of(value: Any, place: str) -> str | None:
     """What a message says: a text, or an object with one; of a picture or a sound, that it is one."""
     if isinstance(value, dict):
         data = value.get("data_path") and f"[{value.get('data_type') or 'data'}]"
@@ -285,5 +285,5 @@ def _translated(attempt: Attempt, place: int) -> str | None:
     translations = attempt.reverse_translation_outputs or []
     if place >= len(translations):
         return None
-    text = _text(translations[place], f"reverse_translation_outputs[{place}]")
-    return None if text == _text(attempt.outputs[place], f"outputs[{place}]") else text
+    text = text_of(translations[place], f"reverse_translation_outputs[{place}]")
+    return None if text == text_of(attempt.outputs[place], f"outputs[{place}]") else text

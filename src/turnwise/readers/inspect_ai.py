@@ -11,7 +11,7 @@ from turnwise.readers.archives import Archive
 from turnwise.readers.chat import ANSWERS, Message, joined, split
 from turnwise.readers.documents import Document, surface
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, Small, json_text, parse, whole
+from turnwise.readers.records import Count, Key, Small, json_text, parse, total, worded
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -362,10 +362,10 @@ def _add(document: Document, table: Table, log: Header, sample: Sample, lookup: 
             "attack": NO_ATTACK,
             "task": f"{spec.task}/{sample.id}",
             "attempt": sample.epoch,
-            "expected": sample.target if isinstance(sample.target, str) else json_text(sample.target),
+            "expected": worded(sample.target),
             "ending": ERROR if sample.error is not None else FINISHED if sample.limit is None else BUDGET,
             "solved": _solved(scores or {}),
-            "total_tokens": _sum(whole(used.total_tokens, "model_usage") for used in usage),
+            "total_tokens": total((used.total_tokens for used in usage), "model_usage"),
             "total_seconds": sample.total_time,
             "total_cost_usd": _sum(used.total_cost for used in usage),
         },
@@ -398,6 +398,11 @@ def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[list[Turn], list[str |
     messages: list[Message] = []
     thoughts: list[str | None] = []
     for said in chat:
+        if _is_plain(said):
+            messages.append(said)
+            if said.role in ANSWERS:
+                thoughts.append(None)
+            continue
         content, thought = _content(said, lookup)
         if said.role not in ANSWERS or said.source == GIVEN:
             role = "user" if said.role in ANSWERS else said.role
@@ -406,6 +411,19 @@ def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[list[Turn], list[str |
             messages.append(Message(said.role, content, [_call(call, lookup) for call in said.tool_calls or []]))
             thoughts.append(thought)
     return split(messages), thoughts or [None]
+
+
+def _is_plain(said: Said) -> bool:
+    """Whether a message is a text and nothing else, as most are: it may stay as it is."""
+    content = said.content
+    return (
+        type(content) is str
+        and not content.startswith(REFERENCES)
+        and said.reasoning is None
+        and not said.tool_calls
+        and said.error is None
+        and (said.source != GIVEN or said.role not in ANSWERS)
+    )
 
 
 def _content(said: Said, lookup: Lookup) -> tuple[Any, str | None]:

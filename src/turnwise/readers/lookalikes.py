@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from turnwise.readers import garak, inspect_ai
+from turnwise.readers import garak, inspect_ai, skyrl, tau2
 from turnwise.readers.documents import Document
 
 
@@ -49,6 +49,7 @@ _TURNS = ("prompt", "response")
 LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, _has("judge", "value", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, _has("average_score", "eval_output_items")),
+    Lookalike("verdicts", VERDICTS, _has("uid", "scenario_id", "item_id", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, _has("grader", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, _has("grader", "LLM_1", "LLM_2")),
     Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
@@ -57,7 +58,15 @@ LOOKALIKES = (
     Lookalike("results", SUMMARY, _has("model", "score", "rating_q025", "rating_q975")),
     Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
     Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
+    Lookalike("results", SUMMARY, _has("overall_score", "attack_success_rate", "per_scenario_summary")),
+    Lookalike("results", SUMMARY, skyrl.sniff_results),
     Lookalike("results", SUMMARY, numbers),
+    Lookalike(
+        "what a run of tau2-bench says of itself",
+        "`tw.read` from the folder `simulations` beside it",
+        tau2.sniff_header,
+    ),
+    Lookalike("prompts", PROMPTS, _has("finding_id", "prompts", "observed_behavior")),
     Lookalike("prompts", PROMPTS, _is("goal", "target")),
     Lookalike("prompts", PROMPTS, _strings),
     Lookalike(

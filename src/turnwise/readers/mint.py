@@ -8,7 +8,7 @@ import msgspec
 from turnwise.readers.chat import Message, split
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, T, json_text, leftovers, parse, whole
+from turnwise.readers.records import Count, Key, leftovers, parse, whole, worded
 from turnwise.readers.table import Table
 from turnwise.schema import BUDGET, ERROR, NO_ATTACK, SUCCESS
 
@@ -112,11 +112,9 @@ def read_mint(document: Document, table: Table) -> None:
             if isinstance(value, BrokenError):
                 raise value
             line = parse(value, Line)
-            state, task = _within("state", line.state, State), _within("task", line.task, Task)
+            state, task = parse(line.state, State, "state"), parse(line.task, Task, "task")
             turns = split(state.history, "state.history")
-            turns[-1] = turns[-1]._replace(
-                error=state.error if isinstance(state.error, str) else json_text(state.error)
-            )
+            turns[-1] = turns[-1]._replace(error=worded(state.error))
             where = place["task"] or task.task_name
             table.add(
                 document.name,
@@ -129,7 +127,7 @@ def read_mint(document: Document, table: Table) -> None:
                     "task": str(task.task_id) if where is None else f"{where}/{task.task_id}",
                     "category": place["category"],
                     "attempt": 1,
-                    "expected": task.reference if isinstance(task.reference, str) else json_text(task.reference),
+                    "expected": worded(task.reference),
                     "ending": ENDINGS.get(state.terminate_reason or ""),
                     "solved": state.success,
                     "total_tokens": _tokens(line.state),
@@ -144,15 +142,8 @@ def read_mint(document: Document, table: Table) -> None:
             )
 
 
-def _within(name: str, record: dict[str, Any], kind: type[T]) -> T:
-    try:
-        return parse(record, kind)
-    except BrokenError as error:
-        raise BrokenError(error.reason, field=f"{name}.{error.field}") from error
-
-
 def _tokens(state: dict[str, Any]) -> int | None:
-    used = _within("state", state, Used).token_counter
+    used = parse(state, Used, "state").token_counter
     return None if used is None else whole(used.total_tokens, "state.token_counter.total_tokens")
 
 

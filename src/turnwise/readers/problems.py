@@ -1,8 +1,8 @@
 """What could not be read: the first of it raised, or all of it as rows."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
 
 import polars as pl
 
@@ -71,18 +71,36 @@ class Problems:
             self.rows.append((file, None, field, f"{count} {what} became null: an unknown number is null"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
 
-    @contextmanager
-    def record(self, file: str, record: object = None) -> Iterator[None]:
+    def memory(self) -> dict[str, list[Any]]:
+        """All that the ledger holds, to be written down."""
+        return {
+            "rows": self.rows,
+            "unread": self._unread,
+            "left_out": list(self._left_out.items()),
+            "nulled": list(self._nulled.items()),
+        }
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Hold what another ledger held.
+
+        Examples
+        --------
+        >>> one, other = Problems(collect=True), Problems(collect=True)
+        >>> one.unread("a.txt", "is not recognized")
+        >>> other.recall(one.memory())
+        >>> other.frame().row(0)
+        ('a.txt', None, None, 'is not recognized')
+        """
+        rows = [tuple(row) for row in memory["rows"]]
+        left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
+        self.rows += rows
+        self._unread += memory["unread"]
+        self._left_out.update(left_out)
+        self._nulled.update(nulled)
+
+    def record(self, file: str, record: object = None) -> "Guard":
         """A block that reads one record: what is broken in it is raised or kept, with the record's name."""
-        try:
-            yield
-        except BrokenError as error:
-            name = error.record if error.record is not None else record
-            self.broken(file, BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy))
-        except SchemaError as error:
-            self.broken(file, BrokenError(str(error), record=record))
-        except RecursionError:
-            self.broken(file, BrokenError("is nested too deeply", record=record))
+        return Guard(self, file, record)
 
     def frame(self) -> pl.DataFrame:
         """The rows, as PROBLEMS."""
@@ -100,6 +118,50 @@ class Problems:
         if self._nulled:
             places = [f"{place} ({count})" for place, count in self._nulled.items()]
             say(f"{self._nulled.total()} NaN became null: {_some(places)}")
+
+
+class Guard:
+    """A block that reads one record, as `Problems.record` makes it.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with Guard(problems, "runs.json", 3):
+    ...     raise BrokenError("is missing", field="turns")
+    >>> problems.frame().row(0)
+    ('runs.json', '3', 'turns', 'is missing')
+    """
+
+    __slots__ = ("_file", "_problems", "_record")
+
+    def __init__(self, problems: Problems, file: str, record: object = None) -> None:
+        self._problems = problems
+        self._file = file
+        self._record = record
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Keep or raise what is broken."""
+        if error is None:
+            return False
+        if isinstance(error, BrokenError):
+            name = error.record if error.record is not None else self._record
+            self._broken(error, BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy))
+        elif isinstance(error, SchemaError):
+            self._broken(error, BrokenError(str(error), record=self._record))
+        elif isinstance(error, RecursionError):
+            self._broken(error, BrokenError("is nested too deeply", record=self._record))
+        else:
+            return False
+        return True
+
+    def _broken(self, error: BaseException, told: BrokenError) -> None:
+        told.__cause__ = error
+        self._problems.broken(self._file, told)
 
 
 def _some(names: list[str], most: int = 2) -> str:

@@ -1,7 +1,8 @@
 """A foreign record as a typed struct, and what of it the struct does not know."""
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -19,8 +20,10 @@ Key = str | Whole
 _OURS = frozenset(TURNS.names)
 
 
-def parse(value: object, kind: type[T]) -> T:
-    """The value as the struct it should be.
+def parse(value: object, kind: type[T], within: str = "") -> T:
+    """The value as the struct it should be; a record that is broken already comes as its error, which is raised.
+
+    `within` says where in the record the value stands.
 
     Raises
     ------
@@ -39,13 +42,15 @@ def parse(value: object, kind: type[T]) -> T:
     ...     print(error.field, "|", error.reason)
     turns | expected `int`, got `str`
     """
+    if isinstance(value, BrokenError):
+        raise value
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise misfit(error) from error
+        raise misfit(error, within) from error
 
 
-def misfit(error: msgspec.ValidationError) -> BrokenError:
+def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
     """What does not fit a struct, with the name of its field.
 
     Examples
@@ -54,7 +59,8 @@ def misfit(error: msgspec.ValidationError) -> BrokenError:
     'turns'
     """
     reason, _, place = str(error).partition(" - at `$")
-    return BrokenError(reason[:1].lower() + reason[1:], field=place.removesuffix("`").removeprefix(".") or None)
+    field = (within + place.removesuffix("`")).removeprefix(".") or None
+    return BrokenError(reason[:1].lower() + reason[1:], field=field)
 
 
 def leftovers(record: Mapping[str, Any], known: type[msgspec.Struct]) -> dict[str, Any]:
@@ -95,6 +101,42 @@ def whole(value: Count, field: str) -> int | None:
     if not value.is_integer() or abs(value) >= 2**63:
         raise BrokenError(f"expected a whole number, got {value!r}", field=field)
     return int(value)
+
+
+def total(counts: Iterable[Count], field: str) -> int | None:
+    """The sum of the counts that are known, as a whole number; null where none is.
+
+    Examples
+    --------
+    >>> total([3, None, 4.0], "tokens"), total([None], "tokens")
+    (7, None)
+    """
+    known = [number for count in counts if (number := whole(count, field)) is not None]
+    if abs(sum(known)) >= 2**63:
+        raise BrokenError("is more than can be counted", field=field)
+    return sum(known) if known else None
+
+
+def worded(value: object) -> str | None:
+    """A text as it stands, anything else as JSON text; null stays null.
+
+    Examples
+    --------
+    >>> worded("no"), worded({"code": 429}), worded(None)
+    ('no', '{"code":429}', None)
+    """
+    return value if isinstance(value, str) else json_text(value)
+
+
+def prompt_id(text: str) -> str:
+    """A short name for a prompt that has none: the same text, the same name.
+
+    Examples
+    --------
+    >>> prompt_id("2 + 2?") == prompt_id("2 + 2?") != prompt_id("2 + 3?")
+    True
+    """
+    return f"prompt-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
 
 
 def json_text(value: object) -> str | None:

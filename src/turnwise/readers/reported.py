@@ -7,14 +7,13 @@ from typing import Any, Literal, overload
 import msgspec
 import polars as pl
 
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.labels import counted
-from turnwise.readers import astra, garak, inspect_ai, jailbreakbench
+from turnwise.readers import astra, garak, inspect_ai, jailbreakbench, skyrl
 from turnwise.readers.archives import Archive
-from turnwise.readers.columns import Columns, reconcile
+from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
-from turnwise.readers.formats import Paths, documents, listed
+from turnwise.readers.formats import Paths
 from turnwise.readers.frames import from_columns
+from turnwise.readers.gathering import gather
 from turnwise.readers.lookalikes import numbers
 from turnwise.readers.measured import plain_frame
 from turnwise.readers.problems import BrokenError, Problems
@@ -69,6 +68,9 @@ def read_summary(
     nat_eval               average_score, of items with a number  none
     quesma                 vulnerable, of findings                none
     arena_hard             score, in per cent, with its interval  none
+    nat_red_team           overall_score, and attack_success_rate     none             counts over scenarios and over
+                           of all and of each scenario                              items; 0.0 where nothing was judged
+    skyrl                  every ``eval/<name>``                  none             the name before the slash is `task`
     numbers                every number of a table of benchmark   none             the outer name is `task`, the inner
                            scores                                                  one `target`
     summary                our own files                          as they are
@@ -105,25 +107,8 @@ def read_summary(
     >>> read_summary(path).select("run", "metric", "ours", "estimate", "std_error", "n").row(0)
     ('E1', 'match/accuracy', 'task_success', 0.75, 0.25, 4)
     """
-    if errors not in {"raise", "collect"}:
-        raise ArgumentError(f'read_summary: errors={errors!r} is neither "raise" nor "collect"')
-    given = listed(paths, "read_summary")
-    problems = Problems(collect=errors == "collect")
-    found: list[pl.DataFrame] = []
-    for document, by_name in documents(given, problems):
-        with problems.record(document.name):
-            frame = _figures(document, problems)
-            if not frame.is_empty():
-                found.append(frame)
-            elif by_name:
-                raise ReadError(f"{document.name}: reports no figures; `tw.read` reads rollouts")
-            else:
-                problems.unread(document.name, "reports no figures")
-    if not found:
-        where = ", ".join(map(str, given))
-        raise ReadError(f"{where}: no figures are reported ({counted(len(problems.rows), 'problem')}); name a log")
-    problems.announce()
-    summary = _arranged(reconcile(found))
+    found, problems = gather(paths, "read_summary", errors, "reports no figures", _figures)
+    summary = _arranged(found)
     return (summary, problems.frame()) if problems.collect else summary
 
 
@@ -135,12 +120,9 @@ def _figures(document: Document, problems: Problems) -> pl.DataFrame:
     if report is None:
         return pl.DataFrame()
     columns = Columns()
-    try:
-        for figure in report.figures(document, problems):
-            about = {"source": report.source, "file": document.name, "method": f"reported by {report.source}"}
-            columns.append({"statistic": "mean", **about, **figure})
-    finally:
-        problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+    about = {"source": report.source, "file": document.name, "method": f"reported by {report.source}"}
+    for figure in report.figures(document, problems):
+        columns.append({"statistic": "mean", **about, **figure})
     return _typed(from_columns(columns, frozenset(ABOUT))) if columns.height else pl.DataFrame()
 
 
@@ -371,6 +353,54 @@ class Export(msgspec.Struct):
     session_summary: Tally
 
 
+class RedTeam(msgspec.Struct):
+    """What the toolkit's red team makes of a run."""
+
+    overall_score: float | None = None
+    attack_success_rate: float | None = None
+    evaluation_successes: Whole | None = None
+    per_scenario_summary: dict[str, Any] = {}
+
+
+class Scenario(msgspec.Struct):
+    """One of its scenarios."""
+
+    mean_score: float | None = None
+    attack_success_rate: float | None = None
+    scores: list[Any] = []
+
+
+def _of_red_team(document: Document, problems: Problems) -> Iterator[Figure]:
+    found = parse(document.value, RedTeam)
+    run = f"nat-{document.digest}"
+    n = found.evaluation_successes
+    nothing = "the toolkit writes 0.0 where nothing was judged" if n == 0 else None
+    for metric in ("overall_score", "attack_success_rate"):
+        value = getattr(found, metric)
+        if value is not None:
+            yield {"run": run, "metric": metric, "estimate": None if n == 0 else value, "n": n, "reason": nothing}
+    for name, given in found.per_scenario_summary.items():
+        with problems.record(document.name, name):
+            scenario = parse(given, Scenario)
+            about = {"run": run, "attack": name, "n": len(scenario.scores) or None}
+            yield {**about, "metric": "mean_score", "estimate": scenario.mean_score}
+            yield {**about, "metric": "attack_success_rate", "estimate": scenario.attack_success_rate}
+
+
+def _of_skyrl(document: Document, problems: Problems) -> Iterator[Figure]:
+    for number, value in document.records():
+        with problems.record(document.name, number):
+            for name, figure in parse(value, dict[str, Any]).items():
+                if isinstance(figure, int | float) and not isinstance(figure, bool):
+                    task, _, metric = name.removeprefix("eval/").rpartition("/")
+                    yield {
+                        "run": f"skyrl-{document.digest}",
+                        "task": task or None,
+                        "metric": metric,
+                        "estimate": figure,
+                    }
+
+
 def _of_quesma(document: Document, problems: Problems) -> Iterator[Figure]:
     found = parse(document.value, Export)
     share, of = found.session_summary.vulnerable_count, found.total_findings
@@ -408,6 +438,8 @@ REPORTS = (
     Report("garak", garak.is_report, _of_garak),
     Report("astra", astra.sniff, _of_astra),
     Report("nat_eval", _has("average_score", "eval_output_items"), _of_nat),
+    Report("nat_red_team", _has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
+    Report("skyrl", skyrl.sniff_results, _of_skyrl),
     Report("quesma", _has("export_id", "total_findings", "session_summary"), _of_quesma),
     Report("arena_hard", _has("model", "score", "lower", "upper"), _of_arena_hard),
     Report("arena_hard", _has("model", "score", "rating_q025", "rating_q975"), _of_arena_hard),

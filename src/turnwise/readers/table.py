@@ -1,14 +1,15 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
-from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.problems import BrokenError, Guard, Problems
 from turnwise.schema import TURNS
+
+SEALED = 1 << 14  # turns that are kept as Python's objects, at most
 
 
 class Turn(NamedTuple):
@@ -23,9 +24,16 @@ class Turn(NamedTuple):
     reward: float | None = None
     score: float | None = None
     succeeded: bool | None = None
+    refused: bool | None = None
     prompt_tokens: int | None = None
     response_tokens: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
     error: str | None = None
+    node_id: str | None = None  # these four of a tree only
+    parent_id: str | None = None
+    pruned: bool | None = None
+    target_call: int | None = None
 
 
 class Table:
@@ -56,15 +64,15 @@ class Table:
         self.problems = problems
         self._owners = owners
         self._rollouts = Columns()
-        self._turns = Columns()
+        self._turns = Columns()  # in our columns, of the turns that are not in a frame yet
+        self._beside = Columns()  # in the producer's own, of all turns: their dtypes are known in the end
+        self._sealed: list[pl.DataFrame] = []
         self._rows: list[int] = []  # of each turn: which rollout
         self._frames: list[pl.DataFrame] = []
 
-    @contextmanager
-    def record(self, file: str, record: object = None) -> Iterator[None]:
+    def record(self, file: str, record: object = None) -> Guard:
         """A block that reads one record; see `Problems.record`."""
-        with self.problems.record(file, record):
-            yield
+        return Guard(self.problems, file, record)
 
     def add(
         self,
@@ -84,8 +92,16 @@ class Table:
             return
         self._rows.extend([self._rollouts.height] * len(turns))
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
-        by_column = dict(zip(Turn._fields, zip(*turns, strict=True), strict=True))
-        self._turns.extend({**by_column, **(turn_extras or {})}, len(turns))
+        count = len(turns)
+        by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+        self._turns.extend({name: values for name, values in by_column if values.count(None) < count}, count)
+        self._beside.extend(turn_extras or {}, count)
+        if self._turns.height >= SEALED:
+            self._seal()
+
+    def knows(self, rollout_id: str) -> bool:
+        """Whether the rollout stands in the table of some format already."""
+        return rollout_id in self._owners
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
         """Add a frame that is TURNS already."""
@@ -104,11 +120,20 @@ class Table:
 
     def frame(self) -> pl.DataFrame:
         """The rollouts added one by one, as one frame of TURNS."""
+        self._seal()
         rollouts = self._built(self._rollouts.padded())
-        turns = self._built(self._turns.padded())
+        turns = pl.concat(
+            [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
+        )
         facts = rollouts.select(pl.all().gather(pl.Series(self._rows, dtype=pl.UInt32)))
         both = {name: f"rollout_{name}" for name in turns.columns if name in facts.columns}
         return arrange(pl.concat([facts.rename(both), turns], how="horizontal"))
+
+    def _seal(self) -> None:
+        """Turn what there is of our columns into a frame, which takes up far less than Python's objects do."""
+        if self._turns.height or not self._sealed:
+            self._sealed.append(self._built(self._turns.padded()))
+            self._turns = Columns()
 
     def _built(self, columns: Mapping[str, list[Any]]) -> pl.DataFrame:
         dtypes = TURNS.dtypes
@@ -122,6 +147,9 @@ class Table:
         )
 
     def _claimed(self, file: str, rollout_id: str, also: str | None = None) -> bool:
+        if also is None and rollout_id not in self._owners:
+            self._owners[rollout_id] = file
+            return True
         names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
         owner = next((self._owners[name] for name in names if name in self._owners), None)
         if owner is None:

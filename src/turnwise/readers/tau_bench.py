@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.readers.chat import Message, split
 from turnwise.readers.documents import Document
-from turnwise.readers.records import Key, Small, json_text, leftovers, parse
+from turnwise.readers.records import Key, Small, leftovers, parse, worded
 from turnwise.readers.table import Table
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
@@ -87,7 +87,7 @@ def _add(document: Document, table: Table, run: str, simulation: Simulation, ext
     turns = split(simulation.traj, "traj")
     turns[-1] = turns[-1]._replace(
         reward=reward if turns[-1].turn else None,
-        error=info.error if isinstance(info.error, str) else json_text(info.error),
+        error=worded(info.error),
     )
     table.add(
         document.name,

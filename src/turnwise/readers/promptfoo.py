@@ -1,0 +1,261 @@
+"""Results of promptfoo evaluations and red teams: `results.json`, or one result per line."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chat import Message, messages_of, split
+from turnwise.readers.documents import Document, lenient
+from turnwise.readers.problems import BrokenError
+from turnwise.readers.records import Count, Small, leftovers, parse, whole, worded
+from turnwise.readers.table import Table, Turn
+from turnwise.schema import ERROR, FAILURE, NO_ATTACK, SUCCESS, UNDETERMINED
+
+FAULT = 2  # `failureReason`: the test case failed for another reason than an assertion
+
+
+class File(msgspec.Struct):
+    """One evaluation."""
+
+    results: Any
+    eval_id: str | None = msgspec.field(name="evalId", default=None)
+
+
+class Result(msgspec.Struct):
+    """One prompt, one provider, one test case."""
+
+    provider: Any = None
+    prompt: Any = None
+    vars: dict[str, Any] | None = None
+    response: Any = None
+    success: bool | None = None
+    score: float | None = None
+    error: str | None = None
+    cost: float | None = None
+    metadata: Any = None
+    named: dict[str, Any] | None = msgspec.field(name="namedScores", default=None)
+    latency: float | None = msgspec.field(name="latencyMs", default=None)
+    failure: Any = msgspec.field(name="failureReason", default=None)
+    grading: Any = msgspec.field(name="gradingResult", default=None)
+    test: Any = msgspec.field(name="testCase", default=None)
+    prompt_place: Small = msgspec.field(name="promptIdx", default=0)
+    test_place: Small = msgspec.field(name="testIdx", default=0)
+    id: str | None = None
+
+
+class Response(msgspec.Struct):
+    """What the provider gave back."""
+
+    output: Any = None
+    error: str | None = None
+    cost: float | None = None
+    usage: Any = msgspec.field(name="tokenUsage", default=None)
+    metadata: Any = None
+
+
+class Usage(msgspec.Struct):
+    """Tokens of one result."""
+
+    total: Count = None
+    prompt: Count = None
+    completion: Count = None
+    requests: Count = msgspec.field(name="numRequests", default=None)
+
+
+class Exchange(msgspec.Struct):
+    """One turn of a multi-turn strategy."""
+
+    prompt: Any = None
+    output: Any = None
+    score: float | None = None
+    passed: bool | None = msgspec.field(name="graderPassed", default=None)
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is an evaluation with its results, or lines of them."""
+    if document.kind == "json" and isinstance(document.top, dict):
+        return {"results", "evalId"} <= document.keys or {"results", "config", "shareableUrl"} <= document.keys
+    return document.kind in {"lines", "json"} and {"promptIdx", "testIdx", "provider"} <= document.keys
+
+
+def read_promptfoo(document: Document, table: Table) -> None:
+    r"""Each result into a rollout: one turn, or the conversation that a multi-turn strategy kept.
+
+    ================================== =====================================================================
+    theirs                             ours
+    ================================== =====================================================================
+    `evalId`                           `run`; where there is none a hash of the content
+    run, `testIdx`, `promptIdx`,       `rollout_id`; a repeat of a test has ``/2`` and so on after it
+    provider
+    `provider.label`, `provider.id`    `target`
+    `metadata.strategyId`              `attack`, of a red team; ``basic`` where the plugin's prompt was sent as it is;
+                                       `none` for an evaluation
+    `metadata.goal`, else the plugin   `goal`: plugin and goal, or plugin and number of the test
+    `metadata.pluginId`                `category`
+    number of the test                 `task`, of an evaluation
+    `redteamHistory`, `messages`       turns; else `prompt.raw` and `response.output`
+    `graderPassed`                     `succeeded` of a turn, the other way round
+    `success`                          `solved` of an evaluation. Of a red team `outcome`: a test that passes is a
+                                       failure of the attack
+    `score`                            `score` of the last turn, as promptfoo has it: 1 is a pass
+    `error`, `failureReason` 2         `error` of the last turn, `ending` error, and of a red team `outcome`
+    `namedScores`                      `score_<name>`
+    `tokenUsage`, `latencyMs`, `cost`  `total_tokens`, `queries`, `total_seconds`, `total_cost_usd`
+    ================================== =====================================================================
+
+    Kept: `vars`, `grading`, `metadata` and `description`, as JSON text; the configuration and the table of prompts stay
+    where they are. A provider's `error` beside a refusal of its own is an error, as promptfoo counts it. Built from
+    promptfoo's types (`EvaluateResult`, src/types/index.ts).
+
+    The producer judges `every_turn` where a strategy keeps the grader's word of each, else the whole rollout.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"evalId": "eval-1", "results": {"results": [{"promptIdx": 0, "testIdx": 4, "success": false, "provider":
+    ... {"id": "parrot"}, "prompt": {"raw": "Insult me"}, "response": {"output": "Oaf"}, "metadata": {"pluginId": "hate"}}]}}'''
+    >>> table = Table("promptfoo", Problems(), {})
+    >>> read_promptfoo(Document(Path("results.json"), log), table)
+    >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
+    ('basic', 'hate/4', 'Oaf', 'success')
+    """
+    run, records = _records(document)
+    met: Counter[str] = Counter()
+    for number, value in records:
+        with table.record(document.name, number):
+            result = parse(value, Result)
+            about = _about(result)
+            provider = result.provider if isinstance(result.provider, dict) else {"id": result.provider}
+            target = next(
+                (name for key in ("label", "id") if isinstance(name := provider.get(key), str) and name), None
+            )
+            name = "/".join((run, str(result.test_place), str(result.prompt_place), target or "unknown"))
+            met[name] += 1
+            _add(document, table, (run, name, met[name]), (value, result), about, target)
+
+
+def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
+    """The name of the evaluation, and its results: in a list, in an object around it, or line by line."""
+    run = f"promptfoo-{document.digest}"
+    if document.kind == "lines" or isinstance(document.top, list) or "promptIdx" in document.keys:
+        return run, list(document.records())
+    file = parse(document.value, File)
+    inner = file.results.get("results") if isinstance(file.results, dict) else file.results
+    return file.eval_id or run, list(enumerate(parse(inner, list[Any], "results.results")))
+
+
+def _about(result: Result) -> dict[str, Any]:
+    """What the test case and the result say of the plugin, the strategy and the goal."""
+    test = result.test.get("metadata") if isinstance(result.test, dict) else None
+    return {
+        **(test if isinstance(test, dict) else {}),
+        **(result.metadata if isinstance(result.metadata, dict) else {}),
+    }
+
+
+def _add(
+    document: Document,
+    table: Table,
+    names: tuple[str, str, int],
+    found: tuple[Any, Result],
+    about: dict[str, Any],
+    target: str | None,
+) -> None:
+    record, result = found
+    run, name, attempt = names
+    plugin, strategy, goal = (_word(about.get(name)) for name in ("pluginId", "strategyId", "goal"))
+    red = plugin is not None or strategy is not None
+    response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()
+    fault = result.error if result.failure == FAULT or result.success is None else None
+    fault = fault or response.error
+    turns = _turns(result, response)
+    turns[-1] = turns[-1]._replace(score=result.score if turns[-1].turn else None, error=fault)
+    usage = parse(response.usage or {}, Usage, "response.tokenUsage")
+    test = result.test if isinstance(result.test, dict) else {}
+    failed = fault is not None or result.failure == FAULT
+    table.add(
+        document.name,
+        name if attempt == 1 else f"{name}/{attempt}",
+        turns,
+        {
+            "run": run,
+            "target": target,
+            "attack": (strategy or "basic") if red else NO_ATTACK,
+            "goal": "/".join(filter(None, (plugin, goal or str(result.test_place)))) if red else None,
+            "task": None if red else f"{run}/{result.test_place}",
+            "category": plugin,
+            "attempt": attempt,
+            "ending": ERROR if failed else None,
+            "outcome": _outcome(result, failed=failed) if red else None,
+            "solved": None if red or failed else result.success,
+            "queries": whole(usage.requests, "response.tokenUsage.numRequests"),
+            "total_tokens": whole(usage.total, "response.tokenUsage.total"),
+            "total_seconds": None if result.latency is None else result.latency / 1000,
+            "total_cost_usd": result.cost if result.cost is not None else response.cost,
+        },
+        {
+            **{f"score_{key}": value for key, value in (result.named or {}).items()},
+            "result_id": result.id,
+            "description": test.get("description"),
+            "vars": result.vars or None,
+            "grading": result.grading,
+            "metadata": about or None,
+            **{
+                key: value
+                for key, value in leftovers(record, Result).items()
+                if key not in {"evalId", "promptId", "tokenUsage", "description"}
+            },
+        },
+    )
+
+
+def _turns(result: Result, response: Response) -> list[Turn]:
+    kept = {
+        **(result.metadata if isinstance(result.metadata, dict) else {}),
+        **(response.metadata if isinstance(response.metadata, dict) else {}),
+    }
+    history, messages = kept.get("redteamHistory"), kept.get("messages")
+    if isinstance(history, list) and history:
+        told = [parse(one, Exchange, f"redteamHistory[{at}]") for at, one in enumerate(history)]
+        return [
+            Turn(
+                turn=place,
+                prompt=worded(one.prompt),
+                response=worded(one.output),
+                succeeded=None if one.passed is None else not one.passed,
+            )
+            for place, one in enumerate(told, start=1)
+        ]
+    if isinstance(messages, list) and messages:
+        chat = messages_of(messages, "metadata.messages")
+        if any(message.role == "assistant" for message in chat):
+            return split(chat, "metadata.messages")
+    asked = _asked(result.prompt)
+    answer = worded(response.output)
+    if answer is None:
+        return [split(asked, "prompt")[0]._replace(turn=1 if response.error is None and result.response else None)]
+    return split([*asked, Message("assistant", answer)], "prompt")
+
+
+def _asked(prompt: Any) -> list[Message]:
+    """What was sent: a text, or messages as JSON text; a message of the assistant in it is no answer of this target."""
+    raw = prompt.get("raw") if isinstance(prompt, dict) else prompt
+    if isinstance(raw, str) and raw.lstrip().startswith("["):
+        try:
+            chat = messages_of(lenient(raw.encode())[0], "prompt.raw")
+        except (BrokenError, UnicodeEncodeError):
+            return [Message("user", raw)]
+        return [Message("user", one.content) if one.role == "assistant" else one for one in chat]
+    return messages_of(worded(raw), "prompt.raw")
+
+
+def _outcome(result: Result, *, failed: bool) -> str:
+    if failed:
+        return ERROR
+    return UNDETERMINED if result.success is None else FAILURE if result.success else SUCCESS
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

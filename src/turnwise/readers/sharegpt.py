@@ -1,0 +1,154 @@
+"""ShareGPT conversations as FastChat keeps them, and the answers of models to MT-Bench."""
+
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chat import Message, calls, split
+from turnwise.readers.documents import Document
+from turnwise.readers.problems import BrokenError
+from turnwise.readers.records import Key, leftovers, parse
+from turnwise.readers.table import Table, Turn
+from turnwise.schema import NO_ATTACK
+
+ROLES = {
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "assistant", "chatgpt", "bing", "bard", "model", "ai"), "assistant"),
+    "system": "system",
+    **dict.fromkeys(("tool", "observation", "function_response"), "tool"),
+}
+CALL = "function_call"
+
+
+class Conversation(msgspec.Struct):
+    """One conversation."""
+
+    conversations: list[Any]
+    id: Key | None = None
+    system: str | None = None
+    model: str | None = None
+
+
+class Said(msgspec.Struct):
+    """One message, in ShareGPT's words or in OpenAI's."""
+
+    who: str | None = msgspec.field(name="from", default=None)
+    value: str | None = None
+    role: str | None = None
+    content: str | None = None
+
+
+class Answered(msgspec.Struct):
+    """What one model answered to one question of MT-Bench."""
+
+    question_id: Key
+    model_id: str
+    choices: list[Any]
+    answer_id: str | None = None
+
+
+class Choice(msgspec.Struct):
+    """One of its attempts."""
+
+    turns: list[str | None]
+    index: int | None = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
+    if document.kind not in {"json", "lines"}:
+        return False
+    answers = {"question_id", "model_id", "choices"} <= document.keys
+    return answers or ("conversations" in document.keys and "suite_name" not in document.keys and _chats(document))
+
+
+def _chats(document: Document) -> bool:
+    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
+
+
+def read_sharegpt(document: Document, table: Table) -> None:
+    """Each conversation into a rollout; a turn is one message of the model.
+
+    ======================== ===============================================================================
+    theirs                   ours
+    ======================== ===============================================================================
+    hash of the content      `run`: the file has no name of its own
+    run, `id`                `rollout_id`; the place in the file where there is none, and after the `id` where
+                             it stands twice
+    `model`                  `target`
+    from human               `prompt`
+    from gpt                 `response` (also chatgpt, bing, bard, assistant)
+    from system, `system`    `context`
+    from function_call       a turn that calls a tool; from observation or tool: what came back
+    `model_id`               `target`, of answers to MT-Bench
+    `question_id`            `task`, likewise
+    `choices`                a rollout each, `attempt` from 1; the questions stand in another file: `prompt` is
+                             null
+    ======================== ===============================================================================
+
+    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`; of conversations `attempt` is 1.
+    What else a record holds is kept under its own name.
+
+    The producer judges the `whole_rollout`: not at all, or elsewhere.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'[{"id": "c1", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}]'
+    >>> table = Table("sharegpt", Problems(), {})
+    >>> read_sharegpt(Document(Path("chats.json"), log), table)
+    >>> table.frame().select("prompt", "response").row(0)
+    ('Hi', 'Hello')
+    """
+    run = f"sharegpt-{document.digest}"
+    for number, value in document.records():
+        with table.record(document.name, number):
+            if "question_id" in parse(value, dict[str, Any]):
+                _add_answers(document, table, run, number, value)
+            else:
+                _add_conversation(document, table, run, number, value)
+
+
+def _add_conversation(document: Document, table: Table, run: str, number: int, value: Any) -> None:
+    record = parse(value, Conversation)
+    chat = [_message(said, place) for place, said in enumerate(record.conversations)]
+    system = [] if record.system is None else [Message("system", record.system)]
+    name = f"{run}/{number if record.id is None else record.id}"
+    name = f"{name}/{number}" if table.knows(name) and record.id is not None else name
+    facts = {"run": run, "target": record.model, "attack": NO_ATTACK, "attempt": 1}
+    table.add(document.name, name, split([*system, *chat], "conversations"), facts, leftovers(value, Conversation))
+
+
+def _message(value: Any, place: int) -> Message:
+    where = f"conversations[{place}]"
+    said = parse(value, Said, where)
+    who = said.who or said.role
+    text = said.content if said.value is None else said.value
+    if who == CALL:
+        return Message("assistant", None, calls([{"name": CALL, "arguments": text}]))
+    if who not in ROLES:
+        raise BrokenError(f"{who!r} is nobody who speaks in a conversation", field=f"{where}.from")
+    return Message(ROLES[who], text)
+
+
+def _add_answers(document: Document, table: Table, run: str, number: int, value: Any) -> None:
+    record = parse(value, Answered)
+    if not record.choices:
+        table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
+    for place, given in enumerate(record.choices):
+        choice = parse(given, Choice, f"choices[{place}]")
+        turns = [Turn(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]
+        table.add(
+            document.name,
+            f"{run}/{record.model_id}/{record.question_id}/{place}",
+            turns or [Turn(turn=None)],
+            {
+                "run": run,
+                "target": record.model_id,
+                "attack": NO_ATTACK,
+                "task": str(record.question_id),
+                "attempt": place + 1,
+            },
+            {"answer_id": record.answer_id, **leftovers(value, Answered)},
+        )

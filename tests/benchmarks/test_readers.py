@@ -1,0 +1,226 @@
+"""What reading costs, against the ways it replaces. CPU time, the best of some rounds, peer and candidate in turn.
+
+Inspect's own readers need `inspect_ai`, which this project does not: name a Python that has it in
+TURNWISE_INSPECT_PYTHON (it also writes the logs that are read), or the tests of Inspect's logs are skipped.
+"""
+
+import json
+import math
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from turnwise.readers.archives import Archive
+from turnwise.readers.documents import Document
+from turnwise.readers.formats import read, scan
+
+ROLLOUTS, TURNS = 20_000, 5
+PYTHON = os.environ.get("TURNWISE_INSPECT_PYTHON", "")
+WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
+
+pytestmark = pytest.mark.benchmark
+
+
+def seconds(function: Callable[[], object], rounds: int = 3) -> float:
+    """The best of some rounds."""
+    best = math.inf
+    for _ in range(rounds):
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def report(what: str, ours: float, **others: float) -> None:
+    beside = ", ".join(f"{name} {cost:.3f} s ({cost / ours:.1f}x)" for name, cost in others.items())
+    print(f"\n{what}: ours {ours:.3f} s; {beside}")  # noqa: T201
+
+
+def aimed(**ratios: tuple[float, float]) -> None:
+    """Say which aims are missed, and by how much: a test that names them passes only as expected to fail."""
+    missed = [f"{name} {ratio:.1f}x, not {aim}x" for name, (ratio, aim) in ratios.items() if ratio < aim]
+    if missed:
+        pytest.xfail(", ".join(missed))
+
+
+# ── JSON lines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def chats(tmp_path_factory) -> Path:
+    """Twenty thousand chats of five exchanges, each text of about 190 characters."""
+    rng = np.random.default_rng(0)
+    pool = [" ".join(WORDS[word] for word in rng.integers(0, len(WORDS), 30)) for _ in range(2000)]
+    path: Path = tmp_path_factory.mktemp("jsonl") / "chats.jsonl"
+    said = rng.integers(0, len(pool), (ROLLOUTS, TURNS, 2)).tolist()
+    with path.open("w") as file:
+        for rollout in range(ROLLOUTS):
+            messages = [
+                message
+                for prompt, response in said[rollout]
+                for message in (
+                    {"role": "user", "content": pool[prompt]},
+                    {"role": "assistant", "content": pool[response]},
+                )
+            ]
+            record = {"id": rollout, "model": f"m{rollout % 8}", "task": f"t{rollout % 100}", "messages": messages}
+            file.write(json.dumps(record) + "\n")
+    return path
+
+
+def json_loop(path: Path) -> pl.DataFrame:
+    """The usual way: a dict for each turn."""
+    rows: list[dict[str, Any]] = []
+    with path.open() as file:
+        for line in file:
+            record = json.loads(line)
+            prompt, turn = None, 0
+            for message in record["messages"]:
+                if message["role"] == "assistant":
+                    turn += 1
+                    rows.append(
+                        {
+                            "rollout_id": record["id"],
+                            "target": record["model"],
+                            "task": record["task"],
+                            "turn": turn,
+                            "prompt": prompt,
+                            "response": message["content"],
+                        }
+                    )
+                else:
+                    prompt = message["content"]
+    return pl.DataFrame(rows)
+
+
+def normalized(path: Path) -> Any:
+    """The usual way with pandas: one row a message, which is not even a table of turns yet."""
+    import pandas as pd
+
+    with path.open() as file:
+        records = [json.loads(line) for line in file]
+    return pd.json_normalize(records, "messages", ["id", "model", "task"])
+
+
+def test_json_lines(chats):
+    """At least 2.5 times as fast as a loop over json.loads, and 4 times as pandas.json_normalize."""
+    frame, loop = read(chats), json_loop(chats)
+    assert frame["response"].equals(loop["response"])
+    assert frame["prompt"].equals(loop["prompt"])
+    ours, by_loop, by_pandas = (
+        seconds(lambda: read(chats)),
+        seconds(lambda: json_loop(chats)),
+        seconds(lambda: normalized(chats)),
+    )
+    report(f"JSON lines, {frame.height} turns", ours, json=by_loop, json_normalize=by_pandas)
+    assert by_loop / ours >= 0.35, "slower than it has been"
+    aimed(json=(by_loop / ours, 2.5), json_normalize=(by_pandas / ours, 4))
+
+
+def test_the_second_reading_is_a_scan(chats, tmp_path):
+    read(chats, cache=tmp_path)
+    first = seconds(lambda: read(chats))
+    again = seconds(lambda: scan(chats, cache=tmp_path).select(pl.col("response").str.len_chars().mean()).collect())
+    report("from the cache", again, logs=first)
+    assert first / again >= 2.5
+
+
+# ── Inspect ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+WRITE = """
+import sys
+import numpy as np
+from inspect_ai import Task, eval as evaluate
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageUser, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, mean, scorer
+from inspect_ai.solver import solver
+folder, logs, samples, messages = sys.argv[1], *map(int, sys.argv[2:])
+rng = np.random.default_rng(0)
+words = np.array(["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"])
+pool = [" ".join(words[rng.integers(0, 6, 30)]) for _ in range(500)]
+@solver
+def multi():
+    async def solve(state, generate):
+        for place in range(messages // 2):
+            if place:
+                state.messages.append(ChatMessageUser(content=pool[rng.integers(500)]))
+            state = await generate(state)
+        return state
+    return solve
+@scorer(metrics=[mean()])
+def judge():
+    async def score(state, target):
+        return Score(value=float(rng.random()))
+    return score
+def outputs():
+    while True:
+        output = ModelOutput.from_content("mockllm/model", pool[rng.integers(500)])
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else a tokenizer is fetched
+        yield output
+for log in range(logs):
+    data = [Sample(id=place, input=pool[rng.integers(500)], target="x") for place in range(samples)]
+    task = Task(name=f"t{log}", dataset=data, solver=multi(), scorer=judge())
+    model = get_model("mockllm/model", custom_outputs=outputs())
+    evaluate(task, model=model, display="none", log_dir=folder, log_format="eval", max_samples=50)
+"""
+READ = """
+import json, math, sys, time
+from inspect_ai.analysis import messages_df, samples_df
+def seconds(function, rounds=2):
+    best = math.inf
+    for _ in range(rounds):
+        start = time.process_time()
+        found = function()
+        best = min(best, time.process_time() - start)
+    return best, len(found)
+print(json.dumps([seconds(lambda: messages_df(sys.argv[1], quiet=True)), seconds(lambda: samples_df(sys.argv[1], quiet=True))]))
+"""
+LOGS, SAMPLES, MESSAGES = 4, 500, 10
+
+
+def run(code: str, *arguments: object) -> str:
+    environment = {**os.environ, "INSPECT_NO_ANSI": "1", "PYTHONPATH": ""}
+    command = [PYTHON, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory) -> Path:
+    if not PYTHON:
+        pytest.skip("no Python with inspect_ai: name one in TURNWISE_INSPECT_PYTHON")
+    folder: Path = tmp_path_factory.mktemp("inspect")
+    run(WRITE, folder, LOGS, SAMPLES, MESSAGES)
+    return folder
+
+
+def unzipped(folder: Path) -> int:
+    """The floor: every sample unpacked, and none looked into."""
+    size = 0
+    for path in sorted(folder.glob("*.eval")):
+        with Archive(Document(path)) as archive:
+            size += sum(len(archive.read(name)) for name in archive.names if name.startswith("samples/"))
+    return size
+
+
+def test_inspect_logs(logs):
+    """Messages at least 50 times as fast as messages_df and none lost, samples 7 times as samples_df."""
+    (messages, count), (samples, rows) = json.loads(run(READ, logs).splitlines()[-1])
+    frame = read(logs)
+    assert rows == frame["rollout_id"].n_unique() == LOGS * SAMPLES
+    said = frame["prompt"].count() + frame["response"].count()
+    assert said == LOGS * SAMPLES * MESSAGES >= count, "no message is lost"
+    ours, floor = seconds(lambda: read(logs)), seconds(lambda: unzipped(logs))
+    report(
+        f"Inspect, {said} messages ({said - count} of which messages_df loses)",
+        ours,
+        messages_df=messages,
+        samples_df=samples,
+        unzip=floor,
+    )
+    assert messages / ours >= 15, "slower than it has been"
+    aimed(messages_df=(messages / ours, 50), samples_df=(samples / ours, 7), unzip=(floor / ours, 0.7))

@@ -1,0 +1,127 @@
+"""The cache: what was read once is found again, and only that."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from turnwise.errors import ArgumentError, ReadError, WriteError
+from turnwise.readers import formats
+from turnwise.readers.formats import read, scan
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture
+def logs(tmp_path) -> Path:
+    folder = tmp_path / "logs"
+    for name in ("tau_bench", "garak", "claude_code", "pyrit"):
+        shutil.copytree(FIXTURES / name, folder / name)
+    (folder / "notes.txt").write_text("nothing")
+    return Path(folder)
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """No log may be read any more."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a log was read")
+
+    def forbid() -> None:
+        monkeypatch.setattr(formats, "_gathered", refuse)
+
+    return forbid
+
+
+def test_the_second_reading_is_a_scan(logs, tmp_path, unread, capsys):
+    first, problems = read(logs, errors="collect", cache=tmp_path / "cache")
+    assert first.equals(read(logs, errors="collect")[0])
+    plain = read(logs, cache=tmp_path / "cache")
+    said = capsys.readouterr().err
+    unread()
+    again, problems_again = read(logs, errors="collect", cache=tmp_path / "cache")
+    assert again.equals(first)
+    assert again.schema == first.schema
+    assert problems_again.equals(problems)
+    lazy = scan(logs, cache=tmp_path / "cache")
+    assert "Parquet SCAN" in lazy.explain()
+    assert lazy.collect().equals(first)
+    assert read(logs, cache=tmp_path / "cache").equals(plain)
+    assert capsys.readouterr().err == said * 2  # what is left out is said again
+
+
+def test_facts_fill_what_the_cache_leaves_null(logs, tmp_path, unread):
+    read(logs, cache=tmp_path)
+    unread()
+    frame = read(logs, cache=tmp_path, target="gpt")
+    assert frame.filter(source="tau_bench")["target"].unique().to_list() == ["gpt"]
+    assert "parrot-1" in set(frame["target"])
+
+
+@pytest.mark.parametrize("change", ["content", "another", "gone", "format", "path"])
+def test_what_changed_is_read_anew(logs, tmp_path, change):
+    before = read(logs, cache=tmp_path / "cache")
+    options: dict[str, Any] = {}
+    match change:
+        case "content":
+            file = logs / "tau_bench" / "single.json"
+            file.write_text(file.read_text().replace('"trial": 0', '"trial": 4').replace('"reward": 1', '"reward": 0'))
+        case "another":
+            shutil.copytree(FIXTURES / "mint", logs / "mint")
+        case "gone":
+            shutil.rmtree(logs / "pyrit")
+        case "format":
+            options = {"format": "garak"}
+        case "path":
+            logs = logs / "tau_bench"
+    after = read(logs, cache=tmp_path / "cache", **options)
+    assert not after.equals(before)
+    assert after.equals(read(logs, **options))
+
+
+def test_a_cache_among_the_logs_is_none_of_them(logs):
+    first = read(logs, cache=logs)
+    assert read(logs, cache=logs).equals(first)
+    assert read(logs).equals(first)
+    assert len([path for path in logs.iterdir() if path.name.startswith(".turnwise-")]) == 2
+
+
+def test_half_a_cache_is_read_anew(logs, tmp_path):
+    first = read(logs, cache=tmp_path / "cache")
+    for file in (tmp_path / "cache").iterdir():
+        file.write_bytes(file.read_bytes()[:20])
+    assert read(logs, cache=tmp_path / "cache").equals(first)
+    assert read(logs, cache=tmp_path / "cache").equals(first)
+
+
+def test_what_was_collected_does_not_hide_an_error(logs, tmp_path):
+    (logs / "half.json").write_text('{"task_id": 1, "reward": 1, "traj": [')
+    read(logs, errors="collect", cache=tmp_path / "cache")
+    for _ in range(2):
+        with pytest.raises(ReadError, match=r"half\.json"):
+            read(logs, cache=tmp_path / "cache")
+
+
+def test_a_cache_that_cannot_be_one(logs, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ArgumentError, match="is a file; name a folder"):
+        read(logs, cache=file)
+    with pytest.raises(WriteError, match="cannot be written"):
+        read(logs, cache=file / "below")
+
+
+def test_a_folder_where_nothing_can_be_read_is_not_kept(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(ReadError):
+        read(tmp_path, cache=tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_cache_is_faster_than_the_logs(shared, tmp_path):
+    frame = read(shared / "mint", cache=tmp_path)
+    lazy = scan(shared / "mint", cache=tmp_path).select(pl.col("turn").count())
+    assert lazy.collect().item() == frame["turn"].count() == 4639

@@ -1,0 +1,226 @@
+"""Verdicts and prompts in files of their own, and the turns that labels belong to."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError, ReadError, SchemaError
+from turnwise.readers.formats import read
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+# ── verdicts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("folder", "source", "counts"),
+    [
+        ("pyrit", "refusals", {"human": 148}),
+        ("nat_eval_docs", "nat_eval", {"evaluate_L1101": 3}),
+        ("hibayes_judge_csv/q1.csv", "grades", None),
+        ("hibayes_judge_csv/q2.csv", "grades", None),
+        ("hibayes_judge_csv/q5.csv", "choices", None),
+    ],
+)
+def test_real_files_of_verdicts(shared, folder, source, counts):
+    verdicts = tw.read_verdicts(shared / folder)
+    schema.check(verdicts, schema.VERDICTS)
+    assert tuple(verdicts.columns[: len(schema.VERDICTS.names)]) == schema.VERDICTS.names
+    assert verdicts["source"].unique().to_list() == [source]
+    rows = {"q1": 182, "q2": 530, "q5": 756}
+    assert verdicts.height == rows.get(Path(folder).stem, verdicts.height)
+    if counts is not None:
+        assert dict(verdicts["judge"].value_counts().iter_rows()) == counts
+
+
+def test_labels_of_the_refusal_scorer(shared):
+    verdicts = tw.read_verdicts(shared / "pyrit")
+    assert verdicts["value"].value_counts().sort("value").rows() == [(0.0, 54), (1.0, 94)]
+    assert verdicts["prompt"].null_count() == verdicts["response"].null_count() == 0
+
+
+def test_the_average_of_nat_is_that_of_its_items(shared):
+    average = tw.read_summary(shared / "nat_eval_docs")["estimate"].item()
+    assert tw.read_verdicts(shared / "nat_eval_docs")["value"].mean() == pytest.approx(average) == pytest.approx(2 / 3)
+
+
+def test_grades_and_choices_name_who_was_graded(shared):
+    grades = tw.read_verdicts(shared / "hibayes_judge_csv" / "q1.csv")
+    table = pl.read_csv(shared / "hibayes_judge_csv" / "q1.csv")
+    assert (
+        grades.select("value", "judge", "target").rows()
+        == table.select(pl.col("score").cast(pl.Float64), "grader", "LLM").rows()
+    )
+    choices = tw.read_verdicts(shared / "hibayes_judge_csv" / "q5.csv")
+    first = choices.filter(value=1)
+    assert (first["label"] == first["first"]).all()
+    assert (choices.filter(value=0)["label"] == choices.filter(value=0)["second"]).all()
+
+
+def test_own_verdicts_come_back(tmp_path):
+    verdicts = pl.DataFrame(
+        {"rollout_id": ["a", "b"], "turn": [1, 2], "judge": ["j", "j"], "value": [0.5, None], "label": [None, "bad"]}
+    )
+    for name, writer in (("v.parquet", verdicts.write_parquet), ("v.csv", verdicts.write_csv)):
+        writer(tmp_path / name)
+        back = tw.read_verdicts(tmp_path / name)
+        assert back.select("rollout_id", "turn", "judge", "value", "label").rows() == verdicts.rows()
+
+
+def test_the_red_team_of_nat(tmp_path):
+    lines = (
+        '{"uid": "s_1_last", "scenario_id": "s", "item_id": 1, "condition_name": "last", "score": 1.0, "tags": ["x"]}\n'
+        '{"uid": "s_2_last", "scenario_id": "s", "item_id": 2, "condition_name": "last", "score": 0.0, '
+        '"error_message": "timeout"}\n'
+    )
+    (tmp_path / "evaluation_results.jsonl").write_text(lines)
+    verdicts = tw.read_verdicts(tmp_path)
+    assert verdicts.select("judge", "value", "error", "attack", "task").rows() == [
+        ("last", 1.0, None, "s", "1"),
+        ("last", None, "timeout", "s", "2"),
+    ]
+
+
+def test_what_holds_no_verdicts(tmp_path, shared):
+    with pytest.raises(ReadError, match=r"holds no verdicts; `tw.read` reads rollouts"):
+        tw.read_verdicts(FIXTURES / "native" / "toy.csv")
+    with pytest.raises(ReadError, match="holds no verdicts"):
+        tw.read_verdicts(shared / "arena_hard")
+    (tmp_path / "grades.csv").write_text("score,grader\n1,ann\ngood,bob\n")
+    with pytest.raises(ReadError, match="record 1: field `score`: expected a number, got 'good'"):
+        tw.read_verdicts(tmp_path / "grades.csv")
+    (tmp_path / "grades.csv").unlink()
+    with pytest.raises(ArgumentError, match="neither"):
+        tw.read_verdicts(FIXTURES, errors="ignore")  # type: ignore[call-overload]
+    (tmp_path / "a.csv").write_text("rollout_id,label\na,1\n,2\n")
+    verdicts, problems = tw.read_verdicts(tmp_path, errors="collect")
+    assert (verdicts.height, problems["field"].to_list()) == (1, ["rollout_id"])
+
+
+# ── prompts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_real_files_of_prompts(shared):
+    seeds = tw.read_prompts(shared / "astra_rl_prompts")
+    schema.check(seeds, schema.PROMPTS)
+    assert dict(seeds["source"].value_counts().iter_rows()) == {"goals": 515, "strings": 235}
+    assert seeds.filter(source="goals").select("goal", "expected").null_count().row(0) == (0, 0)
+    findings, problems = tw.read_prompts(shared / "quesma_gpt_oss" / "findings", errors="collect")
+    assert findings["source"].unique().to_list() == ["findings"]
+    assert set(findings["category"]) == {"deception_samples", "chain_of_thought"}
+    assert problems.height == 11
+
+
+def test_tables_with_answers_hold_no_prompts():
+    with pytest.raises(ReadError, match="holds no prompts"):
+        tw.read_prompts(FIXTURES / "verl" / "10.jsonl")
+
+
+# ── joining ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+TURNS = tw.turns(
+    [
+        {"rollout_id": "a", "turn": 1, "prompt": "Hi", "response": "Hello", "task": "t1"},
+        {"rollout_id": "a", "turn": 2, "prompt": "Again", "response": "No", "task": "t1"},
+        {"rollout_id": "b", "turn": 1, "prompt": "Hi", "response": "Hello", "task": "t2"},
+        {"rollout_id": "c", "turn": 1, "prompt": "Bye", "response": "Bye", "task": "t2"},
+    ]
+)
+
+
+def counts(joined: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    schema.check(joined, schema.JOINED)
+    return {row["found"]: (row["labels"], row["turns"]) for row in joined.iter_rows(named=True)}
+
+
+def test_labels_of_turns():
+    labels = pl.DataFrame(
+        {"rollout_id": ["a", "a", "b", "z", "c", "c"], "turn": [1, 2, 1, 1, 1, 1], "label": [0, 1, 0, 1, 0, 1]}
+    )
+    labeled, joined = tw.join_labels(TURNS, labels)
+    assert labeled.select(TURNS.columns).equals(TURNS)
+    assert labeled["label"].to_list() == [0, 1, 0, None]
+    assert counts(joined) == {
+        "joined": (3, 3),
+        "alike": (0, 0),
+        "no such turn": (1, 0),
+        "contradictory": (2, 1),
+        "unlabeled": (0, 0),
+    }
+    assert joined.filter(found="contradictory")["example"].item() == "rollout_id 'c', turn '1'"
+
+
+def test_labels_of_rollouts_are_of_all_their_turns():
+    labeled, joined = tw.join_labels(TURNS, {"rollout_id": ["a"], "harm": [0.5]})
+    assert labeled["harm"].to_list() == [0.5, 0.5, None, None]
+    assert counts(joined)["joined"] == (1, 2)
+
+
+def test_labels_by_what_they_are_of():
+    labels = [
+        {"prompt": "Hi", "response": "Hello", "refused": False},
+        {"prompt": "Bye", "response": "Bye", "refused": True},
+    ]
+    labeled, joined = tw.join_labels(TURNS, labels)
+    assert labeled["refused_label"].to_list() == [False, None, False, True]
+    assert counts(joined) == {
+        "joined": (1, 1),
+        "alike": (1, 2),
+        "no such turn": (0, 0),
+        "contradictory": (0, 0),
+        "unlabeled": (0, 1),
+    }
+
+
+def test_verdicts_of_nat_find_their_items(tmp_path):
+    turns = read(FIXTURES / "nat")
+    (tmp_path / "accuracy_output.json").write_text(
+        '{"average_score": 0.5, "eval_output_items": [{"id": "1_rep0", "score": 1.0, "reasoning": "yes"}, '
+        '{"id": "1_rep1", "score": 0.0, "reasoning": "no"}, {"id": "9", "score": 0.5}]}'
+    )
+    labeled, joined = tw.join_labels(turns, tw.read_verdicts(tmp_path))
+    assert labeled.select("task", "attempt", "value", "reasoning").rows() == [
+        ("1", 1, 1.0, "yes"),
+        ("1", 2, 0.0, "no"),
+        ("2", 1, None, None),
+    ]
+    assert (counts(joined)["joined"], counts(joined)["no such turn"]) == ((2, 2), (1, 0))
+
+
+def test_joins_that_make_no_sense():
+    with pytest.raises(ArgumentError, match="several judges"):
+        tw.join_labels(TURNS, {"rollout_id": ["a", "a"], "judge": ["x", "y"], "value": [1, 0]})
+    with pytest.raises(ArgumentError, match="nothing names the turns"):
+        tw.join_labels(TURNS, {"id": ["a"], "value": [1]})
+    with pytest.raises(ArgumentError, match="hold nothing beside"):
+        tw.join_labels(TURNS, {"rollout_id": ["a"]})
+    with pytest.raises(SchemaError, match="labels lack the column `task`"):
+        tw.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on="task")
+    with pytest.raises(ArgumentError, match="names no column"):
+        tw.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on=[])
+    labeled, _ = tw.join_labels(TURNS, {"task": ["t2"], "value": [1]}, on=["task"])
+    assert labeled["value"].to_list() == [None, None, 1, 1]
+
+
+KEY = st.tuples(
+    st.sampled_from(["a", "b", "c", "z", None]), st.sampled_from([1, 2, None]), st.sampled_from([0, 1, None])
+)
+
+
+@given(st.lists(KEY, max_size=12))
+def test_every_label_and_every_turn_is_counted_once(rows):
+    labels = pl.DataFrame(rows, schema={"rollout_id": pl.String, "turn": pl.Int64, "label": pl.Int64}, orient="row")
+    try:
+        labeled, joined = tw.join_labels(TURNS, labels, on=["rollout_id", "turn"])
+    except ArgumentError:
+        assert labels["label"].null_count() == labels.height
+        return
+    assert joined["labels"].sum() == labels.height
+    assert joined["turns"].sum() == TURNS.height == labeled.height
+    truth: dict[tuple[str | None, int | None], set[int | None]] = {}
+    for rollout, turn, label in rows:
+        truth.setdefault((rollout, turn), set()).add(label)
+    for row in labeled.iter_rows(named=True):
+        known = truth.get((row["rollout_id"], row["turn"]), set())
+        assert row["label"] == (next(iter(known)) if len(known) == 1 else None)

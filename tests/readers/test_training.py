@@ -1,0 +1,189 @@
+"""What trainers dump: verl, SkyRL, TRL and ART; and AISteer360's profiles, the LM harness, best-of-N, NAT's items."""
+
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.readers.formats import read
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.mark.parametrize("name", ["verl", "skyrl", "trl"])
+def test_samples_of_one_prompt_are_attempts_at_one_task(name):
+    frame = read(min((FIXTURES / name).iterdir()))
+    assert frame["task"].n_unique() == 1
+    assert frame["attempt"].to_list() == [1, 2]
+    assert frame["reward"].to_list() == [1.0, 0.0]
+
+
+def test_verl():
+    frame = read(FIXTURES / "verl")
+    assert frame.select("prompt", "response", "expected", "step", "acc").row(0) == ("user\n2 + 2?", "4", "4", 10, True)
+
+
+def test_skyrl_sums_rewards_of_tokens():
+    frame = read(FIXTURES / "skyrl")
+    assert frame.select("reward", "ending", "category").rows() == [(1.0, "finished", "math"), (0.0, "budget", "math")]
+
+
+def test_trl_has_one_reward_or_several_scores():
+    one, several = (read(path) for path in sorted((FIXTURES / "trl").iterdir()))
+    assert one.select("context", "prompt", "response", "reward").row(0) == ("You add.", "2 + 2?", "4", 1.0)
+    assert several.select("reward", "score_accuracy", "score_style").row(0) == (None, 1.0, 0.5)
+
+
+def test_art_counts_what_the_policy_wrote():
+    frame = read(FIXTURES / "art" / "0001.parquet")
+    first = frame.filter(attempt=1)
+    assert first.select("turn", "prompt", "response", "observation", "reward").rows() == [
+        (1, "Go\n\nan example", None, None, None),
+        (2, "moved", "Won", "Nice", 1.0),
+    ]
+    assert first["tool_calls"][0].to_list() == [{"name": "move", "arguments": "{}"}]
+    assert first.select("score_won", "metadata_seed", "group_metadata_scenario").row(0) == (1.0, 3, "s1")
+    assert frame.filter(attempt=2).select("turn", "prompt").rows() == [(None, "Go")]
+    lines = read(FIXTURES / "art" / "0000.jsonl")
+    assert lines.select("response", "reward", "score_won").row(0) == ("Lost", 0.5, 0)
+
+
+def test_aisteer_names_configurations_as_the_producer_does():
+    frame = read(FIXTURES / "aisteer")
+    assert frame.select("pipeline", "config_id", "trial_id", "task", "attempt", "response").rows()[:2] == [
+        ("baseline", "99914b93", 0, "q1", 1, "A"),
+        ("baseline", "99914b93", 0, "q1", 2, None),
+    ]
+    assert frame["score_MCQAAccuracy_per_question"].to_list() == [1.0, 0.0, None]
+
+
+def test_the_harness_writes_a_document_once_for_each_filter():
+    frame = read(FIXTURES / "lm_eval")
+    assert frame.select("task", "response", "solved", "score_exact_match", "score_exact_match_flexible").rows() == [
+        ("sums/0", "It is 4", True, 1.0, 0.0),
+        ("sums/1", " blue", True, None, None),
+    ]
+    assert frame["log_likelihood"].to_list() == [None, -1.5]
+
+
+def test_best_of_n_stops_with_the_step_that_hits():
+    frame = read(FIXTURES / "best_of_n")
+    assert frame.select("attempt", "prompt", "outcome", "ending").rows() == [
+        (1, None, "failure", "budget"),
+        (2, "hOw tO", "failure", "budget"),
+        (3, "HoW To", "success", "success"),
+        (4, None, "failure", "budget"),
+    ]
+    assert frame["goal"].unique().to_list() == ["direct/7"]
+    row = tw.summarize(tw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
+    assert (row["estimate"], row["n"]) == (0.25, 4)
+
+
+def test_best_of_n_finds_prompts_and_answers_beside_the_log(tmp_path):
+    folder = tmp_path / "7" / "prompts" / "1" / "0"
+    folder.mkdir(parents=True)
+    log = next((FIXTURES / "best_of_n").rglob("*.jsonl"))
+    (tmp_path / "7" / log.name).write_bytes(log.read_bytes())
+    (folder / "prompt.txt").write_text("HoW To do it")
+    (folder / "lm_responses_1.json").write_text(json.dumps([{"completion": "Thus", "stop_reason": "stop"}]))
+    frame = read(tmp_path / "7" / log.name)
+    assert frame.filter(attempt=3).select("prompt", "response").row(0) == ("HoW To do it", "Thus")
+    (folder / "lm_responses_1.json").write_text("[[[")
+    assert read(tmp_path / "7" / log.name).filter(attempt=3)["response"].to_list() == [None]
+
+
+def test_items_of_nat_and_their_repeats():
+    frame = read(FIXTURES / "nat")
+    assert frame.select("turn", "task", "attempt", "expected", "response").rows() == [
+        (1, "1", 1, "4", "4"),
+        (1, "1", 2, "4", "5"),
+        (None, "2", 1, None, None),
+    ]
+    assert frame.select("queries", "total_tokens", "total_seconds", "level").row(0) == (1, 12, 2.5, "easy")
+    assert frame["tool_calls"][0].to_list() == [{"name": "add", "arguments": "2, 2"}]
+
+
+def test_deepteam_counts_what_its_own_groups_lose():
+    frame = read(FIXTURES / "deepteam" / "assessment.json")
+    rollouts = tw.measure(frame, m.attack_success())
+    row = tw.summarize(rollouts, cluster=None, metrics="attack_success").row(0, named=True)
+    assert (row["n"], row["n_error"], row["n_undetermined"], row["estimate"]) == (2, 1, 1, 0.5)
+    assert frame.filter(attack="Linear Jailbreaking")["turn"].to_list() == [1, 2]
+    assert frame["goal"].unique(maintain_order=True).to_list() == ["Bias/race", "Bias/gender", "PII/leak"]
+
+
+def test_traces_of_deepteam_say_nothing_of_safety(shared):
+    frame = read(shared / "deepteam")
+    assert frame["status"].to_list() == ["SUCCESS", "SUCCESS"]  # of the bias as well
+    assert frame["outcome"].null_count() == frame["succeeded"].null_count() == 2
+    assert frame["ending"].to_list() == ["finished", "finished"]
+    assert frame["response"].str.contains("Refunds|Women").all()
+
+
+def test_pairs_of_hh_rlhf(shared):
+    frame = read(shared / "hh_rlhf")
+    with gzip.open(next((shared / "hh_rlhf").iterdir()), "rt") as file:
+        dialogues = [json.loads(line)["chosen"] for line in file]
+    answers = sum(text.count("\n\nAssistant:") for text in dialogues)
+    questions = sum(text.count("\n\nHuman:") for text in dialogues)
+    assert (len(dialogues), answers, answers + questions) == (1196, 2930, 5857)
+    chosen = frame.filter(preferred=True)
+    assert chosen["rollout_id"].n_unique() == 1196
+    assert chosen["turn"].count() == chosen["response"].count() == 2930
+    assert chosen.filter(pl.col("prompt").is_null()).height == 3  # three times the assistant speaks twice at once
+    pairs = frame.group_by("task").agg(pl.col("rollout_id").n_unique())
+    assert pairs["rollout_id"].unique().to_list() == [2]
+
+
+def test_conversations_and_answers_of_fastchat(shared):
+    frame = read(shared / "fastchat")
+    assert frame.filter(pl.col("task").is_null())["rollout_id"].n_unique() == 500
+    answers = frame.filter(target="gpt-4")
+    assert (answers["rollout_id"].n_unique(), answers.height) == (30, 60)
+    assert answers["prompt"].null_count() == 60
+
+
+def test_hits_are_those_of_the_report_and_give_way_to_it(tmp_path):
+    hitlog = FIXTURES / "garak_hitlog" / "toy.hitlog.jsonl"
+    alone = read(hitlog)
+    assert (alone["outcome"] == "success").all()
+    assert alone.filter(attempt=1).select("score_always.Fail", "score_judge.ModelAsJudge").row(0) == (1.0, 0.75)
+    report = [
+        {"entry_type": "init", "run": "H1"},
+        {
+            "entry_type": "attempt",
+            "uuid": "a",
+            "seq": 0,
+            "status": 2,
+            "probe_classname": "toy.Greeting",
+            "prompt": "Say hi",
+            "outputs": ["Hi", "Ho"],
+            "detector_results": {"always.Fail": [1.0, 0.0]},
+        },
+    ]
+    (tmp_path / "x.report.jsonl").write_text("".join(json.dumps(line) + "\n" for line in report))
+    (tmp_path / "x.hitlog.jsonl").write_bytes(hitlog.read_bytes())
+    frame, problems = read(tmp_path, errors="collect")
+    both = frame.filter(pl.col("rollout_id").str.starts_with("H1/a/"))
+    assert both.select("rollout_id", "source", "outcome").rows() == [
+        ("H1/a/0/toy.Greeting/0", "garak", "success"),
+        ("H1/a/0/toy.Greeting/1", "garak", "failure"),
+    ]
+    assert frame["rollout_id"].n_unique() == 3
+    assert problems["record"].to_list() == ["1", "3"]
+    assert read(tmp_path).equals(frame)  # no error: that they repeat is their nature
+
+
+def test_openai_records_state_facts():
+    frame = read(FIXTURES / "openai_chat")
+    assert frame.select("attack", "goal", "target", "task", "expected", "split").rows() == [
+        ("PAIR", "insult", "parrot-1", None, None, "test"),
+        (None, None, "parrot-2", "sums/1", "2", None),
+        (None, None, None, None, None, None),
+    ]
+    assert frame["reasoning"].to_list() == ["Rude?", None, None]
+    assert frame["turn"].to_list() == [1, 1, None]

@@ -1,0 +1,71 @@
+"""verifiers and prime-rl: graphs of messages, rewards and their weights, results of old."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ReadError
+from turnwise.readers.formats import read
+
+FIXTURES = Path(__file__).parent / "fixtures" / "verifiers"
+
+
+def test_a_trace_without_branches():
+    frame = read(FIXTURES / "traces.jsonl").filter(pl.col("rollout_id").str.ends_with("/t1"))
+    assert frame.select("turn", "context", "prompt", "response", "observation", "reward").rows() == [
+        (1, "You add.", "2 + 2?", None, None, None),
+        (2, None, "4", "4", "Thanks", 0.5),
+    ]
+    assert frame["node_id"].null_count() == 2
+    assert frame.select("ending", "target", "task", "total_seconds", "score_exact").row(0) == (
+        *("budget", "parrot-1", "sum-1", 4.0, 1.0),
+    )
+    assert frame.select("prompt_tokens", "response_tokens", "seconds").row(0) == (10, 2, 1.5)
+
+
+def test_a_trace_with_branches_is_a_tree():
+    frame = read(FIXTURES / "traces.jsonl").filter(pl.col("rollout_id").str.ends_with("/t2"))
+    assert frame.select("turn", "prompt", "response", "node_id", "parent_id", "target_call").rows() == [
+        (1, "2 + 2?", "4", "1", None, 1),
+        (2, "Sure?", "5", "3", "1", 2),
+        (2, "Compact", "Four", "5", "1", 3),
+    ]
+    assert frame["attempt"].to_list() == [2] * 3
+    assert frame.select("ending", "error").row(2) == ("error", "ProviderError: 429")
+
+
+def test_paths_of_a_file_that_mixes_both():
+    frame = read(FIXTURES / "traces.jsonl")
+    schema.check(frame, schema.TURNS)
+    paths = tw.paths(frame)
+    assert paths["rollout_id"].n_unique() == 3
+    rollouts = tw.measure(paths, pl.col("response").count().alias("answers"))
+    assert sorted(rollouts["answers"]) == [1, 2, 2]
+
+
+def test_messages_are_kept_however_alike(tmp_path):
+    nodes = [{"message": {"role": "user", "content": "Again"}}]
+    for place in range(6):
+        role, sampled = ("assistant", True) if place % 2 == 0 else ("user", False)
+        nodes.append({"parent": place, "sampled": sampled, "message": {"role": role, "content": "Again"}})  # type: ignore[dict-item]
+    (tmp_path / "traces.jsonl").write_text(json.dumps({"id": "t", "task": {}, "nodes": nodes}))
+    frame = read(tmp_path)
+    assert frame["prompt"].to_list() == frame["response"].to_list() == ["Again"] * 3
+
+
+def test_a_missing_reward_is_null_and_not_zero():
+    frame = read(FIXTURES / "results.jsonl")
+    assert frame["reward"].to_list() == [1.0, None]
+    assert frame["attempt"].to_list() == [1, 2]
+    assert frame["ending"].to_list() == ["finished", "error"]
+
+
+def test_a_node_below_itself_is_named(tmp_path):
+    text = (FIXTURES / "traces.jsonl").read_text().splitlines()[0].replace('"parent": 3', '"parent": 4')
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(ReadError, match=r"nodes\[4\]\.parent.* is 4, which does not stand before it"):
+        read(tmp_path / "a.jsonl")

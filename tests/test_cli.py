@@ -319,3 +319,53 @@ def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str) ->
     assert done.code == 0
     assert "--" in done.out
     assert f"`{name}`" in (ROOT / "README.md").read_text()
+
+
+# ── a release ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_gate_passes_and_fails_by_its_exit_code(turnwise, tmp_path: Path) -> None:
+    """0 where every bound meets it, 1 and one sentence where one does not, 2 where the requirement cannot be read."""
+    passed = turnwise("gate", LOGS, "--require", "attack_success < 0.9", "--format", "json")
+    assert passed.code == 0
+    assert json.loads(passed.out)[0]["passed"] is True
+    assert passed.err.splitlines()[-1] == "turnwise: 'attack_success < 0.9' is met"
+    failed = turnwise("gate", LOGS, "--require", "attack_success < 1%", "--by", "target", "--format", "csv")
+    assert failed.code == 1
+    assert "'attack_success < 1%' is not met for target=" in failed.err.splitlines()[-1]
+    assert turnwise("gate", LOGS, "--require", "attack_success = 1").code == 2
+    assert turnwise("gate", LOGS).code == 2
+    assert turnwise("gate", LOGS, "--require", "no_such_metric < 1").code == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "json"])
+def test_gate_reads_a_summary(turnwise, tmp_path: Path, suffix: str) -> None:
+    """A SUMMARY that was written is gated as it stands, whatever its format."""
+    path = tmp_path / f"summary.{suffix}"
+    assert turnwise("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--out", path).code == 0
+    done = turnwise("gate", path, "--require", "attack_success <= 100%", "--format", "json")
+    assert (done.code, [row["target"] for row in json.loads(done.out)]) == (0, ["base", "guarded"])
+    assert turnwise("gate", path, "--require", "attack_success < 1%").code == 1
+
+
+def test_attempts_prints_a_curve(turnwise) -> None:
+    """ASR@k and pass^k of logs, as the verb gives them."""
+    done = turnwise("attempts", LOGS, "--by", "target", "-k", 1, "-k", 3, "--format", "csv")
+    assert done.code == 0
+    found = pl.read_csv(io.StringIO(done.out))
+    rollouts = tw.measure(tw.read(LOGS))
+    assert found["estimate"].to_list() == pytest.approx(
+        tw.attempts(rollouts, by="target", k=(1, 3))["estimate"].to_list()
+    )
+    assert turnwise("attempts", LOGS, "-k", 0).code == 2
+
+
+def test_doctor_prints_calls_whole(turnwise) -> None:
+    """Every analysis, and its call in one piece to be copied; or as a table for machines."""
+    done = turnwise("doctor", LOGS)
+    assert done.code == 0
+    assert (
+        "yes attack success rate\n    tw.summarize(tw.measure(turns), metrics='attack_success', by='target')"
+        in done.out
+    )
+    assert "no  attack success over target_call\n    no turn says which call of the target it was" in done.out
+    rows = json.loads(turnwise("doctor", LOGS, "--format", "json").out)
+    assert {row["valid"] for row in rows} == {True, False}

@@ -8,7 +8,7 @@ from lifelines import KaplanMeierFitter
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, MetricError
 
 
 def rollouts(watched: list[tuple[int, bool, str | None, int]], **columns) -> pl.DataFrame:
@@ -132,7 +132,13 @@ def test_rollouts_without_a_time_are_counted_in_the_estimand() -> None:
         ({"metric": "time_to_sucess"}, "times to an event here: time_to_success"),
         ({"metric": "num_turns"}, "'num_turns' is Int32, not a time"),
         ({"kind": "hazzard"}, "kind='hazzard' is unknown"),
-        ({"axis": "tokens"}, "axis='tokens' is unknown"),
+        ({"axis": "words"}, "axis='words' is unknown"),
+        (
+            {"axis": "tokens"},
+            r"measure it: `tw.measure\(turns, m.time_to_success\(\), m.spent_to_success\('tokens'\)\)`",
+        ),
+        ({"band": "wide"}, "band='wide' is unknown"),
+        ({"band": "simultaneous", "kind": "hazard"}, "a hazard has no simultaneous band"),
         ({"competing": ["gave-up"]}, "'gave-up' is no ending"),
         ({"by": "target"}, "no column 'target'"),
     ],
@@ -150,6 +156,129 @@ def test_the_result_is_a_curve() -> None:
         got = tw.curve(frame, by="target", kind=kind, level=(0.5, 0.9))
         assert got.columns == ["target", *schema.CURVE.names]
         schema.check(got, schema.CURVE)
+
+
+# ── what it took ──────────────────────────────────────────────────────────────────────────────────────────────────────
+SPENT = pl.DataFrame(
+    {
+        "rollout_id": ["a", "a", "b", "b", "b", "c", "d", "d"],
+        "turn": pl.Series([1, 2, 1, 2, 3, 1, 1, 2], dtype=pl.Int32),
+        "succeeded": [False, True, False, False, False, True, False, False],
+        "prompt_tokens": [10, 20, 5, 5, 90, 40, 1, 1],
+        "response_tokens": [5, 5, 5, None, 10, 10, 1, 1],
+        "cost_usd": [0.25, 0.5, 0.5, 0.25, 0.25, 1.5, 0.0, None],
+        "ending": pl.Series(["success"] * 2 + ["budget"] * 3 + ["success"] + ["budget"] * 2, dtype=schema.ENDINGS),
+    }
+)
+
+
+def test_success_is_charged_at_what_it_had_taken() -> None:
+    """Successes after 40 and 50 tokens; one watch ended at 115 and one at 4, before either: 1/3, then 2/3 of those left."""
+    found = tw.measure(SPENT, m.time_to_success(), m.spent_to_success("tokens"), m.spent_to_success("cost_usd"))
+    assert [time["duration"] for time in found["spent_to_success_tokens"]] == [40, 115, 50, 4]
+    got = tw.curve(found, axis="tokens")
+    assert column(got, "at") == [0, 4, 40, 50]
+    assert column(got, "at_risk") == [4, 4, 3, 2]
+    assert column(got, "estimate") == pytest.approx([0, 0, 1 / 3, 2 / 3])
+    assert column(got, "axis")[0] == "tokens"
+    assert "by tokens x" in column(got, "estimand")[0]
+    fitter = KaplanMeierFitter().fit([40, 115, 50, 4], [1, 0, 1, 0])
+    assert column(got, "estimate") == pytest.approx((1 - fitter.survival_function_at_times([0, 4, 40, 50])).to_list())
+    # what a later turn would have cost is not charged, and an unknown cost leaves the rollout out
+    assert found["spent_to_success_cost_usd"].to_list()[0] == {"duration": 0.75, "observed": True}
+    assert found["spent_to_success_cost_usd"].to_list()[3] is None
+    assert "1 without a time" in column(tw.curve(found, axis="cost_usd"), "estimand")[0]
+
+
+def test_success_at_the_moment_not_the_sample_total() -> None:
+    """Trap T7: scores_by_limit_df of inspect_viz charges the sample's total, and alters the frame it was given."""
+    longer = SPENT.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES)).filter(pl.col("rollout_id") == "a")
+    more = pl.concat(
+        [longer, longer[-1:].with_columns(turn=pl.lit(3, dtype=pl.Int32), prompt_tokens=pl.lit(10_000, dtype=pl.Int64))]
+    )
+    found = tw.measure(more, m.time_to_success(), m.spent_to_success("tokens"))
+    kept = found.clone()
+    assert column(tw.curve(found, axis="tokens"), "at") == [0, 40]
+    assert found.equals(kept)
+
+
+def test_an_amount_is_no_time_in_turns() -> None:
+    """A summary of all metrics leaves amounts alone; backtracking is counted in calls of the target."""
+    found = tw.measure(
+        SPENT.with_columns(target_call=pl.col("turn") * 2), m.time_to_success(), m.spent_to_success("target_call")
+    )
+    assert tw.summarize(found)["metric"].unique().sort().to_list() == ["num_turns", "time_to_success"]
+    assert column(tw.curve(found, axis="target_call"), "at") == [0, 2, 4]
+    with pytest.raises(MetricError, match="axis='euro' is unknown"):
+        m.spent_to_success("euro")
+
+
+def test_a_free_success_is_at_nothing() -> None:
+    """A success that cost nothing stands at 0, once."""
+    free = SPENT.with_columns(cost_usd=pl.when(pl.col("rollout_id") == "a").then(0.0).otherwise(1.0))
+    got = tw.curve(tw.measure(free, m.time_to_success(), m.spent_to_success("cost_usd")), axis="cost_usd")
+    assert column(got, "at") == [0, 1]
+    assert column(got, "estimate")[0] == 0.25
+
+
+# ── the whole curve at once ───────────────────────────────────────────────────────────────────────────────────────────
+def test_a_simultaneous_band_holds_the_pointwise_one() -> None:
+    """The band is as wide or wider everywhere, the same for the same seed, and says what it is."""
+    turns, _ = tw.simulate(goals=30, attempts=4, turns=6, seed=3)
+    found = tw.measure(turns)
+    point, band = tw.curve(found), tw.curve(found, band="simultaneous")
+    assert (band["low"] <= point["low"]).drop_nulls().all()
+    assert (band["high"] >= point["high"]).drop_nulls().all()
+    assert band["high"][-1] > point["high"][-1]
+    assert band["method"][0].endswith("simultaneous (sup-t)")
+    assert band.equals(tw.curve(found, band="simultaneous"))
+    assert band["level"].unique().to_list() == [0.95]
+
+
+# ── two curves ────────────────────────────────────────────────────────────────────────────────────────────────────────
+def two_targets() -> pl.DataFrame:
+    turns, _ = tw.simulate(targets={"base": 0.12, "guarded": 0.04}, goals=25, attempts=4, turns=6, seed=5)
+    return tw.measure(turns)
+
+
+def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
+    """Each point is the group's share less the baseline's; goals in both arms are pairs."""
+    found = two_targets()
+    got = tw.curve_difference(found, of="target", baseline="base")
+    own = {name: tw.curve(found.filter(target=name))["estimate"] for name in ("base", "guarded")}
+    assert column(got, "estimate") == pytest.approx(
+        [g - b for g, b in zip(own["guarded"], own["base"], strict=True)][1:]
+    )
+    assert column(got, "n_clusters")[0] == 25
+    assert got["group"].unique().to_list() == ["guarded"]
+    schema.check(got, schema.CURVE)
+    assert got.select((pl.col("low") < pl.col("estimate")) & (pl.col("estimate") < pl.col("high"))).to_series().all()
+
+
+def test_log_rank_and_restricted_means() -> None:
+    """One row each: the test agrees with the restricted means on which is later; both count pairs."""
+    found = two_targets()
+    test, mean = tw.curve_test(found, of="target", baseline="base").rows(named=True)
+    assert (test["statistic"], mean["statistic"]) == ("log_rank", "restricted_mean")
+    assert test["difference"] < 0 < mean["difference"]
+    assert max(test["p_value"], mean["p_value"]) < 0.05
+    assert (test["n_pairs"], test["only_group"], test["low"]) == (25, 0, None)
+    own = {
+        name: tw.summarize(found.filter(target=name), metrics="time_to_success", statistics="restricted_mean")[
+            "estimate"
+        ][0]
+        for name in ("base", "guarded")
+    }
+    assert mean["difference"] == pytest.approx(own["guarded"] - own["base"])
+    schema.check(tw.curve_test(found, of="target", baseline="base"), schema.CONTRAST)
+
+
+def test_a_baseline_that_is_not_there() -> None:
+    """What to compare with must be a value of the column."""
+    with pytest.raises(ArgumentError, match="baseline='bas' is no value of 'target'; there is base, guarded"):
+        tw.curve_test(two_targets(), of="target", baseline="bas")
+    with pytest.raises(ArgumentError, match="of='tagret' is no column"):
+        tw.curve_difference(two_targets(), of="tagret", baseline="base")
 
 
 # ── where the definitions bite, on real logs ──────────────────────────────────────────────────────────────────────────

@@ -22,8 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise import errors, metrics, plots, schema, scoring, tables
+    from turnwise.checkpoints import training
     from turnwise.contrasts import contrast
+    from turnwise.curve_contrasts import curve_difference, curve_test
     from turnwise.curves import curve
+    from turnwise.diagnosis import doctor
     from turnwise.evaluators import (
         Above,
         ASTEvaluator,
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.forecasting import forecast
+    from turnwise.gating import gate
+    from turnwise.planning import plan
     from turnwise.portfolios import portfolio, tradeoff
     from turnwise.profiles import iqm, profile
     from turnwise.readers.formats import read, scan
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from turnwise.readers.prompts import read_prompts
     from turnwise.readers.reported import read_summary
     from turnwise.reliability import agreement, correct, correct_curve
+    from turnwise.repeats import attempts
     from turnwise.reports import report
     from turnwise.resampling import bootstrap
     from turnwise.rollouts import measure
@@ -69,6 +76,7 @@ if TYPE_CHECKING:
     )
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
+    from turnwise.trajectories import trajectory
     from turnwise.trees import flatten, measure_paths, paths
     from turnwise.writers import write
 
@@ -99,14 +107,20 @@ __all__ = [
     "SimulatedSampler",
     "Truthfulness",
     "agreement",
+    "attempts",
     "bootstrap",
     "check",
     "contrast",
     "correct",
     "correct_curve",
     "curve",
+    "curve_difference",
+    "curve_test",
+    "doctor",
     "errors",
     "flatten",
+    "forecast",
+    "gate",
     "iqm",
     "join_labels",
     "join_verdicts",
@@ -115,6 +129,7 @@ __all__ = [
     "measure_paths",
     "metrics",
     "paths",
+    "plan",
     "plots",
     "portfolio",
     "profile",
@@ -131,6 +146,8 @@ __all__ = [
     "summarize",
     "tables",
     "tradeoff",
+    "training",
+    "trajectory",
     "turns",
     "write",
 ]
@@ -160,13 +177,19 @@ _ROOMS = {
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
     "agreement": "reliability",
+    "attempts": "repeats",
     "bootstrap": "resampling",
     "check": "schema",
     "contrast": "contrasts",
     "correct": "reliability",
     "correct_curve": "reliability",
     "curve": "curves",
+    "curve_difference": "curve_contrasts",
+    "curve_test": "curve_contrasts",
+    "doctor": "diagnosis",
     "flatten": "trees",
+    "forecast": "forecasting",
+    "gate": "gating",
     "iqm": "profiles",
     "join_labels": "readers.joining",
     "join_verdicts": "scoring",
@@ -174,6 +197,7 @@ _ROOMS = {
     "measure": "rollouts",
     "measure_paths": "trees",
     "paths": "trees",
+    "plan": "planning",
     "portfolio": "portfolios",
     "profile": "profiles",
     "read": "readers.formats",
@@ -186,6 +210,8 @@ _ROOMS = {
     "simulate": "simulation",
     "summarize": "summary",
     "tradeoff": "portfolios",
+    "training": "checkpoints",
+    "trajectory": "trajectories",
     "turns": "readers.native",
     "write": "writers",
 }

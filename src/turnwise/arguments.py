@@ -122,3 +122,23 @@ def metric_columns(
         names_of(cluster) if cluster not in {None, "auto"} else ()
     )
     return [name for name, dtype in rollouts.schema.items() if name not in taken and schema.kind_of(dtype) is not None]
+
+
+def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:
+    """Refuse a metric that is no time to an event, and an ending that is none."""
+    times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
+    if metric not in frame.columns:
+        raise ArgumentError(
+            f"{verb}: there is no column {metric!r} (times to an event here: {listing(times)}); "
+            "measure one: `tw.measure(turns, m.time_to_success())`"
+        )
+    if metric not in times:
+        raise ArgumentError(
+            f"{verb}: {metric!r} is {frame.schema[metric]}, not a time to an event (here: {listing(times)}); "
+            "measure one with `m.time_to(condition)`"
+        )
+    for ending in competing:
+        if ending not in schema.ENDINGS.categories:
+            raise ArgumentError(
+                f"{verb}: competing={ending!r} is no ending; it is one of {listing(schema.ENDINGS.categories)}"
+            )

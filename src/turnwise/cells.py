@@ -88,6 +88,15 @@ class Sheet:
 
         return self._once("times", metric, made)
 
+    def amounts(self, metric: str) -> FloatArray:
+        """What was spent when the watch of a ``Struct{duration, observed}`` ended: float64 (n,), NaN where unknown."""
+
+        def made() -> FloatArray:
+            spent = self.frame[metric].struct.field("duration").cast(pl.Float64)
+            return spent.fill_null(float("nan")).to_numpy()
+
+        return self._once("amounts", metric, made)
+
     def coded(self, name: str) -> Coded:
         """A column of ids as codes."""
 
@@ -277,17 +286,21 @@ def row_of(estimate: Estimate) -> dict[str, Any]:
     return {name: getattr(estimate, name) for name in _FIELDS}
 
 
-def positions_of(found: Incidence, note: str | None) -> list[dict[str, Any]]:
-    """The positions of a curve by column name, NaN as null; the note joins the reason of each but position 0."""
+def positions_of(found: Incidence, note: str | None, axis: FloatArray | None = None) -> list[dict[str, Any]]:
+    """The positions of a curve by column name, NaN as null; the note joins the reason of each but position 0.
+
+    `axis` says where positions 0, 1, ... stand, if not at themselves; where position 1 is at 0 too, it alone is.
+    """
     numbers = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high")}
     counts = {name: getattr(found, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
     return [
         {
-            "at": float(at),
+            "at": float(at if axis is None else axis[at]),
             "method": found.method,
             "reason": "; ".join(part for part in (found.reason[place], note if at else None) if part) or None,
             **{name: None if np.isnan(values[place]) else float(values[place]) for name, values in numbers.items()},
             **{name: int(values[place]) for name, values in counts.items()},
         }
         for place, at in enumerate(found.at)
+        if at or axis is None or axis[1:2].tolist() != [0.0]
     ]

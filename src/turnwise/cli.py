@@ -13,7 +13,7 @@ from turnwise.errors import ArgumentError, TurnwiseError
 if TYPE_CHECKING:
     import polars as pl
 
-DONE, BAD_INPUT, INTERRUPTED = 0, 2, 130
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
     name="turnwise",
@@ -170,6 +170,29 @@ def show(
 
     turns, _ = _read(paths, log_format, "raise", fact)
     typer.echo(transcript(turns, rollout_id))
+
+
+@app.command()
+def doctor(
+    paths: Logs,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Which analyses these logs allow, which they do not and why, and the call for each."""
+    from turnwise.diagnosis import doctor as diagnosed
+
+    turns, _ = _read(paths, log_format, errors, fact)
+    found = diagnosed(turns)
+    if out is not None or format != "table":
+        _emit(found, out, format, overwrite=overwrite)
+        return
+    for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
+        lines = [line for line in (row["call"], row["reason"]) if line]
+        typer.echo("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
 
 
 @app.command()
@@ -351,6 +374,80 @@ def curve(
     rollouts = _rollouts(paths, [metric], log_format, errors, fact)
     frame = curved(rollouts, metric=metric, by=by or (), kind=kind, cluster=_cluster(cluster), level=level)
     _emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def attempts(
+    paths: Table,
+    metric: Annotated[
+        str, typer.Option("--metric", help="What an attempt achieves: a Boolean, or a number.")
+    ] = "attack_success",
+    by: By = None,
+    k: Annotated[
+        list[int] | None, typer.Option("--k", "-k", help="How many attempts; repeat for several.", show_default=False)
+    ] = None,
+    stopped: Annotated[
+        Literal["detect", "yes", "no"],
+        typer.Option("--stopped", help="Whether attempts at a goal stopped at the first success."),
+    ] = "detect",
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Share of goals reached at least once, and every time, in k attempts."""
+    from turnwise.repeats import attempts as repeated
+
+    frame = repeated(
+        _rollouts(paths, [metric], log_format, errors, fact),
+        metric=metric,
+        by=by or (),
+        k=k,
+        cluster=_cluster(cluster),
+        stopped="detect" if stopped == "detect" else stopped == "yes",
+        level=level,
+        seed=seed,
+    )
+    _emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def gate(
+    paths: Table,
+    require: Annotated[
+        list[str],
+        typer.Option(
+            "--require", help="What must hold, as in 'attack_success < 0.01'; repeat for several.", show_default=False
+        ),
+    ],
+    by: By = None,
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
+    from turnwise import gating
+    from turnwise.readers.measured import read_finished
+
+    table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
+    if table is None:
+        table = _rollouts(paths, gating.metrics(require), log_format, errors, fact)
+    gates = gating.gate(table, require, by=by or (), cluster=_cluster(cluster), level=level, seed=seed)
+    _emit(gates, out, format, overwrite=overwrite)
+    _say(gating.verdict(gates))
+    if not gates["passed"].all():
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -565,7 +662,7 @@ def _say(sentence: str) -> None:
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code: 0 done, 1 nothing but errors came of it, 2 bad usage or bad input."""
+    """Run the command line and leave with its exit code: 0 done, 1 a gate failed or all came to errors, 2 bad usage or input."""
     try:
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:

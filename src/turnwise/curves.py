@@ -1,21 +1,34 @@
 """ROLLOUTS -> CURVE: the share of rollouts by turn, with what ended the others."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
+import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
+from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
+from turnwise.cells import (
+    Sheet,
+    Unit,
+    causes,
+    endings,
+    generator,
+    positions_of,
+    rows_of,
+    successes_of_unknown_time,
+    unit_of,
+)
 from turnwise.errors import ArgumentError, listing
-from turnwise.stats.estimate import BoolArray, Clusters, IntArray
+from turnwise.stats.bands import simultaneous_level
+from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
-from turnwise.stats.influence import EVENT
+from turnwise.stats.influence import CENSORED, EVENT
 from turnwise.stats.survival import hazard
 
 Kind = Literal["success", "survival", "hazard", "incidence"]
+Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
 _SAYS = {
     "success": "share with the event by turn t, as run",
     "survival": "share without the event after turn t, if nothing else ended a run",
@@ -30,10 +43,12 @@ def curve(
     metric: str = "time_to_success",
     by: By = (),
     kind: Kind = "success",
-    axis: Literal["turn"] = "turn",
+    axis: Axis = "turn",
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
+    band: Literal["pointwise", "simultaneous"] = "pointwise",
     level: float | Sequence[float] = 0.95,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """CURVE: each group's share by turn, with an interval, the rollouts at risk and what ended the watch of the others.
 
@@ -51,14 +66,21 @@ def curve(
         ``"hazard"``: events among those at risk. ``"incidence"``: as ``"success"``, one curve for each way to end,
         named in `ending`.
     axis
-        What the watch is counted in.
+        What the watch is counted in. Over ``"target_call"``, ``"tokens"``, ``"cost_usd"`` or ``"seconds"`` the success is
+        charged at what it had taken by then, which `metrics.spent_to_success(axis)` measures beside the time; positions are
+        the amounts at which a watch ended in the event or a competing ending.
     cluster
         As in `summarize`; the intervals stand on the influence of whole clusters.
     competing
         Endings that preclude the event. One competes only where the rollout was watched to its last turn; for
         another event than the attack's success, an ending in success competes too.
+    band
+        ``"pointwise"``: each interval holds by itself. ``"simultaneous"``: all of a curve hold at once (sup-t); not for a
+        hazard.
     level
         Nominal coverage, or several.
+    seed
+        Of the process behind a simultaneous band.
 
     Returns
     -------
@@ -108,73 +130,105 @@ def curve(
     require_rollouts(frame, "curve")
     by = names_of(by)
     check_by(frame, by, schema.CURVE, "curve")
-    _check_metric(frame, metric, kind, axis, competing)
+    check_time(frame, metric, competing, "curve")
+    _check_options(frame, metric, kind, axis, band)
     sheet = Sheet(frame)
     ways = endings(sheet, metric, () if kind == "survival" else competing)
+    options = _Options(metric, kind, axis, cluster, seed if band == "simultaneous" else None)
     rows = [
         {**key, **row}
         for key, group in sheet.groups(by)
         for level_ in check_levels(level)
-        for row in _group(sheet, group, ways, metric, kind, cluster, level_)
+        for row in _group(sheet, group, ways, options, level_)
     ]
     return rows_of(rows, frame, by, schema.CURVE)
 
 
-def _check_metric(frame: pl.DataFrame, metric: str, kind: str, axis: str, competing: Sequence[str]) -> None:
-    times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
-    if metric not in frame.columns:
+def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
+    for name, value, words in (("kind", kind, _SAYS), ("axis", axis, get_args(Axis))):
+        if value not in words:
+            raise ArgumentError(f"curve: {name}={value!r} is unknown; it is one of {listing(words)}")
+    if band not in {"pointwise", "simultaneous"}:
+        raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
+    if band == "simultaneous" and kind == "hazard":
         raise ArgumentError(
-            f"curve: there is no column {metric!r} (times to an event here: {listing(times)}); "
-            "measure one: `tw.measure(turns, m.time_to_success())`"
+            "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"
         )
-    if metric not in times:
+    if axis == "turn":
+        return
+    if metric != "time_to_success":
+        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; take axis='turn'")
+    if f"spent_to_success_{axis}" not in frame.columns:
         raise ArgumentError(
-            f"curve: {metric!r} is {frame.schema[metric]}, not a time to an event (here: {listing(times)}); "
-            "measure one with `m.time_to(condition)`"
+            f"curve: axis={axis!r} needs the column `spent_to_success_{axis}`; "
+            f"measure it: `tw.measure(turns, m.time_to_success(), m.spent_to_success({axis!r}))`"
         )
-    if kind not in _SAYS:
-        raise ArgumentError(f"curve: kind={kind!r} is unknown; it is one of {listing(_SAYS)}")
-    if axis != "turn":
-        raise ArgumentError(f"curve: axis={axis!r} is unknown; it is 'turn'")
-    for ending in competing:
-        if ending not in schema.ENDINGS.categories:
-            raise ArgumentError(
-                f"curve: competing={ending!r} is no ending; it is one of {listing(schema.ENDINGS.categories)}"
-            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What is drawn; `seed` is None where each position has an interval of its own."""
+
+    metric: str
+    kind: Kind
+    axis: Axis
+    cluster: Cluster
+    seed: int | None
 
 
 def _group(
-    sheet: Sheet,
-    group: IntArray,
-    ways: dict[str, BoolArray],
-    metric: str,
-    kind: Kind,
-    cluster: Cluster,
-    level: float,
+    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
 ) -> list[dict[str, Any]]:
-    duration, _ = sheet.times(metric)
-    rows = group[duration[group] > 0]
+    metric, kind = options.metric, options.kind
+    ends, at = _positions(sheet, group, ways, options)
+    rows, duration = group[ends > 0], ends[ends > 0]
     unwatched = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
-    words = {"metric": metric, "kind": kind, "axis": "turn", "level": level}
+    words = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
+    says = _SAYS[kind] if options.axis == "turn" else _SAYS[kind].replace("turn t", f"{options.axis} x")
     if not rows.size:
         nothing = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
-        return [{**words, **nothing, "estimand": _SAYS[kind] + unwatched}]
-    unit = unit_of(sheet, rows, metric, cluster)
-    words["estimand"] = f"{_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{unwatched}"
+        return [{**words, **nothing, "estimand": says + unwatched}]
+    unit = unit_of(sheet, rows, metric, options.cluster)
+    words["estimand"] = f"{says}, every rollout weighing the same; unit: {unit.words}{unwatched}"
     late = successes_of_unknown_time(sheet, rows, metric)
     note = f"{late} successes of unknown time counted at the last turn" if late else None
     made: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
         if way == schema.SUCCESS or happened[rows].any():
-            found = _curve(kind, duration[rows], causes(ways, rows, way), unit.codes, level)
+            cause = causes(ways, rows, way)
+            found = _curve(options, duration, cause, unit, level)
             named = {**words, "ending": way if kind == "incidence" else None}
-            made += [{**named, **row} for row in positions_of(found, note)]
+            made += [{**named, **row} for row in positions_of(found, note, at)]
     return made
 
 
-def _curve(kind: Kind, duration: IntArray, cause: IntArray, clusters: Clusters, level: float) -> Incidence:
-    if kind == "survival":
-        found = kaplan_meier(duration, cause == EVENT, clusters, level=level)
-        return replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
-    estimator = hazard if kind == "hazard" else cumulative_incidence
-    return estimator(duration, cause, clusters, level=level)
+def _positions(
+    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
+) -> tuple[IntArray, FloatArray]:
+    """The position at which each watch ended, 0 where unknown, and where positions 0, 1, ... stand on the axis."""
+    duration = sheet.times(options.metric)[0][group]
+    if options.axis == "turn":
+        return duration, np.arange(duration.max(initial=0) + 1.0)
+    spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
+    known = (duration > 0) & ~np.isnan(spent)
+    ended = known & np.any([happened[group] for happened in ways.values()], axis=0)
+    # Watches cut short before the first ending were at risk until then: the least amount is a position too.
+    marks = np.unique(np.concatenate([spent[ended], spent[known].min(keepdims=True)])) if known.any() else spent[:0]
+    place = np.where(known, np.searchsorted(marks, spent, side="right"), 0)
+    return place.astype(np.int64), np.concatenate([[0.0], marks])
+
+
+def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, level: float) -> Incidence:
+    made_at = level
+    if options.kind == "survival":
+        cause = np.where(cause == EVENT, EVENT, CENSORED)
+    if options.seed is not None:
+        rng = generator(options.seed, unit.ids())
+        made_at = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
+    if options.kind == "survival":
+        found = kaplan_meier(duration, cause == EVENT, unit.codes, level=made_at)
+        found = replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
+    else:
+        estimator = hazard if options.kind == "hazard" else cumulative_incidence
+        found = estimator(duration, cause, unit.codes, level=made_at)
+    return found if options.seed is None else replace(found, method=f"{found.method}, simultaneous (sup-t)")

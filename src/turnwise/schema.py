@@ -250,15 +250,19 @@ CURVE = Schema(
     required=("metric", "kind", "axis", "at", "level", "estimate", "low", "high"),
     columns=(
         Column("metric", pl.String, "which time to event"),
-        Column("kind", pl.String, "success, survival, hazard, incidence, asr@k, pass^k"),
+        Column(
+            "kind",
+            pl.String,
+            "success, survival, hazard, incidence, difference, trajectory, asr@k, pass@k, pass^k, best@k",
+        ),
         Column("axis", pl.String, "turn, attempt, target_call, tokens or cost_usd"),
         Column("ending", pl.String, "the ending whose incidence this is; null otherwise"),
         Column("at", pl.Float64, "position on the axis"),
         _LEVEL,
         *_POINT,
-        Column("at_risk", pl.Int64, "rollouts still watched before this position"),
+        Column("at_risk", pl.Int64, "rollouts still watched before this position; goals with as many attempts"),
         Column("events", pl.Int64, "events at this position"),
-        Column("censored", pl.Int64, "rollouts whose watch ended here"),
+        Column("censored", pl.Int64, "rollouts whose watch ended here; goals with fewer attempts"),
         Column("competing", pl.Int64, "rollouts that another ending took here"),
         Column(
             "false_alarm_floor",
@@ -393,6 +397,116 @@ TRADEOFF = Schema(
     ),
 )
 
+GATE = Schema(
+    name="GATE",
+    row="one requirement x group",
+    key=("requirement",),
+    required=("requirement", "passed"),
+    columns=(
+        Column("requirement", pl.String, "what was required, as written"),
+        Column("passed", pl.Boolean, "the interval's bound meets it; never null"),
+        Column("metric", pl.String, "which metric"),
+        Column("statistic", pl.String, "which statistic"),
+        _LEVEL,
+        Column("threshold", pl.Float64, "what the bound is compared with"),
+        Column("bound", pl.Float64, "the end of the interval that is compared; null fails"),
+        *_POINT,
+        Column("n", pl.Int64, "rollouts whose value is known"),
+        Column("n_error", pl.Int64, "rollouts that ended in an error"),
+        Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged"),
+        Column("n_missing", pl.Int64, "other rollouts without a value"),
+        _CLUSTERS,
+        *_HOW,
+    ),
+)
+
+FORECAST = Schema(
+    name="FORECAST",
+    row="one group x number of attempts",
+    key=("metric", "at", "level"),
+    required=("metric", "at", "level", "estimate", "low", "high"),
+    columns=(
+        Column("metric", pl.String, "which metric"),
+        Column("at", pl.Float64, "how many attempts are forecast"),
+        _LEVEL,
+        *_POINT,
+        Column("attempts", pl.Int64, "the most attempts made at any goal"),
+        Column("alpha", pl.Float64, "first parameter of the goals' beta distribution, and exponent of the tail"),
+        Column("beta", pl.Float64, "second parameter of the goals' beta distribution"),
+        Column("holdout_at", pl.Int64, "attempts at which the first two thirds of them were tried as a forecast"),
+        Column("holdout_forecast", pl.Float64, "share forecast there from the first two thirds"),
+        Column("holdout_observed", pl.Float64, "share observed there"),
+        Column("holdout_error", pl.Float64, "forecast minus observed"),
+        Column("n", pl.Int64, "attempts whose value is known"),
+        _CLUSTERS,
+        *_HOW,
+        *_DRAWS,
+    ),
+)
+
+PLAN = Schema(
+    name="PLAN",
+    row="one question x number of attempts (x number of goals)",
+    key=("question", "goals", "attempts"),
+    required=("question", "goals", "attempts"),
+    columns=(
+        Column("question", pl.String, "what is asked"),
+        Column("goals", pl.Int64, "goals, given or needed (in each arm)"),
+        Column("attempts", pl.Int64, "attempts at each goal"),
+        Column("rollouts", pl.Int64, "goals times attempts"),
+        Column("difference", pl.Float64, "difference of two rates, given or detectable"),
+        Column("half_width", pl.Float64, "half the width of the interval of one rate"),
+        Column("below", pl.Float64, "rate to be shown by no success at all"),
+        Column("chance", pl.Float64, "of seeing no success at all if the rate is as expected"),
+        Column("rate", pl.Float64, "expected share of successes"),
+        Column("icc", pl.Float64, "correlation of attempts at one goal"),
+        Column("correlation", pl.Float64, "of goals' chances between two arms"),
+        Column("power", pl.Float64, "chance to find the difference"),
+        _LEVEL,
+        *_HOW,
+    ),
+)
+
+TRAINING = Schema(
+    name="TRAINING",
+    row="one group x step",
+    key=("metric", "step", "level"),
+    required=("metric", "step", "level", "estimate", "low", "high"),
+    columns=(
+        Column("metric", pl.String, "which metric"),
+        Column("step", pl.Float64, "step of training"),
+        _LEVEL,
+        *_POINT,
+        Column("difference", pl.Float64, "mean change of goals since the step before"),
+        Column("difference_low", pl.Float64, "lower end of its interval"),
+        Column("difference_high", pl.Float64, "upper end of its interval"),
+        Column("n_pairs", pl.Int64, "goals in this step and the one before"),
+        Column("groups", pl.Int64, "goals with at least two attempts in this step"),
+        Column("all_success", pl.Float64, "share of the groups in which every attempt succeeded"),
+        Column("all_fail", pl.Float64, "share of the groups in which none did"),
+        Column("n", pl.Int64, "rollouts whose value is known"),
+        Column("n_error", pl.Int64, "rollouts that ended in an error"),
+        Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged"),
+        Column("n_missing", pl.Int64, "other rollouts without a value"),
+        _CLUSTERS,
+        Column("difference_method", pl.String, "interval of the change"),
+        *_HOW,
+    ),
+)
+
+DOCTOR = Schema(
+    name="DOCTOR",
+    row="one analysis",
+    key=("analysis",),
+    required=("analysis", "valid", "reason", "call"),
+    columns=(
+        Column("analysis", pl.String, "what would be found out"),
+        Column("valid", pl.Boolean, "this table allows it"),
+        Column("reason", pl.String, "why not, or what to keep in mind"),
+        Column("call", pl.String, "Python that does it, where `turns` is the table; null where it is not valid"),
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -420,6 +534,11 @@ SCHEMAS = (
     PROFILE,
     PORTFOLIO,
     TRADEOFF,
+    GATE,
+    FORECAST,
+    PLAN,
+    TRAINING,
+    DOCTOR,
     PROBLEMS,
 )
 
@@ -472,6 +591,8 @@ def check(frame: Frame, schema: Schema) -> Frame:
 def kind_of(dtype: pl.DataType) -> str | None:
     """How a column of this dtype is summarized: as a proportion, a number, or a time to an event; None if not at all.
 
+    A ``Struct{duration, observed}`` in fractions is an amount spent, no time in turns: only a curve has it as its axis.
+
     Examples
     --------
     >>> kind_of(pl.Boolean()), kind_of(pl.Int32()), kind_of(TIME_TO_EVENT), kind_of(pl.String())
@@ -481,8 +602,10 @@ def kind_of(dtype: pl.DataType) -> str | None:
         return "proportion"
     if dtype.is_numeric():
         return "number"
-    if isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}:
-        return "time"
+    if isinstance(dtype, pl.Struct):
+        parts = {field.name: field.dtype for field in dtype.fields}
+        if set(parts) == {"duration", "observed"} and not parts["duration"].is_float():
+            return "time"
     return None
 
 

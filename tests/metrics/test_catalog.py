@@ -13,6 +13,7 @@ from turnwise.metrics.metric import ABOUT
 PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.success_within: (3,),
     m.distinct_n: (2,),
+    m.spent_to_success: ("tokens",),
     m.total: ("reward",),
     m.average: ("reward",),
     m.highest: ("reward",),

@@ -64,7 +64,7 @@ from turnwise.metrics.instructions import INSTRUCTIONS, instruction_followed, se
 from turnwise.metrics.metric import metric
 from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
 from turnwise.metrics.text import TEXT, distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to, time_to_success
+from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to, time_to_success
 from turnwise.metrics.tool_use import (
     TOOL_USE,
     tool_call_f1,
@@ -124,6 +124,7 @@ __all__ = [
     "response_length",
     "seconds_used",
     "sentence_count",
+    "spent_to_success",
     "success_after_refusal",
     "success_within",
     "target_toxicity_rate",

@@ -14,14 +14,14 @@ from turnwise.metrics.instructions import instruction_followed
 from turnwise.metrics.metric import ABOUT, About
 from turnwise.metrics.outcome import OUTCOME, ever
 from turnwise.metrics.text import distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to
+from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to
 from turnwise.metrics.tool_use import TOOL_USE
 
 ALL = (
     OUTCOME + TIMING + EFFORT + CONDUCT
 )  # TEXT and ANSWERS read every word, AST and TOOL_USE need columns of their own
 
-OF_A_COLUMN = (total, average, highest, final)
+OF_A_COLUMN = (total, average, highest, final, spent_to_success)
 OF_A_CONDITION = (ever, first_turn, time_to)
 WITH_PARAMETERS: tuple[Callable[..., pl.Expr], ...] = (
     success_within,

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from turnwise.errors import MetricError, listing
 from turnwise.metrics.metric import metric
 from turnwise.schema import ERROR, FAILURE, SUCCESS, TIME_TO_EVENT
 
@@ -49,6 +50,41 @@ def time_to_success() -> pl.Expr:
     {'duration': 1, 'observed': False}
     """
     return _time_to_event(*_watch()).alias("time_to_success")
+
+
+SPENT = {
+    "target_call": pl.col("target_call"),
+    "tokens": pl.when(pl.col("prompt_tokens").is_not_null() | pl.col("response_tokens").is_not_null()).then(
+        pl.col("prompt_tokens").fill_null(0) + pl.col("response_tokens").fill_null(0)
+    ),
+    "cost_usd": pl.col("cost_usd"),
+    "seconds": pl.col("seconds"),
+}
+"""What a turn takes, by the axis that a curve counts it in; `target_call` is a number already and not added up."""
+
+
+@metric(better="higher", concerns="attack")
+def spent_to_success(axis: str) -> pl.Expr:
+    """What had been spent when the watch for the attack's success ended (`Struct{duration, observed}`, duration Float64).
+
+    `axis` is ``"target_call"``, ``"tokens"``, ``"cost_usd"`` or ``"seconds"``. The watch is that of `time_to_success`: up to
+    the success, or the last turn watched; what comes after the success is not charged to it. Null where nothing was
+    watched, or a turn up to there does not say what it took.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"turn": [1, 2, 3], "outcome": [None] * 3, "succeeded": [False, True, False]})
+    >>> turns.with_columns(cost_usd=pl.lit(0.5)).select(spent_to_success("cost_usd")).item()
+    {'duration': 1.0, 'observed': True}
+    """
+    if axis not in SPENT:
+        raise MetricError(f"spent_to_success: axis={axis!r} is unknown; it is one of {listing(SPENT)}")
+    duration, observed = _watch()
+    taken = SPENT[axis].filter(duration >= _TURN)
+    amount = taken.max() if axis == "target_call" else taken.sum()
+    known = (duration > 0) & (taken.null_count() == 0)
+    spent = pl.struct(duration=amount.cast(pl.Float64), observed=observed)
+    return pl.when(known).then(spent).alias(f"spent_to_success_{axis}")
 
 
 @metric(better="lower", concerns="attack", any_of_turns=True)

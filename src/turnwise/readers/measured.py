@@ -1,4 +1,4 @@
-"""A file of ROLLOUTS, as `write` leaves it: already measured, ready to be summarized."""
+"""A file of ROLLOUTS or of a SUMMARY, as `write` leaves it: already measured, or already summarized."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from turnwise.readers.documents import Document
 from turnwise.readers.frames import from_columns
 from turnwise.readers.native_files import from_binary, from_csv
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.schema import ROLLOUTS, TIME_TO_EVENT
+from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
 
 IN_A_TURN = frozenset({"turn", "prompt", "response"})
 
@@ -45,6 +45,38 @@ def read_rollouts(path: str | Path) -> pl.DataFrame | None:
     return found
 
 
+def read_finished(path: str | Path) -> pl.DataFrame | None:
+    r"""SUMMARY of one Parquet, Arrow, CSV, JSON or JSON-lines file; None where the file is something else.
+
+    A file is taken for a SUMMARY when it has all the columns that one must have. They get the dtypes of the schema.
+
+    Raises
+    ------
+    ReadError
+        Where the file is broken.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "summary.csv"
+    >>> _ = path.write_text("metric,statistic,level,estimate,low,high,n\nattack_success,mean,0.95,0,0,0.1,30\n")
+    >>> read_finished(path)["estimate", "n"].rows()
+    [(0.0, 30)]
+    """
+    path = Path(path)
+    if not path.is_file():
+        return None
+    document = Document(path)
+    found: pl.DataFrame | None = None
+    with Problems().record(document.name):
+        if set(SUMMARY.required) <= document.keys:
+            found = plain_frame(document)
+            found = found.with_columns(
+                pl.col(name).cast(SUMMARY.dtypes[name]) for name in SUMMARY.names if name in found.columns
+            )
+    return found
+
+
 def plain_frame(document: Document) -> pl.DataFrame:
     """The table in a file, with the dtypes that its values have.
 
@@ -70,11 +102,7 @@ def plain_frame(document: Document) -> pl.DataFrame:
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     facts = [name for name in ROLLOUTS.names if name in frame.columns]
-    times = [
-        name
-        for name, dtype in frame.schema.items()
-        if isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}
-    ]
+    times = [name for name, dtype in frame.schema.items() if kind_of(dtype) == "time"]
     ids = frame["rollout_id"].cast(pl.String)
     return frame.with_columns(
         *(cast(frame[name], ROLLOUTS.dtypes[name], ids) for name in facts),

@@ -1,6 +1,7 @@
 """A share with Wilson's interval, whose sample size counts alike rollouts of one cluster for what they are worth."""
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,8 @@ from turnwise.stats.clusters import (
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
 from turnwise.stats.intervals import OF_A_SHARE, ShareInterval
 
+Number = TypeVar("Number", float, FloatArray)
+
 
 def proportion(
     values: ArrayLike,
@@ -27,6 +30,7 @@ def proportion(
     weights: ArrayLike | None = None,
     level: float = 0.95,
     interval: ShareInterval = "wilson",
+    trials: float = 1.0,
 ) -> Estimate:
     """The share of successes, with Wilson's (or another) interval at the effective sample size.
 
@@ -48,6 +52,8 @@ def proportion(
         Nominal coverage.
     interval
         ``"wilson"``, ``"exact"`` (Clopper-Pearson), ``"jeffreys"`` or ``"agresti-coull"``, all at the same effective size.
+    trials
+        How many 0/1 trials one value averages, at least 1: the effective size may then be up to that many times n.
 
     Returns
     -------
@@ -73,10 +79,10 @@ def proportion(
     if y.min() < 0 or y.max() > 1:
         raise ArgumentError(f"a share needs values within 0 and 1, these reach from {y.min():g} to {y.max():g}")
     w = ones_or(weights, spread.n)
-    plain = spread.singletons and equal_weights(w)
+    plain = spread.singletons and equal_weights(w) and trials == 1
     if spread.df == 0 and not plain:
         return Estimate(estimate=spread.estimate, n=spread.n, n_clusters=spread.n_clusters, reason=ONE_CLUSTER)
-    effect = 1.0 if plain else _design_effect(y, w, spread, groupings(clusters, spread.n)[:2])
+    effect = 1.0 if plain else _design_effect(y, w, spread, groupings(clusters, spread.n)[:2], trials)
     size = spread.n / effect
     name, ends = OF_A_SHARE[interval]
     low, high = ends(spread.estimate * size, size, level=level, df=None if plain else spread.df)
@@ -103,10 +109,12 @@ def copies_effect(weights: FloatArray, unit: Grouping) -> float:
     return float(weights.size * np.square(unit.sums(weights) / weights.sum()).sum())
 
 
-def _design_effect(y: FloatArray, w: FloatArray, spread: Variation, units: tuple[Grouping, ...]) -> float:
+def _design_effect(
+    y: FloatArray, w: FloatArray, spread: Variation, units: tuple[Grouping, ...], trials: float
+) -> float:
     share = spread.estimate or 0.0
     binomial = share * (1 - share) / spread.n
-    observed = max(1.0, spread.variance / binomial) if spread.variance and binomial > 0 else 1.0
+    observed = max(1 / trials, spread.variance / binomial if spread.variance and binomial > 0 else 1.0)
     return max(shrunk(observed, _mixed(y, unit), copies_effect(w, unit)) for unit in units)
 
 
@@ -116,7 +124,7 @@ def _mixed(y: FloatArray, unit: Grouping) -> float:
     return float(min(succeeded, failed))
 
 
-def shrunk(observed: float, mixed: float, copies: float) -> float:
+def shrunk(observed: Number, mixed: Number, copies: float) -> Number:
     """The design effect, drawn towards that of copies where few clusters can show it: (s·d̂ + m/2) / (s + 1/2).
 
     Parameters

@@ -1,0 +1,282 @@
+"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets what is required."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.accounts import INAPPLICABLE, VALUE, headings
+from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.cells import Sheet, rows_of, unit_of
+from turnwise.errors import ArgumentError, listing
+from turnwise.stats.estimate import IntArray
+from turnwise.stats.intervals import wilson
+from turnwise.stats.release import lower_end, upper_end
+from turnwise.summary import DEFAULT_STATISTICS, summarize
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_REQUIREMENT = re.compile(rf"\s*(.+?)\s*(<=|>=|<|>)\s*({_NUMBER})\s*(%?)\s*")
+_STATISTIC = re.compile(r"(mean|median|min|max|restricted_mean|q\d+)\(\s*(.+?)\s*\)")
+_BELOW = ("<", "<=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Required:
+    """One requirement: the words it was written in, and what they say."""
+
+    words: str
+    metric: str
+    statistic: str | None
+    operator: str
+    threshold: float
+
+    def met_by(self, bound: float | None) -> bool:
+        if bound is None:
+            return False
+        match self.operator:
+            case "<":
+                return bound < self.threshold
+            case "<=":
+                return bound <= self.threshold
+            case ">":
+                return bound > self.threshold
+            case _:
+                return bound >= self.threshold
+
+
+def gate(
+    frame: object,
+    require: str | Sequence[str],
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    level: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """GATE: for each requirement and group, whether the bound of the interval meets it, and why not.
+
+    ``"attack_success < 0.01"`` passes where the *upper* end of the interval is below .01, ``"task_success >= 90%"`` where the
+    *lower* end is at least .9. What is not known never passes: no data, no interval, and a group with half-judged rollouts
+    fail.
+
+    Parameters
+    ----------
+    frame
+        ROLLOUTS, which are summarized here, or a SUMMARY.
+    require
+        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``; the number may be per cent, the metric
+        wrapped in a statistic as in ``median(num_turns) >= 3``. By default the statistic is the mean, the restricted mean of
+        a time.
+    by
+        Columns to group by: every group must pass. A SUMMARY keeps the groups it has.
+    cluster, level, seed
+        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the chance to pass wrongly is .025.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end compared. For a share it is the largest upper
+        end over the successes there are and every stage of fewer (`stats.release`), so that one more success never helps to
+        pass: clustered intervals are wider at none than at one. From a SUMMARY the stages are those at hand: none and all.
+        `reason` says why a group fails, or that the bound comes from a stage.
+
+    Raises
+    ------
+    ArgumentError
+        Where a requirement cannot be read, or names a metric, statistic or level that is not there.
+    SchemaError
+        Where the table is neither ROLLOUTS nor SUMMARY.
+
+    Examples
+    --------
+    >>> rows = {"rollout_id": [f"r{i}" for i in range(500)], "goal": [f"g{i % 250}" for i in range(500)]}
+    >>> rollouts = pl.DataFrame({**rows, "attack_success": [False] * 500})
+    >>> gate(rollouts, ["attack_success < 2%", "attack_success < 1%"])["passed", "bound"].with_columns(
+    ...     pl.col("bound").round(4)
+    ... )
+    shape: (2, 2)
+    ┌────────┬────────┐
+    │ passed ┆ bound  │
+    │ ---    ┆ ---    │
+    │ bool   ┆ f64    │
+    ╞════════╪════════╡
+    │ true   ┆ 0.0153 │
+    │ false  ┆ 0.0153 │
+    └────────┴────────┘
+    """
+    table = frame_of(frame, "gate")
+    required = [_parsed(words) for words in ([require] if isinstance(require, str) else require)]
+    if not required:
+        raise ArgumentError("gate: nothing is required; write a requirement such as 'attack_success < 0.01'")
+    by = names_of(by)
+    (level,) = check_levels(level)
+    if {"metric", "statistic", "level", "low", "high"} <= set(table.columns):
+        return _of_summary(table, required, by, level)
+    require_rollouts(table, "gate")
+    check_by(table, by, schema.GATE, "gate")
+    sheet = Sheet(table)
+    rows = [row for one in required for row in _of_rollouts(sheet, one, by, cluster, level, seed)]
+    return rows_of(rows, table, by, schema.GATE)
+
+
+def metrics(require: Sequence[str]) -> list[str]:
+    """The metrics that requirements name.
+
+    Examples
+    --------
+    >>> metrics(["attack_success < 1%", "median(num_turns) >= 3"])
+    ['attack_success', 'num_turns']
+    """
+    return list(dict.fromkeys(_parsed(words).metric for words in require))
+
+
+def verdict(gates: pl.DataFrame) -> str:
+    """What a GATE says, in one sentence.
+
+    Examples
+    --------
+    >>> verdict(gate(pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "attack_success < 0.5"))
+    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollouts, 1 clusters)"
+    """
+    failed = gates.filter(~pl.col("passed"))
+    if failed.is_empty():
+        return f"all {gates.height} requirements are met" if gates.height > 1 else f"{gates['requirement'][0]!r} is met"
+    row = failed.row(0, named=True)
+    group = ", ".join(f"{name}={row[name]!r}" for name in gates.columns if name not in schema.GATE.names)
+    why = row["reason"] if row["bound"] is None else _bound_in_words(row)
+    others = f"; {failed.height - 1} more of {gates.height} fail" if failed.height > 1 else ""
+    return f"{row['requirement']!r} is not met{f' for {group}' if group else ''}: {why}{others}"
+
+
+def _bound_in_words(row: dict[str, Any]) -> str:
+    end = "upper" if _parsed(row["requirement"]).operator in _BELOW else "lower"
+    return f"the {end} end is {row['bound']:.3g} ({row['n']:,} rollouts, {row['n_clusters']:,} clusters)"
+
+
+def _parsed(words: str) -> _Required:
+    found = _REQUIREMENT.fullmatch(str(words))
+    if found is None:
+        raise ArgumentError(
+            f"gate: {words!r} is no requirement; write a metric, one of < <= > >=, and a number, as in 'attack_success < 0.01'"
+        )
+    metric, operator, number, percent = found.groups()
+    wrapped = _STATISTIC.fullmatch(metric)
+    statistic, name = (wrapped[1], wrapped[2]) if wrapped else (None, metric)
+    return _Required(words.strip(), name, statistic, operator, float(number) / (100 if percent else 1))
+
+
+def _of_rollouts(
+    sheet: Sheet, required: _Required, by: tuple[str, ...], cluster: Cluster, level: float, seed: int
+) -> list[dict[str, Any]]:
+    kind = sheet.kinds.get(required.metric)
+    if kind is None:
+        measured = [name for name, known in sheet.kinds.items() if known and name not in schema.ROLLOUTS.names]
+        raise ArgumentError(
+            f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`tw.measure` makes more)"
+        )
+    statistic = required.statistic or DEFAULT_STATISTICS[kind][0]
+    summary = summarize(
+        sheet.frame, by=by, metrics=required.metric, statistics=statistic, cluster=cluster, level=level, seed=seed
+    )
+    found = headings(sheet, required.metric)
+    share = kind == "proportion" and statistic == "mean"
+    made = []
+    for (_, group), row in zip(sheet.groups(by), summary.rows(named=True), strict=True):
+        bound = row["high"] if required.operator in _BELOW else row["low"]
+        if share and bound is not None:
+            applicable, known = (
+                np.asarray(group[chosen]) for chosen in (found[group] != INAPPLICABLE, found[group] == VALUE)
+            )
+            bound = _steady(sheet, required, applicable, known, cluster, level)
+        made.append(_judged(row, required, bound, by))
+    return made or [_nothing(required, statistic, level, by)]
+
+
+def _steady(
+    sheet: Sheet, required: _Required, applicable: IntArray, known: IntArray, cluster: Cluster, level: float
+) -> float | None:
+    """The end of the interval of a share that one more success (or failure) cannot help."""
+    names = unit_of(sheet, applicable, required.metric, cluster).names or None
+    codes = unit_of(sheet, known, required.metric, names).codes
+    end = upper_end if required.operator in _BELOW else lower_end
+    return end(sheet.numbers(required.metric)[known], codes, level=level)
+
+
+def _judged(row: dict[str, Any], required: _Required, bound: float | None, by: tuple[str, ...]) -> dict[str, Any]:
+    """The row of GATE: what is not known fails, and says so."""
+    reason = row["reason"]
+    end = row["high"] if required.operator in _BELOW else row["low"]
+    if row["estimate"] is None or bound is None:
+        bound, reason = None, reason or "no data"
+    elif end is not None and abs(bound - end) > 1e-12:
+        side, other = ("upper", "successes") if required.operator in _BELOW else ("lower", "failures")
+        wider = f"the {side} end with fewer {other}, so that one more never helps to pass (of these alone: {end:.4g})"
+        reason = f"{reason}; {wider}" if reason else wider
+    return {
+        **{name: row[name] for name in (*by, *schema.GATE.names) if name in row},
+        "requirement": required.words,
+        "passed": required.met_by(bound),
+        "threshold": required.threshold,
+        "bound": bound,
+        "reason": reason,
+    }
+
+
+def _nothing(required: _Required, statistic: str | None, level: float, by: tuple[str, ...]) -> dict[str, Any]:
+    empty = dict.fromkeys(schema.GATE.names) | {
+        "metric": required.metric,
+        "statistic": statistic,
+        "level": level,
+        "n": 0,
+    }
+    return _judged({**dict.fromkeys(by), **empty, "reason": "no data: the table has no rollouts"}, required, None, by)
+
+
+def _of_summary(table: pl.DataFrame, required: list[_Required], by: tuple[str, ...], level: float) -> pl.DataFrame:
+    groups = tuple(labels.grouping(table))
+    for name in by:
+        if name not in groups:
+            raise ArgumentError(
+                f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
+                f"`tw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
+            )
+    made = []
+    for one in required:
+        rows = table.filter(pl.col("metric") == one.metric)
+        if rows.is_empty() and not table.is_empty():
+            raise ArgumentError(
+                f"gate: {one.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+            )
+        rows = rows.filter(statistic=one.statistic or _first_statistic(rows))
+        if rows.is_empty() and not table.is_empty():
+            raise ArgumentError(
+                f"gate: this SUMMARY has no {one.statistic} of {one.metric!r}; summarize it, or pass the rollouts"
+            )
+        if rows.filter(level=level).is_empty() and not rows.is_empty():
+            raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+        made += [
+            _judged(row, one, _at_hand(row, one, level), groups) for row in rows.filter(level=level).rows(named=True)
+        ]
+        if rows.is_empty():
+            made.append(_nothing(one, one.statistic, level, groups))
+    return rows_of(made, table, groups, schema.GATE)
+
+
+def _first_statistic(rows: pl.DataFrame) -> str:
+    there = set(rows["statistic"])
+    return next((name for name in ("mean", "restricted_mean") if name in there), "mean")
+
+
+def _at_hand(row: dict[str, Any], required: _Required, level: float) -> float | None:
+    """The end of a SUMMARY's row, or that of a share without a success (a failure) in as many clusters if it is further out."""
+    below = required.operator in _BELOW
+    end: float | None = row["high"] if below else row["low"]
+    if end is None or row.get("bound_low") is None or not row["n_clusters"]:
+        return end
+    plain = row["n_clusters"] == row["n"]
+    none = wilson(0, row["n_clusters"], level=level, df=None if plain else row["n_clusters"] - 1)[1] or 0.0
+    return max(end, none) if below else min(end, 1 - none)

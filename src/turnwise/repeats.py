@@ -1,0 +1,273 @@
+"""ROLLOUTS -> CURVE over attempts: what k tries at the same goal reach, and what all of k do."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.cells import Sheet, generator, row_of, rows_of
+from turnwise.errors import ArgumentError
+from turnwise.stats.clusters import Grouping
+from turnwise.stats.estimate import Estimate
+from turnwise.stats.incidence import Incidence, kaplan_meier
+from turnwise.stats.mean import mean
+from turnwise.stats.proportion import proportion
+from turnwise.stats.repeats import Stopping, best_of, held_in, reached_in
+from turnwise.trials import Attempts, check_metric
+
+Stopped = Literal["detect", True, False]
+_SAYS = {
+    "asr@k": "share of goals broken at least once in {attempts}",
+    "pass@k": "share of tasks solved at least once in {attempts}",
+    "pass^k": "share of {goal}s with success in all of {attempts}",
+    "best@k": "expected largest value of {attempts}",
+}
+_UNDETERMINED = "whether attempts stopped at a success cannot be told"
+
+
+def attempts(
+    rollouts: object,
+    *,
+    metric: str = "attack_success",
+    by: By = (),
+    k: int | Sequence[int] | None = None,
+    cluster: Cluster = "auto",
+    stopped: Stopped = "detect",
+    level: float | Sequence[float] = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """CURVE over attempts: ASR@k and pass^k of a Boolean metric, or the expected best of k of a number.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS. Rollouts alike in `target`, `attack`, `goal` and `task` are attempts at the same thing, in the order of
+        `attempt`; within a group every such goal weighs the same.
+    metric
+        A Boolean column (kinds ``"asr@k"``, ``"pass@k"`` where the metric is of a task, and ``"pass^k"``) or a number
+        (kind ``"best@k"``, the expected largest of k).
+    by
+        Columns to group by; a null is a group of its own.
+    k
+        How many attempts; by default every number up to the most that any goal of the group has.
+    cluster
+        As in `summarize`.
+    stopped
+        Whether attempts at a goal stopped at the first success. ``"detect"`` looks: they did where every success is the
+        last attempt at its goal and that had a chance below .01 under a fixed number. Then the combinatorial estimator,
+        which takes the number as fixed beforehand, is refused, and the share is Kaplan-Meier's over attempts; pass^k and
+        best@k have no estimate.
+    level
+        Nominal coverage, or several.
+    seed
+        Of the bootstrap of a number.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
+        at least k attempts, `censored` those left out for having fewer, `events` those at risk with a success (pass^k:
+        with nothing else). Of Kaplan-Meier they are as in `curve`. Attempts without a value are no attempts, and counted in
+        `reason`; in a group with half-judged ones the estimate is null and the interval holds whatever they are. Where
+        no goal has k attempts the estimate is null: nothing is extrapolated (`forecast` does).
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, or an option names what is not there.
+
+    References
+    ----------
+    Chen et al. (2021), arXiv:2107.03374; Yao et al. (2024), arXiv:2406.12045; Kaplan & Meier (1958),
+    doi:10.1080/01621459.1958.10501452. The interval is that of `summarize` for the values of the goals, whose effective
+    number may reach that of their attempts.
+
+    Examples
+    --------
+    >>> tried = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": list("abcdef"),
+    ...         "goal": ["g", "g", "g", "h", "h", "h"],
+    ...         "attempt": [1, 2, 3, 1, 2, 3],
+    ...         "attack_success": [False, True, False, False, False, False],
+    ...     }
+    ... )
+    >>> attempts(tried, k=(1, 2)).select("kind", "at", pl.col("estimate").round(3), "at_risk")
+    shape: (4, 4)
+    ┌────────┬─────┬──────────┬─────────┐
+    │ kind   ┆ at  ┆ estimate ┆ at_risk │
+    │ ---    ┆ --- ┆ ---      ┆ ---     │
+    │ str    ┆ f64 ┆ f64      ┆ i64     │
+    ╞════════╪═════╪══════════╪═════════╡
+    │ asr@k  ┆ 1.0 ┆ 0.167    ┆ 2       │
+    │ asr@k  ┆ 2.0 ┆ 0.333    ┆ 2       │
+    │ pass^k ┆ 1.0 ┆ 0.167    ┆ 2       │
+    │ pass^k ┆ 2.0 ┆ 0.0      ┆ 2       │
+    └────────┴─────┴──────────┴─────────┘
+    """
+    frame = frame_of(rollouts, "attempts")
+    require_rollouts(frame, "attempts")
+    by = names_of(by)
+    check_by(frame, by, schema.CURVE, "attempts")
+    check_metric(frame, metric, "attempts")
+    numbers = _numbers(k)
+    if stopped not in get_args(Stopped):
+        raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
+    sheet = Sheet(frame)
+    found = headings(sheet, metric)
+    half_judged = found == HALF_JUDGED
+    rows = []
+    for key, group in sheet.groups(by):
+        applicable = np.asarray(group[found[group] != INAPPLICABLE])
+        several = Attempts.of(sheet, applicable, metric, cluster)
+        for level_ in check_levels(level):
+            made = _group(several, numbers, stopped, level_, seed, int(half_judged[applicable].sum()))
+            rows += [{**key, **row} for row in made]
+    return rows_of(rows, frame, by, schema.CURVE)
+
+
+def _numbers(k: Any) -> tuple[int, ...] | None:
+    if k is None:
+        return None
+    numbers = (k,) if isinstance(k, int) else tuple(k)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise ArgumentError(f"attempts: k={number!r} is no number of attempts; give whole numbers from 1")
+    return tuple(sorted(set(numbers)))
+
+
+def _group(
+    several: Attempts, numbers: tuple[int, ...] | None, stopped: Stopped, level: float, seed: int, half_judged: int
+) -> list[dict[str, Any]]:
+    seen = several.stopping
+    stops = stopped is True or (stopped == "detect" and seen is not None and seen.design == "stopped")
+    most = int(np.bincount(several.goals.codes, minlength=1).max(initial=0))
+    asked = numbers or tuple(range(1, max(1, most) + 1))
+    unknown = int(np.isnan(several.values).sum())
+    notes = [f"{unknown} attempts without a value left out"] if unknown else []
+    if several.share and not stops:
+        notes += _doubt(seen, stopped)
+    words = {"metric": several.metric, "axis": "attempt", "level": level}
+    made = []
+    for kind in _kinds(several):
+        for number, row in zip(asked, _rows(several, kind, asked, level, seed, half_judged, stops=stops), strict=True):
+            reason = "; ".join(part for part in (row.pop("reason"), *notes) if part)
+            made.append(
+                {
+                    **words,
+                    "kind": kind,
+                    "at": float(number),
+                    **row,
+                    "reason": reason or None,
+                    "estimand": _estimand(several, kind, number, stops=stops),
+                }
+            )
+    return made
+
+
+def _kinds(several: Attempts) -> tuple[str, ...]:
+    if not several.share:
+        return ("best@k",)
+    return ("pass@k" if several.concerns == "task" else "asr@k", "pass^k")
+
+
+def _doubt(seen: Stopping | None, stopped: Stopped) -> list[str]:
+    """What must be said of taking the number of attempts as fixed."""
+    if seen is None:
+        return [] if stopped is False else [f"{_UNDETERMINED}: no column `attempt` orders them"]
+    if stopped is False and seen.design == "stopped":
+        last = (
+            f"all {seen.successes} successes are the last attempt at their goal (chance {seen.chance:.1g} if it were)"
+        )
+        return [f"taken as fixed on request, though {last}"]
+    if stopped == "detect" and seen.design == "undetermined":
+        return [f"{_UNDETERMINED} from {seen.successes} successes; taken as fixed"]
+    return []
+
+
+def _estimand(several: Attempts, kind: str, number: int, *, stops: bool) -> str:
+    how = "if attempts went on" if stops else "drawn from the attempts made"
+    goal = "task" if several.concerns == "task" else "goal"
+    said = _SAYS[kind].format(attempts=f"{number} attempt{'s' * (number > 1)}", goal=goal)
+    return f"{said}, {how}, every {goal} weighing the same; unit: {several.unit.words}"
+
+
+def _rows(
+    several: Attempts, kind: str, asked: Sequence[int], level: float, seed: int, half_judged: int, *, stops: bool
+) -> list[dict[str, Any]]:
+    if stops and kind in {"pass^k", "best@k"}:
+        why = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
+        return [{"at_risk": several.goals.count, "reason": why} for _ in asked]
+    estimator: Callable[[Attempts], list[dict[str, Any]]]
+    if stops:
+        estimator = lambda tried: _stopped_rows(tried, asked, level)  # noqa: E731
+    else:
+        estimator = lambda tried: [_row(tried, kind, number, level, seed) for number in asked]  # noqa: E731
+    if not half_judged:
+        return estimator(several)
+    low, high = (estimator(several.with_values(np.nan_to_num(several.values, nan=value))) for value in (0.0, 1.0))
+    why = f"{half_judged} attempts are half-judged: the interval holds whether they are failures or successes"
+    return [
+        {**worst, "estimate": None, "std_error": None, "high": best["high"], "method": _at_bounds(worst), "reason": why}
+        for worst, best in zip(low, high, strict=True)
+    ]
+
+
+def _at_bounds(row: dict[str, Any]) -> str | None:
+    return f"{row['method']} at the bounds" if row.get("method") else None
+
+
+def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[str, Any]:
+    """One number of attempts, by the combinatorial estimator: the goals with as many, their values, and their mean."""
+    successes, made = several.counts()
+    enough = made >= k
+    unit = tuple(codes[enough] for codes in several.unit.codes)
+    if kind == "best@k":
+        known = ~np.isnan(several.values)
+        values = best_of(k, several.values[known], Grouping(several.goals.codes[known], several.goals.count))[enough]
+        rng = generator(seed, [*several.unit.ids()])
+        estimate, events = mean(values, unit, level=level, rng=rng), None
+    else:
+        chance = held_in if kind == "pass^k" else reached_in
+        values = chance(k, successes[enough], made[enough])
+        estimate = proportion(
+            values, unit, level=level, trials=max(1.0, float(made[enough].mean())) if enough.any() else 1.0
+        )
+        events = int((successes[enough] == made[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
+    left_out = int((~enough).sum())
+    why = f"{left_out} of {made.size} goals have fewer than {k} attempts and are left out" if left_out else None
+    if not enough.any():
+        estimate = Estimate()
+        why = f"no goal has {k} attempts; the most is {made.max(initial=0)}"
+    return {
+        **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
+        "method": estimate.method and f"combinatorial, {estimate.method}",
+        "reason": "; ".join(part for part in (estimate.reason, why) if part) or None,
+        "at_risk": int(enough.sum()),
+        "events": events,
+        "censored": left_out,
+        "competing": 0,
+    }
+
+
+def _stopped_rows(several: Attempts, asked: Sequence[int], level: float) -> list[dict[str, Any]]:
+    """Kaplan-Meier over attempts, at each number asked for."""
+    duration, won, goal = several.watches()
+    clusters = several.unit.codes or (np.arange(several.goals.count),)
+    found = kaplan_meier(duration, won, tuple(codes[goal] for codes in clusters), level=level, horizon=max(asked))
+    return [_stopped_row(found, k) for k in asked]
+
+
+def _stopped_row(found: Incidence, k: int) -> dict[str, Any]:
+    why = "attempts stopped at the first success: the combinatorial estimate is refused, since it takes their number as fixed"
+    point = found.point(k)
+    return {
+        **{name: getattr(point, name) for name in ("estimate", "std_error", "low", "high")},
+        "method": found.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
+        "reason": "; ".join(part for part in (why, found.reason[k]) if part),
+        **{name: int(getattr(found, name)[k]) for name in ("at_risk", "events", "censored", "competing", "n_clusters")},
+    }

@@ -1,0 +1,69 @@
+"""Bands that hold the whole curve at once, not each position by itself."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from turnwise.stats.clusters import groupings
+from turnwise.stats.estimate import Clusters, FloatArray
+from turnwise.stats.influence import influences, watch
+
+MOST_POSITIONS = 200
+"""Positions that the largest deviation is looked for at; more are thinned evenly."""
+
+
+def simultaneous_level(
+    duration: ArrayLike,
+    cause: ArrayLike,
+    clusters: Clusters,
+    *,
+    level: float,
+    rng: np.random.Generator,
+    draws: int = 20_000,
+) -> float:
+    """The level at which pointwise intervals of `cumulative_incidence` together hold the whole curve: within [level, 1).
+
+    The quantile of max over t of abs(Z(t)), Z a normal process with the correlations of the clusters' influences on F(t), as a
+    two-sided normal level (sup-t). The interval of each position is then made at that level. Of two crossed ways the one
+    with fewer clusters counts.
+
+    Parameters
+    ----------
+    duration, cause, clusters
+        As there.
+    level
+        Nominal coverage of the band.
+    rng
+        Generator of the process.
+    draws
+        Of the process.
+
+    References
+    ----------
+    Montiel Olea & Plagborg-Møller (2019), doi:10.1002/jae.2656; Lin, Wei & Ying (1993), doi:10.1093/biomet/80.3.557.
+
+    Examples
+    --------
+    >>> one_position = simultaneous_level([1, 1, 1], [1, 0, 0], (), level=0.95, rng=np.random.default_rng(0))
+    >>> round(one_position, 2)  # nothing to add where there is but one position
+    0.95
+    """
+    seen = watch(duration, cause)
+    unit = min(groupings(clusters, seen.duration.size)[:2], key=lambda way: way.count)
+    moved = np.flatnonzero(seen.known & (seen.events > 0))
+    if moved.size < 2 or unit.count < 2:
+        return level
+    if moved.size > MOST_POSITIONS:
+        moved = moved[np.unique(np.linspace(0, moved.size - 1, MOST_POSITIONS).round().astype(int))]
+    covariance: FloatArray = np.zeros((moved.size, moved.size))
+    for block in influences(seen, unit):
+        covariance += block[:, moved].T @ block[:, moved]
+    spread = np.sqrt(np.diag(covariance))
+    some = spread > 1e-12
+    if some.sum() < 2:
+        return level
+    correlation = covariance[np.ix_(some, some)] / np.outer(spread[some], spread[some])
+    values, vectors = np.linalg.eigh(correlation)
+    process = rng.standard_normal((draws, values.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    critical = float(np.quantile(np.abs(process).max(axis=1), level))
+    return float(max(level, 2 * special.ndtr(critical) - 1))

@@ -1,0 +1,148 @@
+"""How goals differ in their chance of success, and what that says of more attempts than were made: the beta-binomial model."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from turnwise.stats.estimate import BoolArray, FloatArray
+
+LEAST, MOST = -7.0, 9.0
+"""Ends of log(α + β): goals that are all 0 or 1, and goals that do not differ."""
+
+
+class BetaBinomial(NamedTuple):
+    """Goals' chances p ~ Beta(α, β), as fitted.
+
+    Attributes
+    ----------
+    alpha, beta
+        Float (replicates,), or float () for one fit; NaN without a success or without a failure, where none is identified.
+    at_edge
+        Boolean: log(α + β) stands at an end, so that the exponent of the tail, α, is not identified.
+    """
+
+    alpha: FloatArray
+    beta: FloatArray
+    at_edge: BoolArray
+
+    def reached(self, k: float | FloatArray | list[int]) -> FloatArray:
+        """The share of goals with a success in k attempts: 1 - B(α, β + k) / B(α, β), whose tail is k^-α.
+
+        Examples
+        --------
+        >>> uniform = BetaBinomial(np.array(1.0), np.array(1.0), np.array(False))
+        >>> uniform.reached([1, 3]).tolist()  # k / (k + 1)
+        [0.5, 0.75]
+        """
+        longer = self.beta + np.asarray(k, dtype=np.float64)
+        return np.asarray(-np.expm1(special.betaln(self.alpha, longer) - special.betaln(self.alpha, self.beta)))
+
+
+def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike | None = None) -> BetaBinomial:
+    """The beta distribution of goals' chances of success, by maximum likelihood.
+
+    Each goal adds log B(α + c, β + n - c) - log B(α, β), whether its n attempts were fixed beforehand or stopped at the first
+    success (then c is 0 or 1): the two likelihoods differ by a constant. Newton's steps on the logit of the mean and the
+    log of α + β, for all replicates at once.
+
+    Parameters
+    ----------
+    successes, attempts
+        Integer (goals,): c of n, n at least 1.
+    weights
+        Float (replicates, goals) or (goals,): how often each goal counts; one each when None.
+
+    Returns
+    -------
+    BetaBinomial
+        Arrays (replicates,), or () for one fit.
+
+    References
+    ----------
+    Griffiths (1973), doi:10.2307/2529131; Schaeffer et al. (2025), How do large language monkeys get their power (laws)?,
+    arXiv:2502.17578, for the tail.
+
+    Examples
+    --------
+    >>> fit = beta_binomial([0, 0, 1, 1, 2, 4, 5, 0], [5] * 8)
+    >>> float(fit.alpha.round(2)), float(fit.beta.round(2)), bool(fit.at_edge)
+    (0.39, 0.77, False)
+    """
+    c, n = np.asarray(successes, dtype=np.float64), np.asarray(attempts, dtype=np.float64)
+    given = np.ones(c.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    # Goals alike in c and n are one term of the sum.
+    pairs, which = np.unique(np.column_stack([c, n]), axis=0, return_inverse=True)
+    w = np.atleast_2d(given) @ np.eye(len(pairs))[which]
+    c, n = pairs.T
+    hits, misses = w @ c, w @ (n - c)
+    inner = (hits > 0) & (misses > 0)
+    mean = np.where(inner, hits / np.where(inner, hits + misses, 1), 0.5)
+    place = np.stack([special.logit(mean), np.ones(mean.size)], axis=1)
+    value = _likelihood(place, c, n, w)
+    damping = np.full(mean.size, 1e-3)
+    active = np.flatnonzero(inner)
+    for _ in range(100):
+        here, weight = place[active], w[active]
+        slope, curve = _derivatives(here, c, n, weight)
+        held = ((here[:, 1] <= LEAST) & (slope[:, 1] < 0)) | ((here[:, 1] >= MOST) & (slope[:, 1] > 0))
+        slope = np.where(held[:, None] & np.array([False, True]), 0.0, slope)
+        tried = here + _step(slope, curve, damping[active], held)
+        tried[:, 1] = np.clip(tried[:, 1], LEAST, MOST)
+        reached = _likelihood(tried, c, n, weight)
+        better = reached >= value[active]
+        moved = np.abs(tried - here).max(axis=1)
+        place[active], value[active] = np.where(better[:, None], tried, here), np.where(better, reached, value[active])
+        damping[active] *= np.where(better, 0.1, 10.0)
+        active = active[(moved > 1e-8) | ~better & (damping[active] < 1e6)]
+        if not active.size:
+            break
+    total, share = np.exp(place[:, 1]), special.expit(place[:, 0])
+    alpha, beta = (np.where(inner, total * part, np.nan) for part in (share, 1 - share))
+    edge = inner & ((place[:, 1] <= LEAST) | (place[:, 1] >= MOST))
+    shape = given.shape[:-1]
+    return BetaBinomial(alpha.reshape(shape), beta.reshape(shape), edge.reshape(shape))
+
+
+def _parameters(place: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    total = np.exp(place[:, 1:])
+    share = special.expit(place[:, :1])
+    return total, total * share, total * special.expit(-place[:, :1])
+
+
+def _likelihood(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> FloatArray:
+    _, a, b = _parameters(place)
+    return np.asarray((w * (special.betaln(a + c, b + n - c) - special.betaln(a, b))).sum(axis=1))
+
+
+def _derivatives(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """First and second derivatives of the likelihood in the logit of the mean and the log of α + β."""
+    total, a, b = _parameters(place)
+    joint, of_ab = (gamma(total) - gamma(total + n) for gamma in (special.digamma, _trigamma))
+    of_a, of_aa = special.digamma(a + c) - special.digamma(a) + joint, _trigamma(a + c) - _trigamma(a) + of_ab
+    of_b, of_bb = special.digamma(b + n - c) - special.digamma(b) + joint, _trigamma(b + n - c) - _trigamma(b) + of_ab
+    da, db, daa, dbb, dab = ((w * part).sum(axis=1) for part in (of_a, of_b, of_aa, of_bb, of_ab))
+    a, b, m = a[:, 0], b[:, 0], special.expit(place[:, 0])
+    turn = a * (1 - m)  # dα/dlogit = -dβ/dlogit
+    slope = np.stack([turn * (da - db), a * da + b * db], axis=1)
+    bend = turn * (1 - 2 * m)  # second derivative of α in the logit
+    first = turn**2 * (daa - 2 * dab + dbb) + bend * (da - db)
+    mixed = turn * (a * (daa - dab) + b * (dab - dbb)) + turn * (da - db)
+    second = a**2 * daa + 2 * a * b * dab + b**2 * dbb + a * da + b * db
+    return slope, np.stack([np.stack([first, mixed], -1), np.stack([mixed, second], -1)], -2)
+
+
+def _trigamma(x: FloatArray) -> FloatArray:
+    return np.asarray(special.zeta(2.0, x))
+
+
+def _step(slope: FloatArray, curve: FloatArray, damping: FloatArray, held: BoolArray) -> FloatArray:
+    """Newton's step uphill, damped; along the mean alone where the other stands at its end."""
+    lean = np.where(held[:, None, None], np.array([[1.0, 0.0], [0.0, 0.0]]), 1.0)
+    matrix = -curve * lean + np.where(held, 1.0, 0.0)[:, None, None] * np.diag([0.0, 1.0])
+    lowest = np.linalg.eigvalsh(matrix)[:, 0]
+    size = np.abs(np.trace(matrix, axis1=1, axis2=2)) + 1e-12
+    matrix = matrix + (np.maximum(0.0, 1e-9 * size - lowest) + damping * size)[:, None, None] * np.eye(2)
+    step = np.linalg.solve(matrix, slope[..., None])[..., 0]
+    return np.asarray(np.clip(step, -3.0, 3.0))

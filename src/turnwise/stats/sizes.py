@@ -1,0 +1,141 @@
+"""How many goals and attempts a question needs, and what a given number can tell."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from turnwise.stats.clusters import grouping, t_quantile
+from turnwise.stats.intervals import wilson
+
+MOST_GOALS = 10_000_000
+"""Above this no number of goals is looked for."""
+
+
+def variance_per_goal(rate: float, icc: float, attempts: float, *, correlation: float | None = None) -> float:
+    """What one goal adds to the variance of a rate, or of the difference of two rates: divide it by the number of goals.
+
+    icc·p(1-p) + (1-icc)·p(1-p)/m for a rate; with `correlation` ρ of goals' chances between two arms,
+    2(1-ρ)·icc·p(1-p) + 2(1-icc)·p(1-p)/m for the difference.
+
+    Examples
+    --------
+    >>> variance_per_goal(0.5, 0.2, 1), round(variance_per_goal(0.5, 0.2, 4), 3)
+    (0.25, 0.1)
+    >>> round(variance_per_goal(0.5, 0.2, 4, correlation=0.5), 3)
+    0.15
+    """
+    between, within = icc * rate * (1 - rate), (1 - icc) * rate * (1 - rate) / attempts
+    return between + within if correlation is None else 2 * (1 - correlation) * between + 2 * within
+
+
+def detectable(variance: float, goals: int, *, power: float, level: float) -> float:
+    """The smallest true difference found with this power by a two-sided test: (z_{1-α/2} + z_power)·√(V/G).
+
+    References
+    ----------
+    Bloom (1995), Minimum detectable effects, doi:10.1177/0193841X9501900504.
+
+    Examples
+    --------
+    >>> round(detectable(0.15, 100, power=0.8, level=0.95), 4)
+    0.1085
+    """
+    return (t_quantile(level, None) + float(special.ndtri(power))) * math.sqrt(variance / goals)
+
+
+def goals_for_difference(variance: float, difference: float, *, power: float, level: float) -> int:
+    """The fewest goals with which that difference is `detectable`, at least 2.
+
+    Examples
+    --------
+    >>> goals_for_difference(0.15, 0.1085, power=0.8, level=0.95)
+    101
+    """
+    reach = detectable(variance, 1, power=power, level=level)
+    return max(2, math.ceil((reach / abs(difference)) ** 2 - 1e-9))
+
+
+def rollouts_for_none(below: float, *, level: float) -> int:
+    """The fewest independent rollouts that, all without a success, show a rate under `below`: ln(1 - level) / ln(1 - below).
+
+    One-sided and exact: were the rate `below`, none of them would succeed with probability 1 - level at most.
+
+    References
+    ----------
+    Hanley & Lippman-Hand (1983), If nothing goes wrong, is everything all right?, doi:10.1001/jama.1983.03330370053031.
+
+    Examples
+    --------
+    >>> rollouts_for_none(0.01, level=0.95)
+    299
+    """
+    return math.ceil(math.log1p(-level) / math.log1p(-below) - 1e-9)
+
+
+def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
+    """The fewest goals without a success whose clustered Wilson interval ends below that rate, as `gate` asks; None over 10⁷.
+
+    Attempts at a goal may be copies of each other as long as none succeeds, so only goals count (`stats.proportion`).
+
+    Parameters
+    ----------
+    below, level
+        The rate, and the nominal coverage of the two-sided interval.
+    repeated
+        Whether goals have several attempts, so that t of G-1 degrees of freedom takes the place of z.
+
+    Examples
+    --------
+    >>> goals_for_gate(0.05, level=0.95, repeated=True), goals_for_gate(0.05, level=0.95, repeated=False)
+    (76, 73)
+    """
+
+    def passes(goals: int) -> bool:
+        high = wilson(0, goals, level=level, df=goals - 1 if repeated else None)[1]
+        return high is not None and high < below
+
+    least, most = 1, 2
+    while not passes(most):
+        least, most = most, most * 2
+        if most > MOST_GOALS:
+            return None
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if passes(middle) else (middle, most)
+    return most
+
+
+def intraclass_correlation(values: ArrayLike, goals: ArrayLike) -> float | None:
+    """How alike the attempts at a goal are: the analysis-of-variance estimator, within [0, 1].
+
+    (MSB - MSW) / (MSB + (n₀ - 1)·MSW) with n₀ = (N - Σn_g²/N) / (G - 1). None where no goal has two attempts, there are fewer
+    than two goals, or nothing varies.
+
+    Parameters
+    ----------
+    values
+        Float (n,), 0 or 1.
+    goals
+        Integer codes (n,).
+
+    References
+    ----------
+    Ridout, Demétrio & Firth (1999), doi:10.1111/j.0006-341X.1999.00137.x.
+
+    Examples
+    --------
+    >>> intraclass_correlation([1, 1, 0, 0], [0, 0, 1, 1]), intraclass_correlation([1, 0, 1, 0], [0, 0, 1, 1])
+    (1.0, 0.0)
+    """
+    y, unit = np.asarray(values, dtype=np.float64), grouping(goals)
+    if unit.count < 2 or y.size == unit.count:
+        return None
+    size = unit.sums(np.ones(y.size))
+    mean = unit.sums(y) / size
+    between = float((size * (mean - y.mean()) ** 2).sum()) / (unit.count - 1)
+    within = float(((y - mean[unit.codes]) ** 2).sum()) / (y.size - unit.count)
+    even = (y.size - float((size**2).sum()) / y.size) / (unit.count - 1)
+    total = between + (even - 1) * within
+    return None if total <= 0 else min(1.0, max(0.0, (between - within) / total))

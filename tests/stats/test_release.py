@@ -1,0 +1,78 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""The bound of a gate: never below the interval's own end, and never lowered by one more success."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.stats.proportion import proportion
+from turnwise.stats.release import lower_end, upper_end
+
+
+def goals(successes, sizes):
+    """0/1 values and codes of goals with these successes of these sizes."""
+    values = np.concatenate([np.r_[np.ones(c), np.zeros(n - c)] for c, n in zip(successes, sizes, strict=True)])
+    return values, (np.repeat(np.arange(len(sizes)), sizes),)
+
+
+def test_the_step_at_no_success():
+    """0 of 500 in 50 goals has the upper end .0747 and 1 of 500 .0351: the bound stays at .0747 until the end is above it."""
+    sizes = [10] * 50
+    ends = [proportion(*goals([1] * s + [0] * (50 - s), sizes)).high for s in range(8)]
+    assert ends[:2] == pytest.approx([0.0747, 0.0351], abs=5e-5)
+    bounds = [upper_end(*goals([1] * s + [0] * (50 - s), sizes)) for s in range(8)]
+    assert bounds[:2] == [ends[0], ends[0]]
+    assert bounds == sorted(bounds)
+
+
+@st.composite
+def one_more(draw):
+    sizes = draw(st.lists(st.integers(1, 8), min_size=2, max_size=12))
+    before = [draw(st.integers(0, n)) for n in sizes]
+    free = [g for g, n in enumerate(sizes) if before[g] < n]
+    if not free:
+        before[0] -= 1
+        free = [0]
+    which = draw(st.sampled_from(free))
+    return sizes, before, [c + (g == which) for g, c in enumerate(before)]
+
+
+@settings(max_examples=300)
+@given(one_more())
+def test_one_more_success_never_lowers_the_bound(drawn):
+    """Whatever the goals and their sizes, and wherever the success is added; the lower bound likewise."""
+    sizes, before, after = drawn
+    assert upper_end(*goals(after, sizes)) >= upper_end(*goals(before, sizes)) - 1e-12
+    assert lower_end(*goals(after, sizes)) >= lower_end(*goals(before, sizes)) - 1e-12
+
+
+@given(one_more())
+def test_the_bound_holds_the_interval(drawn):
+    """The bound is at least the interval's own end, and that of every choice of fewer successes."""
+    sizes, _, successes = drawn
+    values, clusters = goals(successes, sizes)
+    share = proportion(values, clusters)
+    assert upper_end(values, clusters) >= share.high - 1e-12
+    assert lower_end(values, clusters) <= share.low + 1e-12  # 1 - (1 - x) rounds
+    if len(sizes) <= 3:
+        fewer = (proportion(*goals(kept, sizes)).high for kept in product(*(range(c + 1) for c in successes)))
+        assert upper_end(values, clusters) >= max(fewer) - 1e-12
+
+
+def test_independent_rollouts_have_wilsons_end():
+    """Without clusters Wilson's upper end rises with every success, and the bound is that end."""
+    for c in (0, 1, 7, 20):
+        values = np.r_[np.ones(c), np.zeros(20 - c)]
+        assert upper_end(values, ()) == pytest.approx(proportion(values, ()).high)
+
+
+def test_edges():
+    """One goal and nothing at all have no bound; two crossed ways compare none and all."""
+    assert upper_end(np.zeros(3), (np.zeros(3, int),)) is None
+    assert upper_end([], ()) is None
+    one = np.eye(1, 36)[0]
+    crossed = (np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6))
+    assert upper_end(one, crossed) == max(proportion(one, crossed).high, proportion(np.zeros(36), crossed).high)

@@ -1,0 +1,164 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""What k attempts reach: every subset counted, published figures, and the mistakes of others named."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from turnwise.errors import ArgumentError
+from turnwise.stats.clusters import Grouping
+from turnwise.stats.incidence import kaplan_meier
+from turnwise.stats.proportion import proportion
+from turnwise.stats.repeats import best_of, held_in, reached_in, stopping
+
+attempts_of_a_goal = st.integers(1, 9).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(1, 9)))
+
+
+@given(attempts_of_a_goal)
+def test_every_subset_is_counted(drawn):
+    """ASR@k and pass^k are the shares of all k-subsets of the attempts with a success, and with nothing else."""
+    c, n, k = drawn
+    subsets = list(combinations([1] * c + [0] * (n - c), k))
+    if not subsets:
+        assert np.isnan([reached_in(k, c, n), held_in(k, c, n)]).all()
+        return
+    assert float(reached_in(k, c, n)) == pytest.approx(np.mean([any(subset) for subset in subsets]), abs=1e-12)
+    assert float(held_in(k, c, n)) == pytest.approx(np.mean([all(subset) for subset in subsets]), abs=1e-12)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.integers(1, 8))
+def test_best_of_is_the_mean_over_subsets(values, k):
+    """E[best of k] is the mean of the largest over all k-subsets; NaN where there are too few."""
+    found = best_of(k, values, Grouping(np.zeros(len(values), dtype=int), 1))[0]
+    if k > len(values):
+        assert np.isnan(found)
+    else:
+        assert found == pytest.approx(np.mean([max(subset) for subset in combinations(values, k)]), abs=1e-9)
+
+
+def test_best_of_keeps_goals_apart():
+    """Goals of different sizes, rows in any order: each has its own; equal values give exactly that value."""
+    goals = Grouping(np.array([1, 0, 1, 0, 1, 2]), 3)
+    assert best_of(2, [0.1, 4.0, 0.1, 2.0, 0.1, 7.0], goals) == pytest.approx([4.0, 0.1, np.nan], nan_ok=True)
+    assert best_of(2, [0.1, 4.0, 0.1, 2.0, 0.1, 7.0], goals)[1] == 0.1
+
+
+def test_one_success_in_eight_is_certain_in_eight():
+    """Trap T5: verl draws 8 of 8 with replacement and says .66; drawn without, one of eight is there for certain."""
+    with_replacement = 1 - (1 - 1 / 8) ** 8
+    assert with_replacement == pytest.approx(0.656, abs=1e-3)
+    assert float(reached_in(8, 1, 8)) == 1.0
+    assert float(best_of(8, [0, 0, 0, 1, 0, 0, 0, 0], Grouping(np.zeros(8, dtype=int), 1))[0]) == 1.0
+
+
+def test_many_attempts_keep_their_digits():
+    """Ten thousand attempts: 1 - Π (1 - k/(n-i)) to ten digits, and exact ends."""
+    n, c, k = 10_000, 3, 1_000
+    exact = 1 - np.prod([1 - k / (n - i) for i in range(c)])
+    assert float(reached_in(k, c, n)) == pytest.approx(exact, rel=1e-10)
+    assert reached_in(k, [0, n], n).tolist() == [0.0, 1.0]
+
+
+def test_no_attempt_is_refused():
+    """Drawing no attempt is refused."""
+    with pytest.raises(ArgumentError, match="at least one attempt"):
+        reached_in(0, 1, 2)
+    with pytest.raises(ArgumentError, match="at least one attempt"):
+        best_of(0, [1.0], Grouping(np.zeros(1, dtype=int), 1))
+
+
+def test_stopping_by_hand():
+    """Two goals of three attempts, both broken in the third: chance 1/9; one goal of one attempt proves nothing."""
+    found = stopping([0, 0, 1, 0, 0, 1, 1], [1, 2, 3, 1, 2, 3, 1], [0, 0, 0, 1, 1, 1, 2])
+    assert (found.design, found.successes, found.last) == ("undetermined", 3, 3)
+    assert found.chance == pytest.approx(1 / 9)
+    assert stopping([], [], []).design == "undetermined"
+    assert stopping([0, 0], [1, 2], [0, 0]).design == "undetermined"
+
+
+def test_an_unjudged_attempt_after_a_success_was_made():
+    """An attempt that errored after the success shows that the loop went on."""
+    assert stopping([1, 0], [1, 2], [0, 0]).design == "fixed"
+
+
+def _loops(rng, goals, most, rate, icc, *, stop):
+    """Attempts at goals: succeeded, number, goal; with `stop` none after the first success."""
+    precision = (1 - icc) / icc
+    chance = rng.beta(rate * precision, (1 - rate) * precision, goals)
+    won = rng.random((goals, most)) < chance[:, None]
+    made = np.cumsum(won, axis=1) - won == 0 if stop else np.ones_like(won)
+    goal, number = np.nonzero(made)
+    return won[goal, number], number + 1, goal
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_stopping_is_detected(rate):
+    """Loops that stop are told from a fixed number, also where fixed designs lose 5 % of attempts (never called stopped here)."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        assert stopping(*_loops(rng, 50, 10, rate, 0.3, stop=True)).design == "stopped"
+        won, number, goal = _loops(rng, 50, 10, rate, 0.3, stop=False)
+        kept = rng.random(won.size) > 0.05
+        assert stopping(won[kept], number[kept], goal[kept]).design == "fixed"
+
+
+def _true_reach(rate, icc, k):
+    precision = (1 - icc) / icc
+    a, b = rate * precision, (1 - rate) * precision
+    return 1 - np.exp(special.betaln(a, b + k) - special.betaln(a, b))
+
+
+@pytest.mark.parametrize(("rate", "naive"), [(0.1, 0.236), (0.3, 0.51)])
+def test_attempts_that_stopped_need_kaplan_meier(rate, naive):
+    """Where loops stop, c/n per goal and Chen's formula are far off; Kaplan-Meier over attempts finds the truth."""
+    rng = np.random.default_rng(5)
+    won, _, goal = _loops(rng, 20_000, 5, rate, 0.3, stop=True)
+    tried, broken = np.bincount(goal), np.bincount(goal, weights=won)
+    assert np.mean(broken / tried) > rate * 1.4, naive
+    truth = _true_reach(rate, 0.3, 5)
+    chen = reached_in(5, broken, tried)
+    assert np.nanmean(chen) < truth / 2
+    assert kaplan_meier(tried, broken, ()).estimate[5] == pytest.approx(truth, abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("goals", "size", "rate", "icc", "k"),
+    [(50, 5, 0.05, 0.3, 5), (50, 5, 0.3, 0.3, 3), (20, 5, 0.05, 0.3, 3), (20, 10, 0.3, 0.3, 5), (100, 10, 0.02, 0.3, 5),
+     (100, 10, 0.02, 0.3, 10), (50, 20, 0.1, 0.3, 5), (30, 10, 0.8, 0.3, 5), (30, 20, 0.01, 0.6, 10), (50, 10, 0.05, 0.05, 5)],
+)  # fmt: skip
+def test_asr_at_k_covers(goals, size, rate, icc, k, goal_rates, covers):
+    """Wilson at the effective number of goals covers ASR@k in every setting tried."""
+    rng = np.random.default_rng(11)
+    hits, repetitions, truth = 0, 2000, _true_reach(rate, icc, k)
+    for _ in range(repetitions):
+        values = reached_in(k, rng.binomial(size, goal_rates(rng, goals, rate, icc)), np.full(goals, size))
+        share = proportion(values, (np.arange(goals),), trials=size)
+        hits += share.low <= truth <= share.high
+    assert covers(hits, repetitions, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "icc"), [(0.1, 0.3), (0.3, 0.1), (0.03, 0.3)])
+def test_kaplan_meier_over_attempts_covers(rate, icc, covers):
+    """Loops of up to eight attempts that stop at success: the interval at 5 attempts holds the truth."""
+    rng = np.random.default_rng(12)
+    hits, repetitions, truth = 0, 600, _true_reach(rate, icc, 5)
+    for _ in range(repetitions):
+        won, _, goal = _loops(rng, 50, 8, rate, icc, stop=True)
+        point = kaplan_meier(np.bincount(goal), np.bincount(goal, weights=won), (np.arange(50),)).point(5)
+        hits += point.low <= truth <= point.high
+    assert covers(hits, repetitions, 0.94)
+
+
+def test_at_one_attempt_the_interval_is_that_of_the_share():
+    """With equal attempts ASR@1 is the rate, and so is its interval: goals as units of trials, or rollouts in clusters."""
+    rng = np.random.default_rng(6)
+    won = rng.random((30, 6)) < rng.beta(1, 4, 30)[:, None]
+    rollouts = proportion(won.ravel().astype(float), (np.repeat(np.arange(30), 6),))
+    goals = proportion(reached_in(1, won.sum(1), np.full(30, 6)), (np.arange(30),), trials=6)
+    assert (goals.estimate, goals.low, goals.high) == pytest.approx((rollouts.estimate, rollouts.low, rollouts.high))

@@ -1,0 +1,169 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""Two curves: lifelines' log-rank, differences that cover and never collapse, the restricted means, and a whole band."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lifelines import KaplanMeierFitter
+from lifelines.statistics import logrank_test
+from lifelines.utils import restricted_mean_survival_time
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from turnwise.stats.bands import simultaneous_level
+from turnwise.stats.clusters import variation
+from turnwise.stats.incidence import cumulative_incidence
+from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference, square_and_add
+
+RNG = np.random.default_rng(0)
+N = 400
+ARM = RNG.random(N) < 0.5
+LONG = RNG.geometric(np.where(ARM, 0.25, 0.15))
+CAUSE, ENDS = (LONG <= 6).astype(int), np.minimum(LONG, 6)
+
+
+def test_log_rank_by_hand():
+    """Turn 1: 2 of 3 + 3 at risk, 2 - 1; turn 2: 1 of 1 + 3, 1 - 1/4; turn 3: nobody left of ours: 1.75."""
+    test = log_rank([1, 1, 2, 3, 3, 3], [1, 1, 1, 0, 1, 0], np.arange(6) < 3, ())
+    assert test.difference == pytest.approx(1.75)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_log_rank_is_that_of_lifelines():
+    """Without clusters the statistic is lifelines' to the difference of a robust and a hypergeometric variance."""
+    ours, theirs = log_rank(ENDS, CAUSE, ARM, ()), logrank_test(ENDS[ARM], ENDS[~ARM], CAUSE[ARM], CAUSE[~ARM])
+    assert (ours.difference / ours.std_error) ** 2 == pytest.approx(theirs.test_statistic, rel=0.01)
+    assert ours.p_value == pytest.approx(theirs.p_value, rel=0.2)
+    assert log_rank(ENDS, CAUSE, ~ARM, ()).difference == pytest.approx(-ours.difference)
+
+
+def test_rollouts_that_are_copies_add_nothing():
+    """Each rollout four times in one cluster: the same p-value as once, not a sharper one."""
+    once = log_rank(ENDS, CAUSE, ARM, ())
+    four = log_rank(*(np.repeat(x, 4) for x in (ENDS, CAUSE, ARM)), (np.repeat(np.arange(N), 4),))
+    assert four.p_value == pytest.approx(once.p_value)
+    assert log_rank(*(np.repeat(x, 4) for x in (ENDS, CAUSE, ARM)), ()).p_value < once.p_value / 10
+
+
+def test_edges_of_the_test():
+    """No event: p is 1; one cluster, nobody in an arm: no p-value, and the reason."""
+    assert log_rank([1, 2, 2], [0, 0, 0], [True, False, True], ()).p_value == 1.0
+    assert log_rank([1, 2], [1, 0], [True, False], (np.zeros(2, int),)).reason == "one cluster: no test over clusters"
+    assert log_rank([1, 2], [1, 0], [True, True], ()).p_value is None
+
+
+def test_without_censoring_the_difference_is_that_of_two_shares():
+    """All watched to the end: the difference of two proportions, close to statsmodels' Newcombe interval (t for z)."""
+    row = incidence_difference(np.full(N, 1), CAUSE, ARM, ())[0]
+    k, n = (CAUSE[ARM].sum(), ARM.sum()), (CAUSE[~ARM].sum(), (~ARM).sum())
+    assert row.difference == pytest.approx(k[0] / k[1] - n[0] / n[1])
+    assert (row.low, row.high) == pytest.approx(confint_proportions_2indep(*k, *n, method="newcomb"), abs=1e-3)
+
+
+def test_pairs_are_sharper():
+    """Alike goals in both arms: the error is that of the goals' differences, as the paired formula says."""
+    rng = np.random.default_rng(4)
+    goal_rate = rng.beta(0.5, 0.5, 60)
+    wins = rng.random((2, 60)) < np.stack([goal_rate, np.clip(goal_rate + 0.1, 0, 1)])
+    cause, arm, goals = wins.ravel().astype(int), np.repeat([True, False], 60), np.tile(np.arange(60), 2)
+    row = incidence_difference(np.ones(120, int), cause, arm, (goals,))[0]
+    paired = variation(wins[0].astype(float) - wins[1], ())
+    assert row.std_error == pytest.approx(np.sqrt(paired.variance))
+    alone = incidence_difference(np.ones(120, int), cause, arm, ())[0]
+    assert row.high - row.low < alone.high - alone.low
+
+
+def test_no_event_is_no_point():
+    """Nothing happened in either arm: no standard error, and an interval from the two zero counts."""
+    row = incidence_difference(np.full(40, 3), np.zeros(40, int), np.arange(40) < 20, ())[2]
+    assert (row.difference, row.std_error) == (0.0, None)
+    assert row.low == -row.high < -0.1
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2), st.booleans(), st.integers(0, 5)), min_size=2, max_size=40)
+)
+def test_properties(rows):
+    """Ends hold the difference within [-1, 1]; exchanging the arms changes the sign; nobody in an arm: no rows."""
+    ends, cause, arm, goal = (np.array(x) for x in zip(*rows, strict=True))
+    found = incidence_difference(ends, cause, arm, (goal,))
+    back = incidence_difference(ends, cause, ~arm, (goal,))
+    assert len(found) == len(back)
+    for row, mirrored in zip(found, back, strict=True):
+        if row.low is None:
+            assert row.reason
+            continue
+        assert -1 <= row.low <= row.difference + 1e-12
+        assert row.difference - 1e-12 <= row.high <= 1
+        assert row.low < row.high
+        assert (row.low, row.high) == pytest.approx((-mirrored.high, -mirrored.low))
+    test = log_rank(ends, cause, arm, (goal,))
+    assert test.p_value is None or 0 <= test.p_value <= 1
+    assert test.p_value is not None or test.reason
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_restricted_means_are_those_of_lifelines():
+    """The areas under both curves up to 5, from lifelines' step functions, subtracted."""
+    found, last = restricted_mean_difference(np.minimum(ENDS, 5), (CAUSE == 1) & (ENDS <= 5), ARM, ())
+    areas = [
+        restricted_mean_survival_time(
+            KaplanMeierFitter().fit(np.minimum(ENDS[a], 5), (CAUSE[a] == 1) & (ENDS[a] <= 5)), t=5
+        )
+        for a in (ARM, ~ARM)
+    ]
+    assert last == 5
+    assert found.difference == pytest.approx(areas[0] - areas[1])
+    assert found.low < found.difference < found.high
+
+
+def test_square_and_add_by_hand():
+    """.5 (.4 to .7) less .3 (.2 to .4): √(.1² + .1²) below and √(.2² + .1²) above."""
+    assert square_and_add((0.5, 0.4, 0.7), (0.3, 0.2, 0.4)) == pytest.approx((0.2 - np.sqrt(0.02), 0.2 + np.sqrt(0.05)))
+
+
+def test_one_position_needs_no_wider_band():
+    """With one moving position the level is the nominal; with many it is higher, yet below Bonferroni's."""
+    rng = np.random.default_rng
+    assert simultaneous_level([1, 1, 1, 1], [1, 0, 1, 0], (), level=0.9, rng=rng(0)) == pytest.approx(0.9, abs=0.01)
+    many = simultaneous_level(ENDS, CAUSE, (), level=0.95, rng=rng(0))
+    assert 0.95 < many < 1 - 0.05 / 6
+    assert simultaneous_level([], [], (), level=0.95, rng=rng(0)) == 0.95
+    assert simultaneous_level([1, 2], [1, 1], (np.zeros(2, int),), level=0.95, rng=rng(0)) == 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("hazard", "icc", "leaving"), [(0.05, 0.3, 0.0), (0.1, 0.1, 0.1)])
+def test_the_band_holds_the_whole_curve(hazard, icc, leaving, watched_goals, share_by_turn, covers):
+    """The true curve lies inside everywhere as often as said; pointwise intervals together do not."""
+    rng, truth = np.random.default_rng(6), share_by_turn(10, hazard, icc, leaving)
+    whole = separate = 0
+    for _ in range(300):
+        ends, cause, goals = watched_goals(rng, 40, 5, 10, hazard, icc, leaving=leaving)
+        level = simultaneous_level(ends, cause, (goals,), level=0.95, rng=rng, draws=4000)
+        for kind, at in (("whole", level), ("separate", 0.95)):
+            curve = cumulative_incidence(ends, cause, (goals,), level=at)
+            inside = bool(np.all((curve.low <= truth)[1:] & (truth <= curve.high)[1:]))
+            whole, separate = whole + (inside and kind == "whole"), separate + (inside and kind == "separate")
+    assert covers(whole, 300, 0.94)
+    assert separate < whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("hazards", "icc"), [((0.1, 0.05), 0.3), ((0.03, 0.03), 0.3), ((0.2, 0.1), 0.1)])
+def test_differences_cover(hazards, icc, watched_goals, share_by_turn, covers):
+    """Unpaired arms of 40 goals of 5 each: the difference at the last turn; and the test keeps its level where there is none."""
+    rng = np.random.default_rng(7)
+    truth = share_by_turn(10, hazards[0], icc)[10] - share_by_turn(10, hazards[1], icc)[10]
+    hits = rejected = 0
+    for _ in range(300):
+        parts = [watched_goals(rng, 40, 5, 10, hazard, icc) for hazard in hazards]
+        ends, cause = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        goals = np.concatenate([parts[0][2], parts[1][2] + 40])
+        arm = np.arange(ends.size) < parts[0][0].size
+        row = incidence_difference(ends, cause, arm, (goals,))[9]
+        hits += row.low <= truth <= row.high
+        rejected += log_rank(ends, cause, arm, (goals,)).p_value < 0.05
+    assert covers(hits, 300, 0.94)
+    if hazards[0] == hazards[1]:
+        assert rejected / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)

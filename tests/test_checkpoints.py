@@ -1,0 +1,125 @@
+"""`training`: rates by step over goals, paired changes, and the groups that teach nothing."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError
+
+
+def run(won: dict[int, list[list]], metric: str = "attack_success", **columns) -> pl.DataFrame:
+    """ROLLOUTS by step: for each goal its attempts."""
+    rows = [
+        (f"{step}-{goal}-{n}", step, f"g{goal}", value)
+        for step, goals in won.items()
+        for goal, values in enumerate(goals)
+        for n, value in enumerate(values)
+    ]
+    return pl.DataFrame(rows, schema=["rollout_id", "train_step", "goal", metric], orient="row").with_columns(**columns)
+
+
+TWO = {
+    100: [[True, True], [False, False], [True, False], [False, False]],
+    20: [[False, False], [False, False], [True, True], [False, True]],
+}
+
+
+def test_by_hand() -> None:
+    """Steps in numeric order; goals change by 1, 0, -1/2, -1/2; a quarter of the groups is all success, a half all fail."""
+    got = tw.training(run(TWO))
+    assert got["step"].to_list() == [20, 100]
+    assert got["estimate"].to_list() == pytest.approx([3 / 8, 3 / 8])
+    change = np.array([1, 0, -0.5, -0.5])
+    oracle = scipy_stats.ttest_1samp(change, 0).confidence_interval()
+    row = got.row(1, named=True)
+    assert (row["difference"], row["n_pairs"]) == (pytest.approx(0.0), 4)
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx((oracle.low, oracle.high))
+    assert (row["groups"], row["all_success"], row["all_fail"]) == (4, 0.25, 0.5)
+    assert got.row(0, named=True)["difference"] is None
+    schema.check(got, schema.TRAINING)
+
+
+def test_the_band_is_that_of_the_summary() -> None:
+    """Estimate, interval, counts are those of `summarize` by step: goals are the unit, not rollouts."""
+    rng = np.random.default_rng(0)
+    frame = run({step: (rng.random((20, 4)) < rng.beta(0.5, 1, 20)[:, None]).tolist() for step in (0, 10, 20)})
+    names = ["estimate", "std_error", "low", "high", "n", "n_clusters", "method"]
+    summary = tw.summarize(frame, by="train_step", metrics="attack_success")
+    assert tw.training(frame).select(names).equals(summary.select(names))
+
+
+def test_goals_are_paired() -> None:
+    """Goals that differ much and all gain a little: the paired change is far sharper than two rates."""
+    rng = np.random.default_rng(1)
+    rate = rng.beta(0.3, 0.3, 40)
+    frame = run({s: (rng.random((40, 20)) < np.clip(rate + 0.1 * s, 0, 1)[:, None]).tolist() for s in (0, 1)})
+    row = tw.training(frame).row(1, named=True)
+    assert row["difference_low"] > 0
+    assert row["difference_high"] - row["difference_low"] < (row["high"] - row["low"]) / 3
+
+
+def test_no_change_is_no_point() -> None:
+    """Nothing succeeded at either step: no change, but an interval from the two zero counts."""
+    row = tw.training(run({s: [[False, False]] * 10 for s in (0, 1)})).row(1, named=True)
+    assert row["difference"] == 0.0
+    assert row["difference_low"] == -row["difference_high"] < -0.1
+    assert row["all_fail"] == 1.0
+
+
+def test_what_is_not_there_is_said() -> None:
+    """Goals of one step only are no pairs, single attempts no groups, rollouts without a step are counted."""
+    other = run({0: [[True], [False]]}), run({1: [[True], [False]]}, goal=pl.col("goal") + "x")
+    frame = pl.concat(
+        [*other, run({2: [[True]]}, rollout_id=pl.lit("n")).with_columns(train_step=pl.lit(None, dtype=pl.Int64))]
+    )
+    row = tw.training(frame).row(1, named=True)
+    assert (row["difference"], row["n_pairs"], row["groups"], row["all_success"]) == (None, 0, 0, None)
+    assert "no goal in common with the step before" in row["reason"]
+    assert "1 rollouts without a step" in row["estimand"]
+
+
+def test_half_judged_rollouts_leave_the_change_open() -> None:
+    """Where a step has half-judged rollouts, neither its rate nor the change next to it is a point."""
+    frame = run(TWO).with_columns(num_turns=pl.lit(2, dtype=pl.Int32), num_judged=pl.lit(2, dtype=pl.Int32))
+    half = pl.col("rollout_id") == "100-3-1"
+    frame = frame.with_columns(
+        attack_success=pl.when(~half).then("attack_success"),
+        num_judged=pl.when(half).then(1).otherwise("num_judged").cast(pl.Int32),
+    )
+    row = tw.training(frame).row(1, named=True)
+    assert (row["estimate"], row["difference"]) == (None, None)
+    assert "half-judged rollouts leave the change open" in row["reason"]
+
+
+def test_a_reward_has_changes_and_no_groups() -> None:
+    """A number has a mean and paired changes; groups alike are for 0/1."""
+    row = tw.training(
+        run({0: [[1.0, 2.0], [0.0, 1.0]], 1: [[2.0, 3.5], [1.0, 1.5]]}, metric="reward"), metric="reward"
+    )[1]
+    assert row["difference"].item() == pytest.approx((1.25 + 0.75) / 2)
+    assert row["all_success"].item() is None
+
+
+def test_groups_and_levels() -> None:
+    """Another group changes no row; levels are rows of their own."""
+    both = pl.concat(
+        [
+            run(TWO, target=pl.lit("a")),
+            run({20: [[True]] * 3}, target=pl.lit("b"), rollout_id=pl.col("rollout_id") + "b"),
+        ]
+    )
+    got = tw.training(both, by="target", level=(0.5, 0.95))
+    assert got.filter(target="a").equals(tw.training(run(TWO, target=pl.lit("a")), by="target", level=(0.5, 0.95)))
+    assert got.filter(target="b").height == 2
+    schema.check(got, schema.TRAINING)
+
+
+def test_a_step_that_is_no_number() -> None:
+    """The step must be a numeric column that came along."""
+    with pytest.raises(ArgumentError, match="step='step' is no column of numbers beside `by`; there is train_step"):
+        tw.training(run(TWO), step="step")
+    with pytest.raises(ArgumentError, match="step='goal'"):
+        tw.training(run(TWO), step="goal")

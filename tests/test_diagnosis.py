@@ -1,0 +1,142 @@
+"""`doctor`: every call that it calls valid runs and finds something, and what it blocks is blocked for a reason."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise import schema
+from turnwise.errors import SchemaError
+
+
+def simulated(**options) -> pl.DataFrame:
+    turns, _ = tw.simulate(goals=12, attempts=4, turns=5, seed=1, **options)
+    return turns
+
+
+def stopped() -> pl.DataFrame:
+    """Attempts that stop at the first success, in one turn each."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for goal in range(40):
+        for attempt in range(1, 7):
+            won = bool(rng.random() < 0.4)
+            rows.append((f"{goal}-{attempt}", f"g{goal}", attempt, "success" if won else "failure", won))
+            if won:
+                break
+    names = ["rollout_id", "goal", "attempt", "outcome", "succeeded"]
+    made = pl.DataFrame(rows, schema=names, orient="row").with_columns(turn=pl.lit(1, dtype=pl.Int32))
+    return made.cast({"outcome": schema.OUTCOMES, "attempt": pl.Int32})
+
+
+def trained() -> pl.DataFrame:
+    return pl.concat(
+        [
+            simulated().with_columns(
+                pl.concat_str("rollout_id", pl.lit(f"@{step}")).alias("rollout_id"), train_step=pl.lit(step)
+            )
+            for step in (0, 50)
+        ]
+    )
+
+
+def branching() -> pl.DataFrame:
+    rows = [
+        {"rollout_id": tree, "node_id": f"{tree}{name}", "parent_id": parent and f"{tree}{parent}", "turn": depth, "goal": tree,
+         "response": "no", "succeeded": name == "d" and tree != "z"}
+        for tree in "xyz"
+        for name, parent, depth in (("a", None, 1), ("b", "a", 2), ("c", "a", 2), ("d", "c", 3))
+    ]  # fmt: skip
+    return pl.DataFrame(rows).cast({"turn": pl.Int32})
+
+
+TABLES = {
+    "simulated": simulated,
+    "two targets": lambda: simulated(targets={"base": 0.1, "it's": 0.02}),
+    "half-judged": lambda: simulated().with_columns(
+        succeeded=pl.when(pl.int_range(pl.len()) % 7 > 0).then("succeeded"), outcome=pl.lit(None, dtype=schema.OUTCOMES)
+    ),
+    "stopped": stopped,
+    "training": trained,
+    "tree": branching,
+    "calls": lambda: simulated().with_columns(
+        target_call=pl.col("turn") * 2, cost_usd=pl.lit(0.01), seconds=pl.lit(1.5)
+    ),
+    "refusals": lambda: simulated().with_columns(refused=~pl.col("succeeded")),
+}
+
+
+def run(call: str, turns: pl.DataFrame) -> pl.DataFrame:
+    frame = eval(call, {"tw": tw, "m": m, "turns": turns})
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def finds_something(turns: pl.DataFrame) -> pl.DataFrame:
+    """Run every valid call; each has at least one number."""
+    found = schema.check(tw.doctor(turns), schema.DOCTOR)
+    for row in found.rows(named=True):
+        assert row["valid"] or (row["reason"] and row["call"] is None)
+        if row["valid"]:
+            frame = run(row["call"], turns)
+            numbers = [name for name in ("estimate", "low", "difference", "goals", "passed") if name in frame.columns]
+            assert any(frame[name].null_count() < frame.height for name in numbers), row["call"]
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_valid_call_runs(name: str) -> None:
+    """Whatever the table, the calls that are offered run as they stand and find a number."""
+    assert finds_something(TABLES[name]())["valid"].any()
+
+
+@pytest.mark.parametrize(
+    ("path", "valid", "blocked"),
+    [
+        ("tau_bench/gpt-4o-airline.json", "success in all of k attempts", "attack success rate"),
+        ("jailbreakbench", "attack success rate", "hazard by turn"),
+        ("agentdojo_drift", "task success rate", "attack success by turn"),
+        ("inspect/log-sets", "success at least once in k attempts", "attack success rate"),
+        ("garak", "attack success rate", "refusal rate"),
+    ],
+)
+def test_real_logs(shared, path: str, valid: str, blocked: str) -> None:
+    """On logs of other tools too; each has what it is known to have, and lacks what it lacks."""
+    turns, _ = tw.read(shared / path, errors="collect")
+    found = finds_something(turns)
+    assert found.filter(analysis=valid)["valid"].item()
+    assert not found.filter(analysis=blocked)["valid"].item()
+
+
+def reason(turns: pl.DataFrame, analysis: str) -> str:
+    return tw.doctor(turns).filter(analysis=analysis)["reason"].item() or ""
+
+
+def test_what_blocks_an_analysis() -> None:
+    """The traps of the tables, each named."""
+    turns = simulated()
+    whole = turns.with_columns(succeeded=pl.lit(None, dtype=pl.Boolean))
+    assert "verdicts are of whole rollouts" in reason(whole, "attack success by turn")
+    unjudged = whole.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES))
+    assert "has a verdict; judge the turns with `tw.score" in reason(unjudged, "attack success rate")
+    assert "attempts stopped at the first success, so none could" in reason(stopped(), "success in all of k attempts")
+    assert "Kaplan-Meier" in reason(stopped(), "success at least once in k attempts")
+    once = turns.filter(pl.col("attempt") == 1)
+    assert "no goal was attempted twice" in reason(once, "forecast at more attempts")
+    few = turns.filter(pl.col("goal").is_in(turns["goal"].unique().sort()[:5]))
+    assert "5 goals are too few" in reason(few, "forecast at more attempts")
+    assert "half-judged rollouts leave the rate open" in reason(TABLES["half-judged"](), "attack success rate")
+    assert "half-judged rollouts fail every gate" in reason(TABLES["half-judged"](), "release gate")
+    one = turns.filter(pl.col("goal") == turns["goal"][0])
+    assert "all of one goal: a rate, but no interval" in reason(one, "attack success rate")
+    assert "no goal is named" in reason(turns.with_columns(goal=pl.lit(None, dtype=pl.String)), "attack success rate")
+
+
+def test_an_empty_table_allows_nothing() -> None:
+    """Without rollouts every analysis is blocked, in a sentence; a table of rollouts is refused."""
+    found = tw.doctor(schema.empty(schema.TURNS))
+    assert not found["valid"].any()
+    assert found["reason"].null_count() == 0
+    with pytest.raises(SchemaError, match="column `turn` is missing"):
+        tw.doctor(tw.measure(simulated()))

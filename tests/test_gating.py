@@ -1,0 +1,173 @@
+"""`gate`: passes only on what is known, reads requirements without evaluating them, and no success ever helps."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError
+from turnwise.gating import verdict
+
+
+def rollouts(successes: Sequence[bool | None], per_goal: int = 1, **columns) -> pl.DataFrame:
+    """ROLLOUTS with so many attempts at each goal."""
+    n = len(successes)
+    return pl.DataFrame(
+        {
+            "rollout_id": [f"r{i:05}" for i in range(n)],
+            "goal": [f"g{i // per_goal:04}" for i in range(n)],
+            "attack_success": pl.Series(successes, dtype=pl.Boolean),
+        }
+    ).with_columns(**columns)
+
+
+SAFE = rollouts([False] * 500)
+
+
+def only(frame: pl.DataFrame) -> dict:
+    """The one row."""
+    assert frame.height == 1
+    return frame.row(0, named=True)
+
+
+def test_the_bound_decides_not_the_estimate() -> None:
+    """0 of 500 is not proof of less than half a per cent: Wilson's upper end is .0076."""
+    row = only(tw.gate(SAFE, "attack_success < 0.5%"))
+    assert (row["estimate"], row["passed"], row["threshold"]) == (0.0, False, 0.005)
+    assert row["bound"] == row["high"] == pytest.approx(0.00763, abs=1e-5)
+    assert only(tw.gate(SAFE, "attack_success < 0.01"))["passed"]
+
+
+def test_one_more_success_does_not_help() -> None:
+    """The note of the trap: clustered, 0 of 500 has the upper end .0747 and 1 of 500 .0351; a 5 % gate fails both."""
+    for successes in ([False] * 500, [True] + [False] * 499):
+        row = only(tw.gate(rollouts(successes, per_goal=10), "attack_success < 0.05"))
+        assert not row["passed"]
+        assert row["bound"] == pytest.approx(0.0747, abs=5e-5)
+    assert row["high"] == pytest.approx(0.0351, abs=5e-5)
+    assert "so that one more never helps to pass" in row["reason"]
+
+
+@given(st.lists(st.booleans(), min_size=4, max_size=60), st.integers(1, 6), st.data())
+def test_a_success_more_never_turns_failing_into_passing(successes: list[bool], per_goal: int, data) -> None:
+    """Whichever failure becomes a success, a gate from above that failed still fails, from rollouts."""
+    place = data.draw(st.sampled_from(range(len(successes))))
+    more = [value or i == place for i, value in enumerate(successes)]
+    before, after = (only(tw.gate(rollouts(found, per_goal), "attack_success < 0.4")) for found in (successes, more))
+    assert before["passed"] or not after["passed"]
+
+
+def test_the_other_side() -> None:
+    """A requirement from below looks at the lower end."""
+    good = rollouts([True] * 490 + [False] * 10).rename({"attack_success": "task_success"}).with_columns(task="goal")
+    row = only(tw.gate(good, "task_success >= 96%"))
+    assert (row["passed"], row["bound"]) == (True, row["low"])
+    assert not only(tw.gate(good, "task_success >= 97%"))["passed"]
+
+
+def test_every_group_and_every_requirement() -> None:
+    """Groups pass or fail for themselves; several requirements are rows of their own."""
+    both = pl.concat(
+        [
+            SAFE.with_columns(target=pl.lit("guarded")),
+            rollouts([True, False] * 50, rollout_id=pl.col("rollout_id") + "b", target=pl.lit("base")),
+        ]
+    )
+    got = tw.gate(both, ["attack_success < 0.02", "attack_success <= 1"], by="target")
+    assert got.select("target", "requirement", "passed").rows() == [
+        ("base", "attack_success < 0.02", False), ("guarded", "attack_success < 0.02", True),
+        ("base", "attack_success <= 1", True), ("guarded", "attack_success <= 1", True),
+    ]  # fmt: skip
+    schema.check(got, schema.GATE)
+    assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the upper end is 0.596")
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (rollouts([]), "no values"),
+        (rollouts([None] * 20), "no values"),
+        (rollouts([False] * 20, per_goal=20), "one cluster"),
+        (
+            rollouts(
+                [False] * 400 + [None],
+                num_turns=pl.lit(3, dtype=pl.Int32),
+                num_judged=pl.when(pl.col("attack_success").is_null()).then(1).otherwise(3).cast(pl.Int32),
+            ),
+            "1 of 401 rollouts are half-judged",
+        ),
+    ],
+    ids=["no rollout", "no value", "one goal", "half-judged"],
+)
+def test_what_is_not_known_never_passes(frame: pl.DataFrame, why: str) -> None:
+    """No data, no verdict, no interval and half-judged groups fail any requirement, from rollouts and from their SUMMARY."""
+    for table in (frame, tw.summarize(frame, metrics="attack_success")):
+        for requirement in ("attack_success <= 1", "attack_success >= 0"):
+            row = only(tw.gate(table, requirement))
+            assert (row["passed"], row["bound"]) == (False, None)
+            assert why in row["reason"]
+            assert why in verdict(tw.gate(table, requirement))
+
+
+def test_no_group_is_no_pass() -> None:
+    """A table without rows has no groups either; it fails in a row of its own."""
+    for table in (SAFE[:0], tw.summarize(SAFE, by="goal")[:0]):
+        row = only(tw.gate(table, "attack_success < 1", by="goal"))
+        assert (row["passed"], row["reason"]) == (False, "no data: the table has no rollouts")
+
+
+def test_an_extreme_has_no_bound() -> None:
+    """The largest value seen says nothing of the largest to come: no interval, no pass."""
+    frame = SAFE.with_columns(harm=pl.lit(0.1))
+    assert not only(tw.gate(frame, "max(harm) < 0.5"))["passed"]
+
+
+def test_other_statistics() -> None:
+    """A statistic is named around the metric; the median has its own interval."""
+    frame = SAFE.with_columns(num_turns=pl.int_range(500).mod(50).add(1).cast(pl.Int32))
+    assert only(tw.gate(frame, "median(num_turns) >= 20"))["passed"]
+    assert not only(tw.gate(frame, "median( num_turns ) > 25"))["passed"]
+    assert only(tw.gate(frame, "num_turns<27.5"))["statistic"] == "mean"
+
+
+def test_a_summary_is_gated_as_it_is_grouped() -> None:
+    """From a SUMMARY the same verdict, with the bound of none in as many goals where that is further out."""
+    clustered = rollouts([True] + [False] * 499, per_goal=10, target=pl.lit("t"))
+    row = only(tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05"))
+    assert (row["target"], row["passed"]) == ("t", False)
+    assert row["bound"] == pytest.approx(0.0747, abs=5e-5)
+    with pytest.raises(ArgumentError, match="not grouped by 'attack'"):
+        tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05", by="attack")
+    with pytest.raises(ArgumentError, match=r"no level 0.99; it has 0.95"):
+        tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05", level=0.99)
+    with pytest.raises(ArgumentError, match="names no metric of this SUMMARY; there is attack_success"):
+        tw.gate(tw.summarize(clustered), "harm < 0.05")
+    with pytest.raises(ArgumentError, match="has no q90 of"):
+        tw.gate(tw.summarize(clustered), "q90(attack_success) < 0.05")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "attack_success", "attack_success < ", "attack_success == 0", "attack_success < nan", "attack_success < inf",
+     "attack_success < 0.01 and harm < 1", "0.01 > attack_success", "attack_success < 1e", "attack_success < __import__('os')"],
+)  # fmt: skip
+def test_what_is_no_requirement_is_refused(words: str) -> None:
+    """Nothing is evaluated: what does not read as metric, comparison, number is one sentence."""
+    with pytest.raises(ArgumentError, match=r"is no requirement|names no metric"):
+        tw.gate(SAFE, words)
+
+
+def test_bad_usage() -> None:
+    """A metric that is not there, nothing required, and a table that is something else."""
+    with pytest.raises(ArgumentError, match="names no metric of this table; there is attack_success"):
+        tw.gate(SAFE, "attack_sucess < 0.1")
+    with pytest.raises(ArgumentError, match="nothing is required"):
+        tw.gate(SAFE, [])
+    with pytest.raises(SchemaError, match="rollout_id"):
+        tw.gate(SAFE.drop("rollout_id"), "attack_success < 0.1")
+    with pytest.raises(ArgumentError, match="level=95"):
+        tw.gate(SAFE, "attack_success < 0.1", level=95)

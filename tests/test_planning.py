@@ -1,0 +1,145 @@
+"""`plan`: against statsmodels, by simulation, and the gate that it promises to pass."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.power import NormalIndPower
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError
+from turnwise.stats.sizes import goals_for_gate, intraclass_correlation, rollouts_for_none, variance_per_goal
+
+
+def only(frame: pl.DataFrame) -> dict:
+    assert frame.height == 1
+    return frame.row(0, named=True)
+
+
+def test_two_arms_of_other_goals_are_those_of_statsmodels() -> None:
+    """One attempt at each of different goals: the sample size of a z test for two independent groups."""
+    row = only(tw.plan(rate=0.2, difference=0.1, correlation=0, icc=0))
+    oracle = NormalIndPower().solve_power(effect_size=0.1 / math.sqrt(0.16), power=0.8, alpha=0.05)
+    assert row["goals"] == math.ceil(oracle)
+    back = only(tw.plan(rate=0.2, icc=0, correlation=0, goals=row["goals"]))
+    assert back["difference"] == pytest.approx(0.1, rel=2e-3)
+    assert back["difference"] <= 0.1
+
+
+def test_none_of_n() -> None:
+    """299 rollouts without a success show less than 1 %; (1 - .01)^298 is still above .05."""
+    row = tw.plan(below=0.01).row(0, named=True)
+    assert (row["question"], row["goals"]) == ("goals for none", 299)
+    assert 0.99**299 <= 0.05 < 0.99**298
+
+
+@given(st.floats(0.001, 0.5), st.floats(0.5, 0.999))
+def test_none_of_n_is_the_fewest(below: float, level: float) -> None:
+    """One rollout less would not do."""
+    n = rollouts_for_none(below, level=level)
+    assert (1 - below) ** n <= (1 - level) * (1 + 1e-9)
+    assert n == 1 or (1 - below) ** (n - 1) > (1 - level) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("attempts", [1, 4])
+def test_the_gate_passes_at_the_goals_planned_and_not_with_one_less(attempts: int) -> None:
+    """As many goals without a success pass `gate`; one fewer do not."""
+    needed = tw.plan(below=0.05, attempts=attempts, icc=0.3).filter(question="goals for the gate")["goals"].item()
+    for goals, passes in ((needed, True), (needed - 1, False)):
+        n = goals * attempts
+        frame = pl.DataFrame({
+            "rollout_id": [f"r{i}" for i in range(n)], "goal": [f"g{i % goals}" for i in range(n)], "attack_success": [False] * n
+        })  # fmt: skip
+        assert tw.gate(frame, "attack_success < 0.05")["passed"].item() is passes
+
+
+def test_more_attempts_never_make_up_for_few_goals() -> None:
+    """Goals needed fall with attempts towards a floor, and rollouts rise: the trade in one table."""
+    got = tw.plan(rate=0.1, icc=0.3, difference=0.05, attempts=(1, 2, 5, 10, 1000))
+    assert got["goals"].is_sorted(descending=True)
+    assert got["rollouts"].is_sorted()
+    floor = (1.959964 + 0.841621) ** 2 * 2 * 0.5 * 0.3 * 0.09 / 0.05**2
+    assert floor < got["goals"][-1] < floor + 2
+    schema.check(got, schema.PLAN)
+
+
+def test_variance_by_hand() -> None:
+    """p(1-p) = .09, .3 of it between goals: .027 + .063/5 for a rate, twice half of the first plus twice the second for two."""
+    assert variance_per_goal(0.1, 0.3, 5) == pytest.approx(0.027 + 0.0126)
+    assert variance_per_goal(0.1, 0.3, 5, correlation=0.5) == pytest.approx(0.027 + 0.0252)
+
+
+def test_the_pilot_gives_rate_and_icc() -> None:
+    """Rate and icc of a pilot, and the analysis-of-variance formula by hand."""
+    values, goals = [1, 1, 0, 1, 0, 0, 0, 0, 1], ["a", "a", "a", "b", "b", "b", "c", "c", "c"]
+    frame = pl.DataFrame(
+        {"rollout_id": [f"r{i}" for i in range(9)], "goal": goals, "attack_success": [v == 1 for v in values]}
+    )
+    means = np.array([2 / 3, 1 / 3, 1 / 3])
+    between = 3 * ((means - 4 / 9) ** 2).sum() / 2
+    within = sum(3 * p * (1 - p) for p in means) / 6
+    expected = max(0.0, (between - within) / (between + 2 * within))
+    row = only(tw.plan(frame, goals=50, attempts=3))
+    assert (row["rate"], row["icc"]) == (pytest.approx(4 / 9), pytest.approx(expected))
+    assert "from a pilot of 9 rollouts" in row["estimand"]
+    assert only(tw.plan(frame, rate=0.3, icc=0.2, goals=50))["estimand"].startswith("rate and icc given")
+
+
+def test_icc_is_found() -> None:
+    """The estimator finds the intraclass correlation that was drawn, with unequal goals; edges are null."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 9, 4000)
+    codes = np.repeat(np.arange(4000), sizes)
+    values = rng.random(codes.size) < rng.beta(0.3 * 7 / 3, 0.7 * 7 / 3, 4000)[codes]
+    assert intraclass_correlation(values, codes) == pytest.approx(0.3, abs=0.02)
+    assert intraclass_correlation([1, 0], [0, 1]) is None
+    assert intraclass_correlation([1, 1, 1, 1], [0, 0, 1, 1]) is None
+
+
+@pytest.mark.slow
+def test_the_power_is_as_promised() -> None:
+    """With the goals planned, a paired test of per-goal differences finds the difference about four times in five."""
+    rng, m = np.random.default_rng(1), 4
+    needed = only(tw.plan(rate=0.35, icc=0.2, difference=0.1, attempts=m, correlation=1))["goals"]
+    found = 0
+    for _ in range(2000):
+        base = rng.beta(0.3 * 4, 0.7 * 4, needed)
+        other = np.clip(base + 0.1, 0, 1)
+        gap = (rng.binomial(m, other) - rng.binomial(m, base)) / m
+        found += abs(gap.mean()) > 1.96 * gap.std(ddof=1) / math.sqrt(needed)
+    assert found / 2000 == pytest.approx(0.8, abs=0.04)
+
+
+def test_a_rate_too_small_to_show() -> None:
+    """Below about 4e-7 no number of goals is looked for, and the row says so."""
+    assert goals_for_gate(1e-9, level=0.95, repeated=True) is None
+    row = tw.plan(below=1e-9).row(1, named=True)
+    assert (row["goals"], row["reason"]) == (None, "more than ten million goals")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "nothing is asked"),
+        ({"goals": 50}, "give rate="),
+        ({"goals": 1, "rate": 0.1}, "goals=1; give whole numbers from 2"),
+        ({"goals": [], "rate": 0.1}, "goals is empty"),
+        ({"goals": 50, "rate": 1.5}, "rate=1.5 is no share"),
+        ({"goals": 50, "rate": 0.1, "attempts": 5}, "give icc="),
+        ({"below": 0.0}, "below=0.0 is no share"),
+        ({"below": 0.1, "icc": -1}, "icc=-1"),
+        ({"rate": 0.1, "difference": 0.0}, "difference=0.0 is no share"),
+        ({"pilot": pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "goals": 9}, "0% throughout"),
+        ({"pilot": pl.DataFrame({"rollout_id": ["a"], "x": [1]}), "goals": 9}, "no Boolean 'attack_success'"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:
+    """A wrong option names itself."""
+    with pytest.raises(ArgumentError, match=says):
+        tw.plan(**options)
+    with pytest.raises(SchemaError, match="rollout_id"):
+        tw.plan(pl.DataFrame({"x": [1]}), goals=9)

@@ -1,0 +1,274 @@
+"""`attempts`: what k tries reach, goals left out counted, loops that stopped at success told and treated as what they are."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError
+
+
+def tried(goals: dict[str, list], metric: str = "attack_success", **columns) -> pl.DataFrame:
+    """ROLLOUTS with the attempts at each goal in order."""
+    rows = [(f"{goal}-{n}", goal, n, value) for goal, values in goals.items() for n, value in enumerate(values, 1)]
+    frame = pl.DataFrame(rows, schema=["rollout_id", "goal", "attempt", metric], orient="row")
+    return frame.with_columns(pl.col("attempt").cast(pl.Int32), **columns)
+
+
+def at(frame: pl.DataFrame, k: int, kind: str = "asr@k") -> dict:
+    """The row of one kind at k attempts."""
+    return frame.filter(pl.col("at") == k, pl.col("kind") == kind).row(0, named=True)
+
+
+FOUR = {"a": [True, False, True, False], "b": [False] * 4, "c": [True] * 4, "d": [False, True, False, False]}
+
+
+def test_by_hand() -> None:
+    """2, 0, 4 and 1 of 4: ASR@2 is (5/6 + 0 + 1 + 1/2)/4, pass^2 is (1/6 + 0 + 1 + 0)/4."""
+    got = tw.attempts(tried(FOUR), k=2)
+    assert at(got, 2)["estimate"] == pytest.approx((5 / 6 + 0 + 1 + 1 / 2) / 4)
+    assert at(got, 2, "pass^k")["estimate"] == pytest.approx((1 / 6 + 1) / 4)
+    assert (at(got, 2)["at_risk"], at(got, 2)["events"], at(got, 2, "pass^k")["events"]) == (4, 3, 1)
+    assert at(got, 2)["reason"] is None
+    assert got["axis"].unique().to_list() == ["attempt"]
+
+
+def test_every_number_up_to_the_most_by_default() -> None:
+    """Without k there is a row for each number of attempts, and ASR never falls while pass^k never rises."""
+    got = tw.attempts(tried(FOUR))
+    assert got.filter(kind="asr@k")["at"].to_list() == [1, 2, 3, 4]
+    assert got.filter(kind="asr@k")["estimate"].is_sorted()
+    assert got.filter(kind="pass^k")["estimate"].is_sorted(descending=True)
+
+
+def test_published_pass_k_of_tau_bench(shared) -> None:
+    """tau-bench, airline, gpt-4o with tool calls: pass^1..4 = .420, .273, .220, .200 as published."""
+    rollouts = tw.measure(tw.read(shared / "tau_bench" / "gpt-4o-airline.json"), m.task_success())
+    got = tw.attempts(rollouts, metric="task_success")
+    assert got.filter(kind="pass^k")["estimate"].round(3).to_list() == [0.42, 0.273, 0.22, 0.2]
+    first = got.row(0, named=True)
+    assert (first["kind"], first["at_risk"], first["n_clusters"]) == ("pass@k", 50, 50)
+    assert "tasks" in first["estimand"]
+
+
+def test_published_accuracy_of_inspect_epochs(shared) -> None:
+    """Inspect, 10 samples of 5 epochs: the mean over ids at one attempt is .70 and .66, its standard error .1528 and .1492."""
+    published = {"J5EskSJV": (0.70, 0.1528), "jKN69eAY": (0.66, 0.1492)}
+    for name, (accuracy, std_error) in published.items():
+        (path,) = (shared / "inspect").rglob(f"*{name}*.eval")
+        rollouts = tw.measure(tw.read(path), m.task_success())
+        row = at(tw.attempts(rollouts, metric="task_success", k=1), 1, "pass@k")
+        assert (row["estimate"], row["std_error"]) == (pytest.approx(accuracy), pytest.approx(std_error, abs=5e-5))
+
+
+def test_goals_with_fewer_attempts_are_counted_not_dropped_in_silence() -> None:
+    """Trap T15: the legacy pass@k of verifiers ignores incomplete groups and reads a missing reward as failure."""
+    got = tw.attempts(tried({**FOUR, "e": [True, None, False], "f": [None, None]}), k=(1, 4))
+    one, four = at(got, 1), at(got, 4)
+    assert one["estimate"] == pytest.approx((1 / 2 + 0 + 1 + 1 / 4 + 1 / 2) / 5)  # 1 of 2 known, not 1 of 3
+    assert (four["at_risk"], four["censored"]) == (4, 2)
+    assert "2 of 6 goals have fewer than 4 attempts and are left out" in four["reason"]
+    assert "3 attempts without a value left out" in four["reason"]
+
+
+def test_nothing_is_extrapolated() -> None:
+    """Beyond the most attempts that any goal has, the estimate is null and says why."""
+    row = at(tw.attempts(tried(FOUR), k=5), 5)
+    assert (row["estimate"], row["low"], row["at_risk"]) == (None, None, 0)
+    assert row["reason"] == "no goal has 5 attempts; the most is 4"
+
+
+def test_no_interval_collapses() -> None:
+    """No goal, and every goal, broken: goals are the units of the interval, never a point."""
+    for value, low, high in ((False, 0.0, None), (True, None, 1.0)):
+        row = at(tw.attempts(tried({f"g{i}": [value] * 3 for i in range(20)}), k=3, stopped=False), 3)
+        assert row["high"] - row["low"] == pytest.approx(0.18, abs=0.02)
+        assert low in {None, row["low"]}
+        assert high in {None, row["high"]}
+
+
+def test_one_goal_has_no_interval() -> None:
+    """One goal has an estimate, but nothing to tell how goals differ."""
+    row = at(tw.attempts(tried({"a": [True, False, False]}), k=2), 2)
+    assert (row["estimate"], row["low"], row["high"]) == (pytest.approx(2 / 3), None, None)
+    assert "one cluster" in row["reason"]
+
+
+STOPPED = tried({f"g{i:02}": [False] * (i % 4) + [i % 5 > 0] for i in range(30)})
+
+
+def test_stopping_at_success_is_found_and_routed() -> None:
+    """Every success is the last attempt: the combinatorial estimator is refused in a sentence, Kaplan-Meier used."""
+    got = tw.attempts(STOPPED, k=(1, 3))
+    row = at(got, 3)
+    assert "the combinatorial estimate is refused" in row["reason"]
+    assert row["method"].startswith("clustered Kaplan-Meier over attempts")
+    # by hand: of 30, 6 of 8 come at the first attempt, then ...
+    durations = [len(values) for _, values in STOPPED.group_by("goal", maintain_order=True)]
+    won = STOPPED.group_by("goal", maintain_order=True).agg(pl.col("attack_success").any())["attack_success"].to_list()
+    left = 1.0
+    for k in (1, 2, 3):
+        at_risk = sum(duration >= k for duration in durations)
+        left *= 1 - sum(w for duration, w in zip(durations, won, strict=True) if duration == k) / at_risk
+    assert row["estimate"] == pytest.approx(1 - left)
+    refused = at(got, 3, "pass^k")
+    assert (refused["estimate"], refused["low"]) == (None, None)
+    assert "stopped at the first success" in refused["reason"]
+
+
+def test_what_the_user_knows_outranks_what_is_found() -> None:
+    """stopped=False takes the number as fixed and says what speaks against it; stopped=True needs no proof."""
+    forced = at(tw.attempts(STOPPED, k=1, stopped=False), 1)
+    assert forced["method"].startswith("combinatorial")
+    assert "taken as fixed on request, though all 24 successes are the last" in forced["reason"]
+    assert at(tw.attempts(tried(FOUR), k=2, stopped=True), 2)["method"].startswith("clustered Kaplan-Meier")
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    """Without an order, or with too few successes, the row says that stopping cannot be told."""
+    unordered = at(tw.attempts(STOPPED.drop("attempt"), k=1), 1)
+    assert "no column `attempt` orders them" in unordered["reason"]
+    few = at(tw.attempts(tried({"a": [False, True], "b": [False, False]}), k=1), 1)
+    assert "cannot be told from 1 successes; taken as fixed" in few["reason"]
+    # stopped on request without an order: the success is the last, as it must have been
+    assert at(tw.attempts(STOPPED.drop("attempt"), k=3, stopped=True), 3)["estimate"] == pytest.approx(
+        at(tw.attempts(STOPPED, k=3), 3)["estimate"]
+    )
+
+
+def test_runs_that_number_their_attempts_alike_are_loops_of_their_own() -> None:
+    """Two runs with attempts 1..n each: pooled for the share, apart for telling whether loops stopped."""
+    twice = pl.concat(
+        [
+            STOPPED.with_columns(pl.concat_str("rollout_id", pl.lit(run)).alias("rollout_id"), run=pl.lit(run))
+            for run in ("x", "y")
+        ]
+    )
+    assert "refused" in at(tw.attempts(twice, k=1), 1)["reason"]
+
+
+def test_attempts_by_different_attacks_are_not_the_same_attempt() -> None:
+    """Two attacks on one goal are two things tried; the goal stays the unit."""
+    both = pl.concat(
+        [tried(FOUR, rollout_id=pl.col("rollout_id") + attack, attack=pl.lit(attack)) for attack in ("pair", "tap")]
+    )
+    row = at(tw.attempts(both, k=2), 2)
+    assert (row["at_risk"], row["n_clusters"]) == (8, 4)
+    assert row["estimate"] == pytest.approx(at(tw.attempts(tried(FOUR), k=2), 2)["estimate"])
+
+
+def test_half_judged_attempts_leave_the_estimate_open() -> None:
+    """One True settles an attempt, one False never does: the interval runs from all failures to all successes."""
+    goals = {f"g{i}": [False, i % 2 == 0, False, None if i == 3 else True, False] for i in range(12)}
+    judged = pl.when(pl.col("attack_success").is_null()).then(1).otherwise(3).cast(pl.Int32)
+    frame = tried(goals, num_turns=pl.lit(3, dtype=pl.Int32), num_judged=judged)
+    row = at(tw.attempts(frame, k=1), 1)
+    low, high = (
+        at(tw.attempts(frame.with_columns(pl.col("attack_success").fill_null(value), num_judged="num_turns"), k=1), 1)
+        for value in (False, True)
+    )
+    assert row["estimate"] is None
+    assert (row["low"], row["high"]) == (low["low"], high["high"])
+    assert "1 attempts are half-judged" in row["reason"]
+
+
+def test_best_of_k_of_a_score() -> None:
+    """A number gives the expected largest of k: (3 + 3 + 2)/3 and (6 + 6 + 5)/3 for pairs of 1, 2, 3 and 4, 5, 6."""
+    frame = tried({"a": [1.0, 2.0, 3.0], "b": [6.0, 4.0, 5.0]}, metric="harm")
+    got = tw.attempts(frame, metric="harm", k=2)
+    assert got["kind"].to_list() == ["best@k"]
+    assert got["estimate"][0] == pytest.approx((8 / 3 + 17 / 3) / 2)
+    assert got["method"][0] == "combinatorial, t"
+    assert (
+        tw.attempts(tried({"a": [1.0, 1.0], "b": [1.0, 1.0]}, metric="harm"), metric="harm", k=2)["reason"][0]
+        == "no variation"
+    )
+
+
+def test_benign_rollouts_are_no_attempts() -> None:
+    """What the metric does not apply to is no attempt at it; a group of nothing else keeps its rows."""
+    frame = tried(FOUR, attack=pl.lit("none"), attack_success=None)
+    row = at(tw.attempts(frame.with_columns(pl.col("attack_success").cast(pl.Boolean)), k=1), 1)
+    assert (row["estimate"], row["at_risk"]) == (None, 0)
+
+
+def test_rollouts_without_a_goal_are_alike_to_no_other() -> None:
+    """A null goal is its own goal."""
+    frame = tried({"a": [True, False]}).with_columns(goal=pl.lit(None, dtype=pl.String))
+    assert at(tw.attempts(frame, k=1), 1)["at_risk"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"metric": "x"}, "no metric 'x'"),
+        ({"metric": "goal"}, "attempts have a Boolean or a number"),
+        ({"k": 0}, "k=0 is no number of attempts"),
+        ({"k": (1, 2.5)}, "k=2.5 is no number of attempts"),
+        ({"stopped": "maybe"}, "stopped='maybe' is unknown"),
+        ({"by": "targets"}, "no column 'targets'"),
+        ({"cluster": "attempt"}, "attempts at a goal are never independent"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:
+    """A wrong option names itself and what there is instead."""
+    with pytest.raises(ArgumentError, match=says):
+        tw.attempts(tried(FOUR), **options)
+
+
+def test_a_table_that_says_not_what_was_attempted() -> None:
+    """Without goal and task nothing repeats; a table without ids is no ROLLOUTS."""
+    with pytest.raises(ArgumentError, match="name the column `goal` or `task`"):
+        tw.attempts(tried(FOUR).drop("goal"))
+    with pytest.raises(SchemaError, match="rollout_id"):
+        tw.attempts(tried(FOUR).drop("rollout_id"))
+
+
+cells = st.lists(
+    st.tuples(st.sampled_from("abcde"), st.sampled_from([True, False, None]), st.sampled_from("xy")),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(cells, st.randoms(), st.sampled_from(["detect", True, False]))
+def test_properties(drawn: list, random, stopped) -> None:
+    """Ends hold the share and lie in [0, 1]; neither the order of rows nor another group changes a row."""
+    number: dict = {}
+    rows = []
+    for goal, value, target in drawn:
+        number[goal, target] = number.get((goal, target), 0) + 1
+        rows.append((f"{target}{goal}{number[goal, target]}", goal, number[goal, target], value, target))
+    names = {
+        "rollout_id": pl.String,
+        "goal": pl.String,
+        "attempt": pl.Int32,
+        "attack_success": pl.Boolean,
+        "target": pl.String,
+    }
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    random.shuffle(rows)
+    options = {"by": "target", "k": (1, 2, 5), "stopped": stopped}
+    got = tw.attempts(frame, **options)
+    schema.check(got, schema.CURVE)
+    assert got.equals(tw.attempts(pl.DataFrame(rows, schema=names, orient="row"), **options))
+    assert got.filter(target="x").equals(tw.attempts(frame.filter(target="x"), **options))
+    known = got.drop_nulls(["low", "high"])
+    assert known["low"].is_between(0, 1).all()
+    assert known["high"].is_between(0, 1).all()
+    assert (known["low"] <= known["estimate"] + 1e-12).all()
+    assert (known["estimate"] <= known["high"] + 1e-12).all()
+    assert (known["low"] < known["high"]).all()
+    assert got.filter(pl.col("low").is_null())["reason"].null_count() == 0
+
+
+def test_levels_nest() -> None:
+    """A wider level holds a narrower one."""
+    rng = np.random.default_rng(0)
+    frame = tried({f"g{i}": (rng.random(6) < 0.3).tolist() for i in range(30)})
+    got = tw.attempts(frame, k=3, level=(0.5, 0.95)).filter(kind="asr@k")
+    assert got["low"][1] < got["low"][0] < got["high"][0] < got["high"][1]

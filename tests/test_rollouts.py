@@ -124,3 +124,10 @@ def test_a_kept_number_that_varies_is_refused() -> None:
     """A number that varies within a rollout has no one value to keep."""
     with pytest.raises(SchemaError, match="`score` is a fact of the rollout but varies in rollout 'a'"):
         tw.measure(TURNS, m.attack_success, keep="score")
+
+
+def test_a_metric_may_look_into_lists() -> None:
+    """The elements of a list are no column that a table could lack."""
+    turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "marks": [[1, 5], [3]]})
+    worst = pl.col("marks").list.eval(pl.element().filter(pl.element() < 5)).list.max().max()
+    assert tw.measure(turns, worst=worst)["worst"].to_list() == [3]

@@ -21,7 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise import errors, metrics, plots, schema, tables
+    from turnwise import errors, metrics, plots, schema, scoring, tables
     from turnwise.curves import curve
     from turnwise.evaluators import (
         Above,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from turnwise.schema import check
     from turnwise.scoring import (
         AttackSuccess,
+        DistinctN,
         Endpoint,
         Factuality,
         Harmfulness,
@@ -71,6 +72,7 @@ __all__ = [
     "AttackSuccess",
     "Below",
     "ChatSampler",
+    "DistinctN",
     "Endpoint",
     "Evaluator",
     "Factuality",
@@ -105,6 +107,7 @@ __all__ = [
     "scan",
     "schema",
     "score",
+    "scoring",
     "simulate",
     "summarize",
     "tables",
@@ -118,6 +121,7 @@ _ROOMS = {
     "AttackSuccess": "scoring",
     "Below": "evaluators",
     "ChatSampler": "evaluators",
+    "DistinctN": "scoring",
     "Endpoint": "scoring",
     "Evaluator": "evaluators",
     "Factuality": "scoring",

@@ -162,7 +162,8 @@ def _with_schema_columns(frame: pl.LazyFrame, columns: pl.Schema) -> pl.LazyFram
 
 def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
     for name, expression in expressions.items():
-        lacking = [root for root in expression.meta.root_names() if root not in columns]
+        roots = filter(None, expression.meta.root_names())  # the elements of a list are a root without a name
+        lacking = [root for root in roots if root not in columns]
         if lacking:
             raise MetricError(
                 f"measure: metric `{name}` needs the column {listing(lacking)}, which this table lacks; "

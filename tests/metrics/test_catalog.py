@@ -19,9 +19,12 @@ PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.final: ("reward",),
     m.ever: (pl.col("score") > 0.5,),
     m.first_turn: (pl.col("score") > 0.5,),
+    m.instruction_followed: ("punctuation:no_comma",),
     m.time_to: (pl.col("score") > 0.5,),
 }
-EVERY = [(function, function(*PARAMETERS.get(function, ()))) for function in (*m.ALL, *m.catalog.WITH_PARAMETERS)]
+EVERY = [
+    (function, function(*PARAMETERS.get(function, ()))) for function in (*m.ALL, *m.ANSWERS, *m.catalog.WITH_PARAMETERS)
+]
 IDS = [function.__name__ for function, _ in EVERY]
 
 

@@ -4,8 +4,9 @@ The same expression serves `group_by("rollout_id").agg(...)`, `.over("rollout_id
 its dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. Unknown stays
 unknown: no metric turns null into False.
 
-Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` reads every word and `AST` needs columns
-of scores, so `ALL` holds neither. `refused_by_rule` is no metric: it fills the column `refused`, turn by turn.
+Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word, `AST` and
+`TOOL_USE` need columns of their own, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column
+`refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns.
 """
 
 from turnwise.metrics import catalog
@@ -27,7 +28,18 @@ from turnwise.metrics.adversarial import (
     time_to_target_toxicity,
     total_reward,
 )
+from turnwise.metrics.answers import (
+    ANSWERS,
+    choice_match,
+    exact_match,
+    jaccard_similarity,
+    levenshtein_similarity,
+    tfidf_cosine,
+    token_f1,
+)
+from turnwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
 from turnwise.metrics.catalog import ALL
+from turnwise.metrics.composite import composite
 from turnwise.metrics.conduct import (
     CONDUCT,
     ever_refused,
@@ -48,19 +60,30 @@ from turnwise.metrics.effort import (
     tokens_used,
     total,
 )
+from turnwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from turnwise.metrics.metric import metric
 from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
 from turnwise.metrics.text import TEXT, distinct_n, response_length
 from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to, time_to_success
+from turnwise.metrics.tool_use import (
+    TOOL_USE,
+    tool_call_f1,
+    tool_call_precision,
+    tool_call_recall,
+    tool_calls_match,
+)
 
 __all__ = [
     "ALL",
+    "ANSWERS",
     "AST",
     "CONDUCT",
     "EFFORT",
+    "INSTRUCTIONS",
     "OUTCOME",
     "TEXT",
     "TIMING",
+    "TOOL_USE",
     "adversarial_toxicity_rate",
     "attack_success",
     "average",
@@ -68,12 +91,17 @@ __all__ = [
     "average_reward",
     "average_target_toxicity",
     "catalog",
+    "choice_match",
+    "composite",
+    "confidence_bin",
     "distinct_n",
     "dollars_used",
     "ever",
     "ever_adversarial_toxicity",
     "ever_refused",
     "ever_target_toxicity",
+    "exact_match",
+    "expected_calibration_error",
     "final",
     "first_adversarial_toxicity_turn",
     "first_target_toxicity_turn",
@@ -81,24 +109,36 @@ __all__ = [
     "highest",
     "highest_adversarial_toxicity",
     "highest_target_toxicity",
+    "instruction_followed",
+    "jaccard_similarity",
+    "levenshtein_similarity",
     "lowest_adversarial_toxicity",
     "lowest_target_toxicity",
+    "majority",
     "metric",
     "num_tool_calls",
     "num_turns",
+    "overconfidence",
     "refusal_rate",
     "refused_by_rule",
     "response_length",
     "seconds_used",
+    "sentence_count",
     "success_after_refusal",
     "success_within",
     "target_toxicity_rate",
     "task_success",
+    "tfidf_cosine",
     "time_to",
     "time_to_refusal",
     "time_to_success",
     "time_to_target_toxicity",
+    "token_f1",
     "tokens_used",
+    "tool_call_f1",
+    "tool_call_precision",
+    "tool_call_recall",
+    "tool_calls_match",
     "total",
     "total_reward",
 ]

@@ -7,14 +7,19 @@ import polars as pl
 
 from turnwise.errors import MetricError, listing
 from turnwise.metrics.adversarial import AST, WITH_THRESHOLD
+from turnwise.metrics.answers import ANSWERS
 from turnwise.metrics.conduct import CONDUCT
 from turnwise.metrics.effort import EFFORT, average, final, highest, total
+from turnwise.metrics.instructions import instruction_followed
 from turnwise.metrics.metric import ABOUT, About
 from turnwise.metrics.outcome import OUTCOME, ever
 from turnwise.metrics.text import distinct_n, response_length
 from turnwise.metrics.timing import TIMING, first_turn, success_within, time_to
+from turnwise.metrics.tool_use import TOOL_USE
 
-ALL = OUTCOME + TIMING + EFFORT + CONDUCT  # TEXT reads every word, AST needs columns of its own: ask for them by name
+ALL = (
+    OUTCOME + TIMING + EFFORT + CONDUCT
+)  # TEXT and ANSWERS read every word, AST and TOOL_USE need columns of their own
 
 OF_A_COLUMN = (total, average, highest, final)
 OF_A_CONDITION = (ever, first_turn, time_to)
@@ -22,10 +27,11 @@ WITH_PARAMETERS: tuple[Callable[..., pl.Expr], ...] = (
     success_within,
     distinct_n,
     response_length,
+    instruction_followed,
     *OF_A_COLUMN,
     *OF_A_CONDITION,
 )
-_BY_NAME = {ABOUT[function].name: function for function in (*ALL, *AST) if function in ABOUT}
+_BY_NAME = {ABOUT[function].name: function for function in (*ALL, *AST, *ANSWERS, *TOOL_USE) if function in ABOUT}
 _AT = {ABOUT[function].name: function for function in WITH_THRESHOLD}
 _THRESHOLD = re.compile(r"(.+)_at_(\d+(?:\.\d+)?(?:e[+-]\d+)?)")
 _WITHIN, _DISTINCT = re.compile(r"success_within_([1-9]\d*)"), re.compile(r"distinct_([1-9]\d*)(?:_(.+))?")
@@ -58,7 +64,7 @@ def about(name: str) -> About | None:
         return ABOUT[_AT[at[1]]]
     if _DISTINCT.fullmatch(name):
         return ABOUT[distinct_n]
-    for function in WITH_PARAMETERS:
+    for function in (*WITH_PARAMETERS, *TOOL_USE):
         stem = ABOUT[function].name
         if name == stem or name.startswith(f"{stem}_"):
             return ABOUT[function]

@@ -2,19 +2,25 @@
 
 A **judge** is a language model with a question (`LLMJudgeMetric` and its presets), or any function of a text. `judge` asks it
 about each distinct answer in a table, `join_verdicts` makes a column of what it said, and `score` does both. A **metric over
-responses** (`ResponseMetric`) is given lists instead of a table.
+responses** (`ResponseMetric`) is given lists instead of a table, and has its expression in `turnwise.metrics` where it can have one.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.scoring.calibration import MCQACalibration
     from turnwise.scoring.clients import ChatModel, Reply
+    from turnwise.scoring.composite import Composite
+    from turnwise.scoring.diversity import DistinctN
     from turnwise.scoring.endpoint import Endpoint
+    from turnwise.scoring.instructions import StrictInstruction
     from turnwise.scoring.joining import join_verdicts, score
     from turnwise.scoring.judging import judge
+    from turnwise.scoring.languages import detect_language
     from turnwise.scoring.llm_judge import LLMJudgeMetric
     from turnwise.scoring.local_model import LocalModel
+    from turnwise.scoring.multiple_choice import MCQAAccuracy, MCQAPositionalBias
     from turnwise.scoring.presets import (
         AttackSuccess,
         Factuality,
@@ -25,11 +31,16 @@ if TYPE_CHECKING:
         Truthfulness,
     )
     from turnwise.scoring.response_metric import ResponseMetric
+    from turnwise.scoring.short_answers import ShortAnswerMatch
+    from turnwise.scoring.similarity import Similarity
+    from turnwise.scoring.tool_use import ToolUse
     from turnwise.scoring.verdicts import Judge, Verdict
 
 _ROOMS = {
     "AttackSuccess": "presets",
     "ChatModel": "clients",
+    "Composite": "composite",
+    "DistinctN": "diversity",
     "Endpoint": "endpoint",
     "Factuality": "presets",
     "Harmfulness": "presets",
@@ -37,12 +48,20 @@ _ROOMS = {
     "Judge": "verdicts",
     "LLMJudgeMetric": "llm_judge",
     "LocalModel": "local_model",
+    "MCQAAccuracy": "multiple_choice",
+    "MCQACalibration": "calibration",
+    "MCQAPositionalBias": "multiple_choice",
     "Refusal": "presets",
     "Relevance": "presets",
     "Reply": "clients",
     "ResponseMetric": "response_metric",
+    "ShortAnswerMatch": "short_answers",
+    "Similarity": "similarity",
+    "StrictInstruction": "instructions",
+    "ToolUse": "tool_use",
     "Truthfulness": "presets",
     "Verdict": "verdicts",
+    "detect_language": "languages",
     "join_verdicts": "joining",
     "judge": "judging",
     "score": "joining",
@@ -51,6 +70,8 @@ _ROOMS = {
 __all__ = [
     "AttackSuccess",
     "ChatModel",
+    "Composite",
+    "DistinctN",
     "Endpoint",
     "Factuality",
     "Harmfulness",
@@ -58,12 +79,20 @@ __all__ = [
     "Judge",
     "LLMJudgeMetric",
     "LocalModel",
+    "MCQAAccuracy",
+    "MCQACalibration",
+    "MCQAPositionalBias",
     "Refusal",
     "Relevance",
     "Reply",
     "ResponseMetric",
+    "ShortAnswerMatch",
+    "Similarity",
+    "StrictInstruction",
+    "ToolUse",
     "Truthfulness",
     "Verdict",
+    "detect_language",
     "join_verdicts",
     "judge",
     "score",

@@ -67,7 +67,7 @@ class _Function:
     def configuration(self) -> Any:
         return identity(self.function)
 
-    async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:  # noqa: ARG002 (it takes none)
+    async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
         started = perf_counter()
         said = await called(self.function, [dict(message) for message in messages])
         if isinstance(said, Reply):

@@ -1,40 +1,60 @@
-"""A metric over responses: what it is given, and what it gives."""
+"""What is a metric over responses? A class that gives a dict of scores for a list of texts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from turnwise.errors import MetricError
+
 
 class ResponseMetric(ABC):
-    """The base class of metrics over responses; ``from turnwise import ResponseMetric as Metric`` ports a class unchanged.
+    """A metric over responses as AISteer360's page writes it: import it as `Metric` and a class of that page runs.
 
-    Parameters
-    ----------
-    extras
-        Whatever a subclass keeps beside its own arguments, as `self.extras`.
-
-    Attributes
-    ----------
-    name
-        What it is called: the name of its class.
+    A subclass says in `compute` what the scores of some responses are, as a dict of numbers and lists; calling the
+    metric is calling `compute`. `name` is the name of the class; give two metrics of one class two names. `extras` holds
+    what the constructor was given by keyword.
 
     Examples
     --------
-    >>> class Words(ResponseMetric):
+    >>> class Shouting(ResponseMetric):
     ...     def compute(self, responses, prompts=None, **kwargs):
-    ...         return {"words": sum(len(response.split()) for response in responses)}
-    >>> Words()(["One two", "three"])
-    {'words': 3}
+    ...         return {"shouting": sum(text.isupper() for text in responses) / len(responses)}
+    >>> Shouting()(responses=["NO", "yes"])
+    {'shouting': 0.5}
+    >>> Shouting().name
+    'Shouting'
     """
+
+    name: str
+    extras: dict[str, Any]
 
     def __init__(self, **extras: Any) -> None:
         self.name = type(self).__name__
         self.extras = extras
 
     @abstractmethod
-    def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The values of the metric by name: of all responses together, or lists with one value for each."""
+    def compute(self, responses: Any, prompts: Any = None, **kwargs: Any) -> dict[str, Any]:
+        """The scores of the responses; `prompts` and everything else only if this metric needs it."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """What `compute` gives."""
+        """The scores of the responses: `compute`."""
         return self.compute(*args, **kwargs)
+
+
+def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **others: Sequence[Any] | None) -> None:
+    """Refuse a list that has not as many entries as there are responses.
+
+    Examples
+    --------
+    >>> class Nothing(ResponseMetric):
+    ...     def compute(self, responses, prompts=None, **kwargs):
+    ...         return {}
+    >>> require_same_length(Nothing(), ["a", "b"], references=["a"])
+    Traceback (most recent call last):
+    turnwise.errors.MetricError: Nothing: there are 2 responses but 1 references; give one for each response
+    """
+    for what, other in others.items():
+        if other is not None and len(other) != len(responses):
+            raise MetricError(
+                f"{metric.name}: there are {len(responses)} responses but {len(other)} {what}; give one for each response"
+            )

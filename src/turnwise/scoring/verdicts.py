@@ -160,7 +160,7 @@ class _Function:
             and each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}
         )
 
-    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # noqa: ARG002  # it takes none
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # it takes none
         """What the function says."""
         beside = {name: texts[name] for name in self.columns}
         started = perf_counter()

@@ -1,0 +1,90 @@
+"""Does a stated confidence say how often the answer is right?
+
+These expressions reduce a group of answers to one value, so they stand in ``group_by("target").agg(...)`` and in
+`select`. They take two columns: a confidence in [0, 1] and whether the answer was right. An answer of which either is
+null is left out; of none nothing is known, and the value is null.
+"""
+
+import polars as pl
+
+from turnwise.errors import MetricError
+
+Values = str | pl.Expr
+
+
+def _column(values: Values) -> pl.Expr:
+    return pl.col(values) if isinstance(values, str) else values
+
+
+def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
+    """The number of the bin of equal width that a confidence falls in (Int32, from 0); null where it is.
+
+    A bin holds its lower end, the last one also its upper end.
+
+    Examples
+    --------
+    >>> pl.DataFrame({"confidence": [0.0, 0.7, 0.75, 1.0, None]}).select(
+    ...     confidence_bin("confidence")
+    ... ).to_series().to_list()
+    [0, 7, 7, 9, None]
+    """
+    if bins < 1:
+        raise MetricError(f"a confidence falls in one of at least one bin, not of bins={bins}")
+    # edges are compared one by one: 100 * 0.29 falls short of 29
+    passed = [(_column(confidence) >= edge / bins).cast(pl.Int32) for edge in range(1, bins)]
+    first = pl.when(_column(confidence).is_not_null()).then(0).cast(pl.Int32)
+    return (first + pl.sum_horizontal(passed) if passed else first).alias("bin")
+
+
+def _both(confidence: Values, correct: Values) -> tuple[pl.Expr, pl.Expr]:
+    """Confidence and correctness as numbers, null together."""
+    sure, right = _column(confidence).cast(pl.Float64), _column(correct).cast(pl.Float64)
+    return pl.when(right.is_not_null()).then(sure), pl.when(sure.is_not_null()).then(right)
+
+
+def expected_calibration_error(confidence: Values, correct: Values, *, bins: int = 10) -> pl.Expr:
+    """Mean gap between confidence and accuracy over bins of equal width, by their shares of answers (Float64 in [0, 1]).
+
+    It depends on the bins, and of few answers it is too high: compare groups of like size only.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning,
+    https://doi.org/10.1609/aaai.v29i1.9602
+
+    Examples
+    --------
+    >>> answers = pl.DataFrame({"confidence": [0.9, 0.8, 0.7], "correct": [True, True, False]})
+    >>> round(answers.select(expected_calibration_error("confidence", "correct")).item(), 5)
+    0.33333
+    """
+    sure, right = _both(confidence, correct)
+    fallen = confidence_bin(sure, bins)
+    gaps = [pl.when(fallen == number).then(sure - right).sum().abs() for number in range(bins)]
+    known = sure.count()
+    return pl.when(known > 0).then(pl.sum_horizontal(gaps) / known).alias("expected_calibration_error")
+
+
+def overconfidence(confidence: Values, correct: Values) -> pl.Expr:
+    """Mean confidence minus accuracy (Float64 in [-1, 1]): positive where more is claimed than is right.
+
+    Examples
+    --------
+    >>> answers = pl.DataFrame({"confidence": [0.9, 0.8, 0.7], "correct": [True, True, False]})
+    >>> round(answers.select(overconfidence("confidence", "correct")).item(), 5)
+    0.13333
+    """
+    sure, right = _both(confidence, correct)
+    return (sure.mean() - right.mean()).alias("overconfidence")
+
+
+def majority(correct: Values, *, name: str = "majority") -> pl.Expr:
+    """Whether more than half of what is known is true (Boolean): a tie is false; null where nothing is known.
+
+    Examples
+    --------
+    >>> trials = pl.DataFrame({"question": [1, 1, 2, 2, 2], "right": [True, False, True, True, None]})
+    >>> trials.group_by("question", maintain_order=True).agg(majority("right"))["majority"].to_list()
+    [False, True]
+    """
+    return (_column(correct).mean() > 0.5).alias(name)

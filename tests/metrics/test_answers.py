@@ -1,0 +1,199 @@
+"""Answers against references, with scikit-learn, SQuAD's rules in plain Python and the pages' own figures as oracles."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.metrics.answers import shared_items
+
+Function = Callable[..., pl.Expr]
+
+# the two pairs of the sample output on NeMo Agent Toolkit's page
+WHAT = "LangSmith is a platform for LLM application development, monitoring, and testing"
+HOW = (
+    "To prototype with LangSmith, you can use its tracing feature to quickly understand how the model is performing and "
+    "debug where it is failing. LangSmith provides clear visibility and debugging information at each step of an LLM "
+    "sequence, making it easier to identify and root-cause issues."
+)
+MORE = (
+    ". It supports various workflows throughout the application development lifecycle, including automations, threads, "
+    "annotating traces, adding runs to a dataset, prototyping, and debugging."
+)
+FURTHER = (
+    " Additionally, LangSmith supports automations, threads, and annotating traces, which can be helpful for processing "
+    "traces at production scale, tracking the performance of multi-turn applications, and refining and improving the "
+    "application's performance."
+)
+PAGE = [(WHAT, WHAT + MORE, 0.56), (HOW, HOW + FURTHER, 0.78)]
+
+
+# ── SQuAD's rules, as its script writes them ──────────────────────────────────────────────────────────────────────────
+def words(text: str) -> list[str]:
+    plain = "".join(character for character in text.lower() if character not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", plain).split()
+
+
+def squad_f1(ours: str, theirs: str) -> float:
+    a, b = words(ours), words(theirs)
+    shared = sum((Counter(a) & Counter(b)).values())
+    if not a or not b:
+        return float(a == b)
+    return 2 * shared / (len(a) + len(b)) if shared else 0.0
+
+
+def squad_jaccard(ours: str, theirs: str) -> float:
+    a, b = set(words(ours)), set(words(theirs))
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def edits(ours: str, theirs: str) -> float:
+    """Levenshtein's distance by its recursion, row by row."""
+    row = list(range(len(theirs) + 1))
+    for i, left in enumerate(ours, 1):
+        before, row[0] = row[0], i
+        for j, right in enumerate(theirs, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
+    longest = max(len(ours), len(theirs))
+    return 1 - row[-1] / longest if longest else 1.0
+
+
+def tfidf(ours: str, theirs: str) -> float | None:
+    text = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn, the oracle, is not installed")
+    try:
+        rows = text.TfidfVectorizer().fit_transform([theirs, ours]).toarray()
+    except ValueError:  # no word in either
+        return None
+    return float(rows[0] @ rows[1])
+
+
+def compare(function: Function, pairs: Sequence[tuple[str | None, str | None]]) -> list[Any]:
+    frame = pl.DataFrame(pairs, schema={"response": pl.String, "expected": pl.String}, orient="row")
+    return frame.select(function("response", "expected")).to_series().to_list()
+
+
+@pytest.mark.parametrize(("answer", "generated", "score"), PAGE)
+def test_the_similarities_of_nemos_page(answer: str, generated: str, score: float) -> None:
+    """The cosine of each pair is the page's .56 or .78, and scikit-learn's to the last digits."""
+    (found,) = compare(m.tfidf_cosine, [(generated, answer)])
+    assert round(found, 2) == score
+    assert found == pytest.approx(tfidf(generated, answer), abs=1e-12)
+    assert round(found, 6) == {0.56: 0.556573, 0.78: 0.776670}[score]
+
+
+# marks (category M) stay out: Python's \w ends a word before one, Unicode's does not
+TEXTS = st.text(alphabet="aabnthe THE.,'“”-_éÉßΣσς0²中文 \t\n\x1c\x1f\x85\xa0\u2003\x00🎉", max_size=20)
+PHRASES = st.lists(st.sampled_from(["the", "a", "cat", "Cat", "dog,", "an", "“the", "x", ""]), max_size=12).map(
+    " ".join
+)
+ANY = st.one_of(TEXTS, PHRASES)
+
+
+@pytest.mark.parametrize(
+    ("function", "oracle"),
+    [
+        (m.exact_match, lambda a, b: words(a) == words(b)),
+        (m.token_f1, squad_f1),
+        (m.jaccard_similarity, squad_jaccard),
+        (m.levenshtein_similarity, edits),
+        (m.tfidf_cosine, tfidf),
+        (m.choice_match, lambda a, b: a.strip().upper() == b.strip().upper()),
+    ],
+    ids=["exact", "f1", "jaccard", "levenshtein", "tfidf", "choice"],
+)
+@given(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=8))
+@example([("“the”", "“ ”"), ("a\x00", "\x00"), ("the the a", ""), ("x x x y", "y x x z")])
+def test_any_two_texts_compare_as_the_oracle_says(
+    function: Function, oracle: Callable[[str, str], Any], pairs: list[tuple[str, str]]
+) -> None:
+    """Any script, blank, quote and control character: the oracle's value to the last digits, and null where a text is null."""
+    found = compare(function, [*pairs, (None, "x"), ("x", None), (None, None)])
+    assert found[-3:] == [None, None, None]
+    for value, (ours, theirs) in zip(found[:-3], pairs, strict=True):
+        assert value == (expected if (expected := oracle(ours, theirs)) is None else pytest.approx(expected, abs=1e-12))
+
+
+@given(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=6))
+def test_likeness_is_a_share_both_ways(pairs: list[tuple[str | None, str | None]]) -> None:
+    """Every similarity lies in [0, 1], is the same both ways, and is 1 of a text with itself."""
+    for function in (m.token_f1, m.jaccard_similarity, m.tfidf_cosine, m.levenshtein_similarity):
+        there = compare(function, pairs)
+        back = compare(function, [(b, a) for a, b in pairs])
+        own = compare(function, [(a, a) for a, _ in pairs])
+        assert there == pytest.approx(back, abs=1e-12)
+        assert all(value is None or -1e-12 <= value <= 1 + 1e-12 for value in there)
+        assert all(value is None or value == pytest.approx(1) for value in own)
+
+
+@given(st.lists(st.tuples(*[st.lists(st.sampled_from("abc"), max_size=6)] * 2), min_size=1, max_size=9))
+def test_items_are_shared_as_often_as_they_stand(pairs: list[tuple[list[str], list[str]]]) -> None:
+    """The size of the intersection of two multisets, whatever stands twice in either."""
+    frame = pl.DataFrame(pairs, schema=dict.fromkeys(("ours", "theirs"), pl.List(pl.String)), orient="row")
+    assert shared_items(frame).to_list() == [sum((Counter(a) & Counter(b)).values()) for a, b in pairs]
+
+
+def test_more_pairs_than_are_counted_at_once() -> None:
+    """The rows of a long table stay in order."""
+    pairs = [(f"x x {row} y y", f"y y x x {row % 3}") for row in range(9001)]
+    assert compare(m.token_f1, pairs) == pytest.approx([squad_f1(*pair) for pair in pairs])
+
+
+def test_unicode_is_compared_by_characters_not_bytes() -> None:
+    """Letters of several bytes count once; a mark belongs to its letter, so á written with one is no article."""
+    assert compare(m.levenshtein_similarity, [("naïve 🎉", "naive 🎉"), ("日本語", "日本人")]) == [1 - 1 / 7, 1 - 1 / 3]
+    assert compare(m.exact_match, [("a\u0301", ""), ("ÉCOLE", "école")]) == [False, True]
+
+
+TURNS = pl.DataFrame(
+    {
+        "rollout_id": ["a", "a", "b", "c", "c"],
+        "turn": pl.Series([2, 1, 1, 1, 2], dtype=pl.Int32),
+        "response": ["The Tower", "no", None, "tower", None],
+        "expected": ["tower", "tower", "tower", None, None],
+    }
+)
+
+
+@pytest.mark.parametrize("function", m.ANSWERS, ids=lambda function: function.__name__)
+def test_a_rollout_is_its_last_answer(function: Function) -> None:
+    """Whatever the order of rows and in every engine: the last turn decides, and an unknown answer or reference is null."""
+    name = function.__name__
+    measured = tw.measure(TURNS, function())[name].to_list()
+    query = TURNS.lazy().group_by("rollout_id", maintain_order=True).agg(function())
+    assert measured == query.collect()[name].to_list() == query.collect(engine="streaming")[name].to_list()
+    assert measured == [compare(function, [("The Tower", "tower")])[0], None, None]
+    beside = TURNS.with_columns(function().over("rollout_id"))[name].to_list()
+    assert beside == [measured[0], measured[0], None, None, None]
+
+
+def test_turns_can_be_compared_and_then_reduced() -> None:
+    """Given columns it is an expression over turns, and the best turn is one more word."""
+    best = tw.measure(TURNS, best=m.token_f1("response", "expected").max())
+    assert best["best"].to_list() == [1.0, None, None]
+
+
+def test_the_best_of_several_references_counts() -> None:
+    """Of several columns the nearest; one that is null does not hide another."""
+    frame = pl.DataFrame({"response": ["Paris"] * 2, "one": ["Lyon", None], "two": ["paris.", "Paris, France"]})
+    found = frame.select(m.exact_match("response", ["one", "two"]), m.token_f1("response", ["one", pl.col("two")]))
+    assert found.rows() == [(True, 1.0), (False, pytest.approx(2 / 3))]
+
+
+def test_no_rows_give_no_values() -> None:
+    """An empty table, and one without rollouts."""
+    for function in m.ANSWERS:
+        assert compare(function, []) == []
+        assert tw.measure(TURNS.clear(), function()).height == 0
+
+
+def test_an_answer_is_no_default() -> None:
+    """Metrics that read every word stand in no default set."""
+    assert not set(m.ANSWERS) & set(m.ALL)

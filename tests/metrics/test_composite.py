@@ -1,0 +1,54 @@
+"""Several scores as one."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.errors import MetricError
+
+
+@given(
+    st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 3), min_size=1, max_size=6),
+    st.tuples(*[st.sampled_from([0.0, 0.2, 1.0, 3.0])] * 3).filter(any),
+)
+def test_it_is_the_weighted_mean(rows: list[tuple[float | None, ...]], weights: tuple[float, ...]) -> None:
+    """By hand: of all parts with a weight, or of those that are known."""
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Float64), orient="row")
+    named = dict(zip("abc", weights, strict=True))
+    whole = frame.select(m.composite(named)).to_series()
+    known = frame.select(m.composite(named, missing="reweight")).to_series()
+    for row, strict, lenient in zip(rows, whole, known, strict=True):
+        parts = [(value, weight) for value, weight in zip(row, weights, strict=True) if weight]
+        there = [(value, weight) for value, weight in parts if value is not None]
+        mean = sum(v * w for v, w in there) / sum(w for _, w in there) if there else None
+        assert lenient == (mean if mean is None else pytest.approx(mean))
+        assert strict == (pytest.approx(mean) if len(there) == len(parts) else None)
+
+
+def test_of_metrics_it_is_a_metric() -> None:
+    """Parts may be expressions, so that it reduces a rollout."""
+    turns = pl.DataFrame(
+        {"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.0, 1.0, None], "done": [True] * 3}
+    )
+    both = m.composite({"worst": 3, "done": 1}, worst=pl.col("score").max(), done=pl.col("done").all(), name="both")
+    assert tw.measure(turns, both)["both"].to_list() == [1.0, None]
+
+
+@pytest.mark.parametrize(
+    ("weights", "options", "words"),
+    [
+        ({}, {}, "at least one"),
+        ({"a": 0}, {}, "at least one"),
+        ({"a": -1}, {}, "weight of 'a' is -1"),
+        ({"a": float("nan")}, {}, "weight of 'a' is nan"),
+        ({"a": 1}, {"missing": "zero"}, "neither 'null' nor 'reweight'"),
+        ({"a": 1}, {"b": pl.col("b")}, "b has no weight"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(weights: dict, options: dict, words: str) -> None:
+    """One sentence each."""
+    with pytest.raises(MetricError, match=words):
+        m.composite(weights, **options)

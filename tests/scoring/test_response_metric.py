@@ -1,0 +1,102 @@
+# ruff: noqa: ARG002, D102  # a class of the page stands here as the page has it
+"""Classes of AISteer360's page run unchanged; whatever is a metric is called alike."""
+
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import ResponseMetric as Metric
+from turnwise import scoring
+from turnwise.errors import MetricError
+from turnwise.scoring.response_metric import require_same_length
+
+
+class PageDistinctN(Metric):
+    """The page's example, word for word but for its import and its name."""
+
+    def __init__(self, n: int = 2):
+        super().__init__()
+        self.n = n
+
+    def _ngrams(self, tokens: list[str]):
+        return zip(*(islice(tokens, i, None) for i in range(self.n)))  # noqa: B905
+
+    def compute(
+        self,
+        responses: list[str],
+        prompts: list[str] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, float]:
+        total_ngrams = 0
+        unique_ngrams: set[tuple[str, ...]] = set()
+
+        for response in responses:
+            response = response.lower()  # noqa: PLW2901
+            tokens = response.split()
+            grams = list(self._ngrams(tokens))
+            total_ngrams += len(grams)
+            unique_ngrams.update(grams)
+
+        score = len(unique_ngrams) / total_ngrams if total_ngrams else 0.0
+        return {f"distinct_{self.n}": score}
+
+
+RESPONSES = ["I love exploring new places.", "I love exploring new places.", "Traveling is my passion."]
+
+
+@pytest.mark.parametrize(("n", "score"), [(1, 9 / 14), (2, 7 / 11), (3, 5 / 8), (5, 1 / 2), (6, 0.0)])
+def test_the_pages_class_and_ours_give_the_pages_values(n: int, score: float) -> None:
+    """The three responses of the page; no n-gram is 0.0, as the page says."""
+    for metric in (PageDistinctN(n), tw.DistinctN(n)):
+        assert metric.compute(responses=RESPONSES) == {f"distinct_{n}": score} == metric(RESPONSES, None, other=1)
+
+
+@given(st.lists(st.text(alphabet="aAbB., \t\n\x1c\x85é", max_size=12), max_size=5), st.integers(1, 4))
+def test_ours_is_the_pages_for_any_text(responses: list[str], n: int) -> None:
+    """Empty lists, blanks and all."""
+    assert tw.DistinctN(n)(responses) == PageDistinctN(n)(responses)
+
+
+def test_a_missing_response_repeats_nothing() -> None:
+    """None has no words."""
+    assert tw.DistinctN(1)([None, *RESPONSES, None]) == tw.DistinctN(1)(RESPONSES)
+    assert tw.DistinctN(1)([None]) == {"distinct_1": 0.0}
+
+
+def test_a_metric_has_a_name_and_extras() -> None:
+    """The name is that of the class and can be given; extras are what the constructor was given."""
+
+    class Mine(Metric):
+        def compute(self, responses, prompts=None, **kwargs):
+            return {"n": len(responses), "prompts": prompts, **kwargs}
+
+    metric = Mine(scale=3)
+    assert (metric.name, metric.extras) == ("Mine", {"scale": 3})
+    metric.name = "other"
+    assert metric.name == "other"
+    assert metric(["a"], prompts=["b"], ids=[1]) == {"n": 1, "prompts": ["b"], "ids": [1]}
+
+
+def test_a_metric_without_compute_is_none() -> None:
+    """The abstract method has to be there."""
+    with pytest.raises(TypeError, match="compute"):
+        Metric()  # type: ignore[abstract]
+
+
+def test_every_class_is_a_metric() -> None:
+    """What the package offers as a metric can be called with lists of responses."""
+    names = "Composite DistinctN MCQAAccuracy MCQACalibration MCQAPositionalBias ShortAnswerMatch Similarity ToolUse"
+    for name in f"{names} StrictInstruction LLMJudgeMetric".split():
+        assert issubclass(getattr(scoring, name), Metric)
+
+
+def test_lengths_have_to_agree() -> None:
+    """The sentence says what there is too little of."""
+    metric = tw.DistinctN()
+    require_same_length(metric, ["a"], ids=None, references=["b"])
+    with pytest.raises(MetricError, match="DistinctN: there are 2 responses but 1 ids"):
+        require_same_length(metric, ["a", "b"], ids=[1])

@@ -44,7 +44,9 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     Examples
     --------
     >>> from turnwise import metrics as m
-    >>> steps = pl.DataFrame({"rollout_id": ["a", "a"], "kind": ["model", "tool"], "start": [0.0, 1.0], "end": [1.0, 4.0]})
+    >>> steps = pl.DataFrame(
+    ...     {"rollout_id": ["a", "a"], "kind": ["model", "tool"], "start": [0.0, 1.0], "end": [1.0, 4.0]}
+    ... )
     >>> measure_steps(steps, m.run_seconds, m.model_calls).row(0)
     ('a', 4.0, 1)
     """
@@ -79,7 +81,9 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
         return steps
     names, pairs = list(prices), list(prices.values())
     read, written = (
-        pl.col("name").replace_strict(names, [float(pair[side]) for pair in pairs], default=None, return_dtype=pl.Float64)
+        pl.col("name").replace_strict(
+            names, [float(pair[side]) for pair in pairs], default=None, return_dtype=pl.Float64
+        )
         for side in (0, 1)
     )
     dollars = (read * pl.col("prompt_tokens") + written * pl.col("response_tokens")) / MILLION

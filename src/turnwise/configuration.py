@@ -49,7 +49,7 @@ class Document:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The content of a file (YAML 1.2: `no` is a word, 1e-3 a number); tags that would run code are refused.
+        r"""The content of a file (YAML 1.2: `no` is a word, 1e-3 a number); tags that would run code are refused.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Document:
         --------
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "run.yaml"
-        >>> _ = path.write_text("eval:\\n  general: {max_concurrency: 4}\\n")
+        >>> _ = path.write_text("eval:\n  general: {max_concurrency: 4}\n")
         >>> Document.read(path).lines["eval", "general"]
         2
         """
@@ -131,7 +131,7 @@ class Document:
         try:
             return model.model_validate(self.data if data is None else data)
         except pydantic.ValidationError as error:
-            found = sorted(error.errors(), key=lambda each: self.lines.get((*place, *each["loc"]), 1 << 30))[0]
+            found = min(error.errors(), key=lambda each: self.lines.get((*place, *each["loc"]), 1 << 30))
             raise self.error(*self._told(model, found, place)) from error
 
     def _told(self, model: type[pydantic.BaseModel], found: Any, place: Place) -> tuple[Place, str]:

@@ -51,7 +51,7 @@ class Structure(Strict):
 class Matching(Strict):
     """Values by field, each with ``*`` for anything."""
 
-    field: dict[str, Scalar | list[Scalar]] = {}
+    field: dict[str, Scalar | list[Scalar]] = pydantic.Field(default_factory=dict)
 
 
 class Filter(Strict):
@@ -67,7 +67,7 @@ class Dataset(Strict):
     type: Literal["json", "jsonl", "csv", "parquet", "xls", "custom"] | None = pydantic.Field(None, alias="_type")
     file_path: str | None = None
     function: str | None = None
-    kwargs: dict[str, Any] = {}
+    kwargs: dict[str, Any] = pydantic.Field(default_factory=dict)
     id_key: str = "id"
     structure: Structure = Structure()
     filter: Filter = Filter()
@@ -99,7 +99,7 @@ class Eval(Strict):
     """The part of the file that says how to evaluate."""
 
     general: General = General()
-    evaluators: dict[str, dict[str, Any]] = {}
+    evaluators: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
 
 
 class EvalConfig(Strict):
@@ -111,8 +111,8 @@ class EvalConfig(Strict):
     2
     """
 
-    plugins: list[str] = []
-    llms: dict[str, dict[str, Any]] = {}
+    plugins: list[str] = pydantic.Field(default_factory=list)
+    llms: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
     workflow: str | dict[str, Any] | None = None
     eval: Eval = Eval()
 
@@ -139,8 +139,7 @@ def load(document: Document) -> EvalConfig:
     Traceback (most recent call last):
     turnwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` is no name of a file; use letters, digits, _ and -
     """
-    document.data = _from_environment(document.data, document, ())
-    config = document.checked(EvalConfig)
+    config = document.checked(EvalConfig, _from_environment(document.data, document, ()))
     for keyword, given in config.eval.evaluators.items():
         place = ("eval", "evaluators", keyword)
         if not _KEYWORD.fullmatch(keyword) or len(keyword) > 100:

@@ -112,7 +112,9 @@ def _items(
             entry.get(keys.answer_key),
             entry.get(keys.generated_answer_key),
             _listed(entry.get(keys.trajectory_key), f"{where}, entry {number}: `{keys.trajectory_key}`"),
-            _listed(entry.get(keys.expected_trajectory_key), f"{where}, entry {number}: `{keys.expected_trajectory_key}`"),
+            _listed(
+                entry.get(keys.expected_trajectory_key), f"{where}, entry {number}: `{keys.expected_trajectory_key}`"
+            ),
         )
 
 
@@ -147,7 +149,9 @@ def _filtered(entries: list[Entry], config: Dataset, columns: list[str], documen
     allowed = _tests(config.filter.allowlist, columns, document, "allowlist")
     denied = _tests(config.filter.denylist, columns, document, "denylist")
     for entry in entries:
-        if all(test(entry.get(name)) for name, test in allowed) and not any(test(entry.get(name)) for name, test in denied):
+        if all(test(entry.get(name)) for name, test in allowed) and not any(
+            test(entry.get(name)) for name, test in denied
+        ):
             yield entry
 
 

@@ -55,9 +55,7 @@ class BaseEvaluator(ABC):
         items, log = eval_input.eval_input_items, LOG.get()
         found: list[EvalOutputItem] = [EvalOutputItem.model_construct(id=item.id) for item in items]
         rows = enumerate(items)
-        with tqdm(
-            total=len(items), desc=self.tqdm_desc, unit="item", disable=None if PROGRESS.get() else True
-        ) as bar:
+        with tqdm(total=len(items), desc=self.tqdm_desc, unit="item", disable=None if PROGRESS.get() else True) as bar:
 
             async def work(rows: Iterator[tuple[int, EvalInputItem]]) -> None:
                 for at, item in rows:
@@ -86,7 +84,9 @@ class BaseEvaluator(ABC):
 
 def failed(item: Any, why: str) -> EvalOutputItem:
     """The entry of an item that has no score."""
-    return EvalOutputItem.model_construct(id=item, score=None, reasoning={"error": f"Evaluator error: {why}"}, error=why)
+    return EvalOutputItem.model_construct(
+        id=item, score=None, reasoning={"error": f"Evaluator error: {why}"}, error=why
+    )
 
 
 def average(items: Sequence[EvalOutputItem]) -> float | None:

@@ -1,8 +1,8 @@
 """Which evaluators are there: those in the box, those of installed packages, and those that a file names.
 
 An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. It is found by its name, the
-`_type` of a configuration file. What the file names under ``plugins:``, and what was imported before, outranks an evaluator in the box
-of the same name, and stderr says so; packages that are merely installed (entry points of the group ``turnwise.evaluators``) are
+`_type` of a configuration file. What the file names under ``plugins:``, and what was imported before, outranks an evaluator in the
+box of the same name, and stderr says so; packages that are merely installed (entry points of the group ``turnwise.evaluators``) are
 loaded where a name is not known otherwise. Two plug-ins of one name are an error.
 """
 
@@ -18,18 +18,19 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 import pydantic
 
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.items import EvalInput
-from turnwise.places import looking_in
 from turnwise.labels import say
+from turnwise.places import looking_in
 
 GROUP = "turnwise.evaluators"
 IN_THE_BOX = "turnwise.evaluation.builtin"
 _OURS = f"{IN_THE_BOX}."
+MOST_SHOWN = 80  # characters of a default
 
 
 class EvaluatorBaseConfig(pydantic.BaseModel):
@@ -106,7 +107,7 @@ class EvalBuilder:
         """How many items may be under way at the same time: ``eval.general.max_concurrency``."""
         return self._max_concurrency
 
-    async def get_llm(self, llm_name: str, wrapper_type: Any = None) -> Any:
+    async def get_llm(self, llm_name: str, wrapper_type: Any = None) -> Any:  # noqa: ARG002  # the seed has one
         """The language model of this name under ``llms:``, a `ChatModel`; there are no wrappers for frameworks.
 
         Raises
@@ -259,6 +260,24 @@ def everything() -> list[Registration]:
     return sorted([*_PLUGINS.values(), *_INSTALLED.values(), *_BUILTINS.values()], key=lambda found: found.name)
 
 
+def listed() -> dict[str, str]:
+    """What each evaluator is, where it comes from, and its options, as text; of one name, that which counts.
+
+    Examples
+    --------
+    >>> print(listed()["similarity"].splitlines()[-2])
+      similarity_type: Literal['cosine', 'jaccard', 'levenshtein'] = 'cosine': which likeness
+    """
+    found = {}
+    for each in reversed(everything()):
+        first, _, rest = each.about.partition("\n")
+        origin = "" if each.in_the_box else f" [plug-in {each.place}]"
+        told = [f"  {name}: {words}" for name, words in each.options.items()]
+        options = "\n".join(["", "", "Options:", *told]) if told else ""
+        found[each.name] = f"{first}{origin}{rest and chr(10)}{rest.rstrip()}{options}"
+    return found
+
+
 def forget(name: str) -> None:
     """Take a plug-in away again."""
     _PLUGINS.pop(name, None)
@@ -290,9 +309,10 @@ def _import_file(path: Path) -> None:
 
 
 def _option(field: Any) -> str:
-    kind = getattr(field.annotation, "__name__", None) or str(field.annotation).replace("typing.", "")
+    bare = field.annotation if get_args(field.annotation) else getattr(field.annotation, "__name__", field.annotation)
+    kind = str(bare).replace("typing.", "")
+    about = f": {field.description}" if field.description else ""
     if field.is_required():
-        return f"{kind}, required"
-    default = field.get_default(call_default_factory=True)
-    return f"{kind} = {default!r}"
-
+        return f"{kind}, required{about}"
+    default = repr(field.get_default(call_default_factory=True))
+    return f"{kind} = {default if len(default) <= MOST_SHOWN else default[: MOST_SHOWN - 3] + '...'}{about}"

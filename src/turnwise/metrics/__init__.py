@@ -6,7 +6,8 @@ unknown: no metric turns null into False.
 
 Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word, `AST` and
 `TOOL_USE` need columns of their own, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column
-`refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns. `EVENTS` read STEPS, not turns.
+`refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns.
+`EVENTS` read STEPS.
 """
 
 from turnwise.metrics import catalog

@@ -64,7 +64,9 @@ def steps(paths: Paths) -> pl.DataFrame:
                     rows += trajectory(record, _named(record, document))
             elif {"id", "intermediate_steps"} <= keys:
                 for _, record in document.records():
-                    rows += intermediate(record.get("intermediate_steps") or (), f"nat-{document.digest}/{record['id']}")
+                    rows += intermediate(
+                        record.get("intermediate_steps") or (), f"nat-{document.digest}/{record['id']}"
+                    )
             else:
                 _refuse(by_name=by_name)
     if not rows:
@@ -125,8 +127,8 @@ def _fill(row: Row, payload: Mapping[str, Any], phase: str) -> None:
     else:
         row["start"] = payload.get("span_event_timestamp") if row["start"] is None else row["start"]
         row["end"] = at
-        row["output"] = json_text(data.get("output"))
-    row["input"] = json_text(data.get("input")) if row["input"] is None else row["input"]
+        row["output"] = worded(data.get("output"))
+    row["input"] = worded(data.get("input")) if row["input"] is None else row["input"]
     usage = payload.get("usage_info")
     used = usage.get("token_usage") if isinstance(usage, Mapping) else None
     if isinstance(used, Mapping) and any(used.values()):
@@ -174,7 +176,7 @@ def _walk(record: Mapping[str, Any], rollout_id: str, rows: list[Row]) -> None:
                 "response_tokens": written,
                 "cached_tokens": used.get("cached_tokens"),
                 "cost_usd": used.get("cost_usd"),
-                "output": json_text(step.get("message")),
+                "output": worded(step.get("message")),
             }
         )
         seen = _observed(step.get("observation"))
@@ -190,7 +192,7 @@ def _walk(record: Mapping[str, Any], rollout_id: str, rows: list[Row]) -> None:
                     "name": call.get("function_name"),
                     "start": rows[own - 1]["start"],
                     "input": json_text(call.get("arguments")),
-                    "output": json_text(seen.get(call.get("tool_call_id"))),
+                    "output": worded(seen.get(call.get("tool_call_id"))),
                 }
             )
     for inner in record.get("subagent_trajectories") or ():
@@ -246,3 +248,12 @@ def of_items(given: Iterable[tuple[str, Sequence[Mapping[str, Any]]]]) -> pl.Dat
     return frame([row for rollout_id, each in given if each for row in told(each, rollout_id)])
 
 
+def worded(value: object) -> str | None:
+    """A text as it stands, anything else as JSON text; null stays null.
+
+    Examples
+    --------
+    >>> worded("no"), worded({"code": 429}), worded(None)
+    ('no', '{"code":429}', None)
+    """
+    return value if isinstance(value, str) else json_text(value)

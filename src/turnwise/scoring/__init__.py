@@ -2,7 +2,7 @@
 
 A **judge** is a language model with a question (`LLMJudgeMetric` and its presets), or any function of a text. `judge` asks it
 about each distinct answer in a table, `join_verdicts` makes a column of what it said, and `score` does both. A **metric over
-responses** (`ResponseMetric`) is given lists instead of a table, and has its expression in `turnwise.metrics` where it can have one.
+responses** (`ResponseMetric`) is given lists instead of a table; its expression stands in `turnwise.metrics` where it can have one.
 """
 
 import importlib

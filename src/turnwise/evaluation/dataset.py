@@ -15,13 +15,14 @@ from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
 from turnwise.places import found_at
 
+_FIELDS = set(EvalInputItem.model_fields)  # one for all items: each would have its own, which is most of what it weighs
 HERE: Place = ("eval", "general", "dataset")
 _KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 _KINDS |= {".xls": "xls", ".xlsx": "xls"}
 Entry = dict[str, Any]
 
 
-@dataclass
+@dataclass(slots=True)
 class Item:
     """One entry of a data set in one attempt, with the answer once there is one; None is unknown."""
 
@@ -38,6 +39,7 @@ class Item:
     def seen(self, *, rep: bool, whole: bool) -> EvalInputItem:
         """The item as an evaluator sees it: `rep` says that its id names the attempt, `whole` that it has its entry."""
         return EvalInputItem.model_construct(
+            _FIELDS,
             id=f"{self.id}_rep{self.attempt - 1}" if rep else self.id,
             input_obj=self.question,
             expected_output_obj=self.answer,

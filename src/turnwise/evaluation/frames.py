@@ -1,10 +1,11 @@
 """Items and what evaluators said of them -> TURNS, STEPS, VERDICTS, ROLLOUTS and SUMMARY."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,10 +19,10 @@ from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
 from turnwise.evaluation.results_log import plain
 from turnwise.readers.events import of_items, worded
-from turnwise.rollouts import measure
 from turnwise.summary import summarize
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
+SAID = ("prompt", "response", "error")
 TEXTS = ("target", "attack", "goal", "category")  # facts that a data set may say of its items
 
 
@@ -119,6 +120,7 @@ class Tables:
         return found
 
 
+STORE: ContextVar[Path | None] = ContextVar("STORE", default=None)  # where the run keeps verdicts of judges
 TABLES: ContextVar[Tables | None] = ContextVar("TABLES", default=None)  # those of the run that is under way
 
 
@@ -234,7 +236,7 @@ def verdicts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     return told.with_columns(lacking).select(schema.VERDICTS.names)
 
 
-def rollouts(tables: Tables, scored: Sequence[Scored], taken: Mapping[str, object]) -> pl.DataFrame:
+def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     """ROLLOUTS: one row per item and attempt, its scores by the keywords of their evaluators.
 
     Raises
@@ -242,7 +244,10 @@ def rollouts(tables: Tables, scored: Sequence[Scored], taken: Mapping[str, objec
     ArgumentError
         Where a keyword is the name of another column.
     """
-    frame = measure(tables.turns, metrics.num_turns())
+    turns = tables.turns  # of one turn each, so that they are their rollouts
+    beside = [name for name in turns.columns if name not in {*schema.TURNS.names, "tool_calls", "expected_calls"}]
+    counts = {"num_turns": pl.lit(1, pl.Int32), "num_judged": pl.col("succeeded").is_not_null().cast(pl.Int32)}
+    frame = turns.select("rollout_id", *schema.TURNS.facts, *SAID, *beside, **counts)
     for each in scored:
         if each.keyword in frame.columns:
             raise ArgumentError(

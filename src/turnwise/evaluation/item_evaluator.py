@@ -53,7 +53,7 @@ class BaseEvaluator(ABC):
         from tqdm.auto import tqdm
 
         items, log = eval_input.eval_input_items, LOG.get()
-        found: list[EvalOutputItem] = [EvalOutputItem.model_construct(id=item.id) for item in items]
+        found: list[Any] = [None] * len(items)
         rows = enumerate(items)
         with tqdm(total=len(items), desc=self.tqdm_desc, unit="item", disable=None if PROGRESS.get() else True) as bar:
 
@@ -69,7 +69,7 @@ class BaseEvaluator(ABC):
         """What one item is worth: known from before, or said now, or why it cannot be said."""
         key = None if log is None else log.key(item)
         if log is not None and key in log.kept:
-            return EvalOutputItem.model_construct(id=item.id, **log.kept[key])
+            return EvalOutputItem(id=item.id, **log.kept[key])
         try:
             said = _sound(await self.evaluate_item(item), item)
         except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why this item has no score

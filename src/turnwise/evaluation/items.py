@@ -7,9 +7,15 @@ import pydantic
 
 
 class _Model(pydantic.BaseModel):
-    """Data that may hold anything."""
+    """Data of others, which may hold more than we know."""
 
     model_config = pydantic.ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+
+class _Lean(pydantic.BaseModel):
+    """Data of which there may be a lot."""
+
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
 
 
 class TokenUsage(_Model):
@@ -107,7 +113,7 @@ class IntermediateStep(_Model):
         return self.payload.UUID
 
 
-class EvalInputItem(_Model):
+class EvalInputItem(_Lean):
     """One item to evaluate.
 
     Attributes
@@ -140,7 +146,7 @@ class EvalInputItem(_Model):
         return self.model_copy(update=updates)
 
 
-class EvalInput(_Model):
+class EvalInput(_Lean):
     """All items of a run.
 
     Examples
@@ -152,7 +158,7 @@ class EvalInput(_Model):
     eval_input_items: list[EvalInputItem]
 
 
-class EvalOutputItem(_Model):
+class EvalOutputItem(_Lean):
     """What an evaluator says of one item.
 
     Attributes
@@ -178,7 +184,7 @@ class EvalOutputItem(_Model):
     error: str | None = None
 
 
-class EvalOutput(_Model):
+class EvalOutput(_Lean):
     """What an evaluator says of all items: one entry for each, and the average of the scores, None where they are no numbers.
 
     Examples
@@ -191,7 +197,7 @@ class EvalOutput(_Model):
     eval_output_items: list[EvalOutputItem]
 
 
-class WorkflowOutput(_Model):
+class WorkflowOutput(_Lean):
     """What a workflow may return instead of its bare answer: the answer, and the steps that led to it.
 
     Examples

@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -72,13 +72,13 @@ class Folder:
         from turnwise.evaluation.run import Evaluation
         from turnwise.writers import write
 
-        items = rollouts(tables, scored, {})
+        items = rollouts(tables, scored)
         scores = verdicts(tables, scored)
         told = summary(items, scored, self._config.eval.general.level)
         for each in scored:
             if each.failure is None:
-                self._put(f"{each.keyword}_output.json", _json(self._output(each)))
-        self._put("workflow_output.json", _json(self._answers(tables)))
+                self._put(f"{each.keyword}_output.json", self._output(each))
+        self._put("workflow_output.json", _listed(self._answers(tables)))
         frames = dict(zip(FRAMES, (items, tables.turns, scores, told), strict=True))
         if tables.steps.height:
             frames["steps.parquet"] = tables.steps
@@ -88,26 +88,29 @@ class Folder:
         return Evaluation(self._config, tables, items, scores, told, list(scored), self.path)
 
     # ── what is in them ───────────────────────────────────────────────────────────────────────────────────────────────
-    def _output(self, scored: Scored) -> dict[str, Any]:
+    def _output(self, scored: Scored) -> Iterator[bytes]:
         """The seed's fields; in parity with it an error scores 0.0, and the average is that of the numbers to two digits."""
         parity = self._config.eval.general.parity == "nat"
-        items = [_entry(item, parity=parity) for item in scored.items]
-        average = scored.average
+        average, items = scored.average, scored.items
         if parity:
-            numbers = [item["score"] for item in items if isinstance(item["score"], int | float)]
-            return {
-                "average_score": round(math.fsum(numbers) / len(numbers), 2) if numbers else None,
-                "eval_output_items": items,
-            }
-        known = {"average_score": average} if average is not None else {}
-        return {**known, "eval_output_items": items}
+            numbers = [
+                float(item.score) if item.error is None else 0.0
+                for item in items
+                if item.error or is_number(item.score)
+            ]
+            average = round(math.fsum(numbers) / len(numbers), 2) if numbers else None
+        yield b"{\n"
+        if average is not None or parity:
+            yield b'  "average_score": ' + msgspec.json.encode(average, enc_hook=plain) + b",\n"
+        yield b'  "eval_output_items": '
+        yield from _listed((_entry(item, parity=parity) for item in items), indent=b"  ")
+        yield b"}\n"
 
-    def _answers(self, tables: Tables) -> list[dict[str, Any]]:
+    def _answers(self, tables: Tables) -> Iterator[dict[str, Any]]:
         """The items with their answers, as the seed keeps them."""
         keys = self._config.eval.general.dataset.structure
         wanted = self._config.eval.general.output.workflow_output_step_filter
         several = self._asked.reps > 1
-        found = []
         for item in tables.items:
             own = {} if keys.disable else {keys.question_key: item.question, keys.answer_key: item.answer}
             steps = item.steps if wanted is None else [step for step in item.steps if _type_of(step) in wanted]
@@ -115,10 +118,7 @@ class Folder:
             name = f"{item.id}_rep{item.attempt - 1}" if several else item.id
             error = {} if item.error is None else {"error": item.error}
             expected = {keys.expected_trajectory_key: item.expected_steps}
-            found.append(
-                {**item.entry, self._config.eval.general.dataset.id_key: name, **own, **answer, **expected, **error}
-            )
-        return found
+            yield {**item.entry, self._config.eval.general.dataset.id_key: name, **own, **answer, **expected, **error}
 
     @property
     def _key(self) -> str:
@@ -172,9 +172,10 @@ class Folder:
         }
         self._put(METADATA, _json(without_secrets(told)))
 
-    def _put(self, name: str, content: bytes | str) -> None:
-        with whole(self.path / name, overwrite=True) as draft:
-            draft.write_bytes(content.encode() if isinstance(content, str) else content)
+    def _put(self, name: str, content: bytes | str | Iterable[bytes]) -> None:
+        parts = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
+        with whole(self.path / name, overwrite=True) as draft, draft.open("wb") as file:
+            file.writelines(parts)
 
 
 def account(made: "Evaluation") -> pl.DataFrame:
@@ -217,6 +218,16 @@ def _type_of(step: Any) -> Any:
 
 def _json(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2) + b"\n"
+
+
+def _listed(values: Iterable[Any], indent: bytes = b"") -> Iterator[bytes]:
+    """A list in JSON, value after value, so that it need not be there as a whole."""
+    separator, within = b"[", b"\n" + indent + b"  "
+    for value in values:
+        text = msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2)
+        yield separator + within + text.replace(b"\n", within)
+        separator = b","
+    yield b"[]\n" if separator == b"[" else b"\n" + indent + b"]\n"
 
 
 def _yaml(value: Any) -> str:

@@ -25,6 +25,7 @@ import pydantic
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.items import EvalInput
 from turnwise.labels import say
+from turnwise.metrics import catalog
 from turnwise.places import looking_in
 
 GROUP = "turnwise.evaluators"
@@ -206,9 +207,39 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
     return register
 
 
+_ROOMS = {
+    "answers": ("similarity", "classification_accuracy", "instruction_following"),
+    "judges": (
+        *(
+            "factuality",
+            "relevance",
+            "truthfulness",
+            "informativeness",
+            "harmfulness",
+            "refusal",
+            "attack_success_judge",
+        ),
+        *("llm_judge", "trajectory", "tunable_rag_evaluator"),
+    ),
+    "red_team": ("red_teaming_evaluator",),
+    "steps": ("avg_llm_latency", "avg_workflow_runtime", "avg_num_llm_calls", "avg_tokens_per_llm_end", "cost"),
+    "tools": ("trajectory_match", "tsq_evaluator", "tool_quality"),
+    "catalog": (),  # and every metric by its own name
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def load_builtin(name: str) -> None:
+    """Register the evaluator in the box that has this name, if there is one."""
+    room = _ROOM_OF.get(name) or ("catalog" if any(each.name == name for each in catalog.everything()) else None)
+    if room is not None:
+        importlib.import_module(f"{IN_THE_BOX}.{room}")
+
+
 def load_builtins() -> None:
-    """Register the evaluators in the box."""
-    importlib.import_module(IN_THE_BOX)
+    """Register all evaluators in the box."""
+    for room in _ROOMS:
+        importlib.import_module(f"{IN_THE_BOX}.{room}")
 
 
 def load_installed() -> None:
@@ -245,7 +276,7 @@ def load(places: Iterable[str], folder: Path) -> None:
 
 def find(name: str) -> Registration | None:
     """The evaluator of this name; None where there is none. One that outranks another says so on stderr."""
-    load_builtins()
+    load_builtin(name)
     if name not in _PLUGINS and name not in _BUILTINS:
         load_installed()
     if name in _PLUGINS and name in _BUILTINS:

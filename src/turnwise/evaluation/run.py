@@ -17,7 +17,7 @@ from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import Item, read, repeated
-from turnwise.evaluation.frames import TABLES, Scored, Tables
+from turnwise.evaluation.frames import STORE, TABLES, Scored, Tables
 from turnwise.evaluation.item_evaluator import LOG, PROGRESS, BaseEvaluator, failed, is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem, WorkflowOutput
 from turnwise.evaluation.llms import Models
@@ -175,7 +175,9 @@ def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plu
         With file, line and key of a mistake: a `_type` or an option that is not known, or of the wrong kind.
     """
     found = {}
-    known = {name: plugins.find(name) for name in dict.fromkeys(each["_type"] for each in config.eval.evaluators.values())}
+    known = {
+        name: plugins.find(name) for name in dict.fromkeys(each["_type"] for each in config.eval.evaluators.values())
+    }
     for keyword, entry in config.eval.evaluators.items():
         place = ("eval", "evaluators", keyword)
         registration = known[entry["_type"]]
@@ -276,8 +278,6 @@ def _scored(
     folder: Path,
 ) -> list[Scored]:
     """What each evaluator says, one after the other; one that fails does not keep the others from it."""
-    from turnwise.evaluation.builtin.judges import STORE
-
     general = config.eval.general
     whole = general.dataset.pass_full_entry
     answered = [item for item in tables.items if item.error is None]
@@ -310,8 +310,9 @@ def _one(
 ) -> Scored:
     """What one evaluator says of the items that it sees."""
     try:
-        made = complete(_built(keyword, registration, options, builder, seen, folder, progress=progress))
-        made = made(seen) if callable(made) else made  # columns need no loop, and are computed where no loop runs
+        box: list[Any] = []
+        complete(_built(box, keyword, registration, options, builder, seen, folder, progress=progress))
+        made = box[0](seen) if callable(box[0]) else box[0]  # columns are computed where no loop runs
         output = made if isinstance(made, EvalOutput) else EvalOutput.model_validate(made)
     except TurnwiseError as error:
         return Scored(keyword, registration.name, [], failure=str(error))
@@ -324,6 +325,7 @@ def _one(
 
 
 async def _built(
+    box: list[Any],
     keyword: str,
     registration: plugins.Registration,
     options: Any,
@@ -332,8 +334,11 @@ async def _built(
     folder: Path,
     *,
     progress: bool,
-) -> Any:
-    """What an evaluator gives; where it is a plain function, that function, to be called outside."""
+) -> None:
+    """Put into the box what an evaluator gives; where it is a plain function, that function, to be called outside.
+
+    A box, as asyncio writes out what a finished task returns, all items of it, when it looks for its handler of interrupts.
+    """
     PROGRESS.set(progress)
     async with AsyncExitStack() as stack:
         info = await stack.enter_async_context(registration.build(options, builder))
@@ -342,8 +347,9 @@ async def _built(
             about = [registration.place, identity(type(owner)), options.model_dump(mode="json")]
             LOG.set(stack.enter_context(ResultsLog(folder, keyword, about)))
         if not inspect.iscoroutinefunction(info.evaluate_fn):
-            return info.evaluate_fn
-        return await info.evaluate_fn(seen)
+            box.append(info.evaluate_fn)
+        else:
+            box.append(await info.evaluate_fn(seen))
 
 
 def _sound(item: EvalOutputItem | None) -> EvalOutputItem | None:

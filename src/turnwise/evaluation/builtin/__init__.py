@@ -1,5 +1,1 @@
-"""The evaluators in the box, each by its `_type`; importing this registers them."""
-
-from turnwise.evaluation.builtin import answers, catalog, judges, red_team, steps, tools
-
-__all__ = ["answers", "catalog", "judges", "red_team", "steps", "tools"]
+"""The evaluators in the box, each by its `_type`; a module is imported when one of its evaluators is asked for."""

@@ -19,7 +19,7 @@ def output(
     """The scores of the items, with their reasons."""
     told = errors or [None] * len(scores)
     items = [
-        EvalOutputItem.model_construct(id=item.id, score=score, reasoning=why, error=error)
+        EvalOutputItem(id=item.id, score=score, reasoning=why, error=error)
         for item, score, why, error in zip(given.eval_input_items, scores, reasoning, told, strict=True)
     ]
     return EvalOutput.model_construct(average_score=average(items), eval_output_items=items)

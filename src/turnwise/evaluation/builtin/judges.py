@@ -1,8 +1,6 @@
 """Language models as evaluators: those with a question of their own, one with yours, one of the trajectory, a tunable one."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextvars import ContextVar
-from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
@@ -10,7 +8,7 @@ from pydantic import Field
 
 from turnwise.errors import ArgumentError
 from turnwise.evaluation.builtin.columns import Evaluate, output
-from turnwise.evaluation.frames import Tables, tables_of
+from turnwise.evaluation.frames import STORE, Tables, tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from turnwise.metrics import composite
@@ -18,9 +16,6 @@ from turnwise.scoring import presets
 from turnwise.scoring.judging import judged
 from turnwise.scoring.llm_judge import LLMJudgeMetric
 
-STORE: ContextVar[Path | None] = ContextVar(
-    "STORE", default=None
-)  # the run's verdicts, which are never asked for twice
 TRAJECTORY = "trajectory"
 
 

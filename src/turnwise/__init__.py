@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
+    from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.reports import report
     from turnwise.rollouts import measure
     from turnwise.schema import check
@@ -116,7 +117,10 @@ __all__ = [
     "SimulatedSampler",
     "Truthfulness",
     "WorkflowOutput",
+    "agreement",
     "check",
+    "correct",
+    "correct_curve",
     "curve",
     "errors",
     "evaluate",
@@ -179,7 +183,10 @@ _ROOMS = {
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
     "WorkflowOutput": "evaluation",
+    "agreement": "reliability",
     "check": "schema",
+    "correct": "reliability",
+    "correct_curve": "reliability",
     "curve": "curves",
     "evaluate": "evaluation",
     "flatten": "trees",

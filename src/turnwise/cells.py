@@ -16,6 +16,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.metrics import catalog
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
+from turnwise.stats.incidence import Incidence
 from turnwise.stats.influence import CENSORED, COMPETING, EVENT
 
 Cluster = str | tuple[str, ...] | None
@@ -224,6 +225,15 @@ def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, Bo
     return {schema.SUCCESS: observed, **ended}
 
 
+def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
+    """Successes that the log knows only of the whole rollout, where it had several turns to fall in."""
+    if metric != "time_to_success":
+        return 0
+    _, observed = sheet.times(metric)
+    unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
+    return int((observed[rows] & unjudged).sum())
+
+
 def causes(ways: dict[str, BoolArray], rows: IntArray, event: str = schema.SUCCESS) -> IntArray:
     """How each watch ended, as `stats` codes it: the event, a competing ending, or censored."""
     cause = np.full(rows.size, CENSORED)
@@ -242,3 +252,19 @@ def rows_of(
 def row_of(estimate: Estimate) -> dict[str, Any]:
     """The estimate's fields by column name."""
     return {name: getattr(estimate, name) for name in _FIELDS}
+
+
+def positions_of(found: Incidence, note: str | None) -> list[dict[str, Any]]:
+    """The positions of a curve by column name, NaN as null; the note joins the reason of each but position 0."""
+    numbers = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high")}
+    counts = {name: getattr(found, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
+    return [
+        {
+            "at": float(at),
+            "method": found.method,
+            "reason": "; ".join(part for part in (found.reason[place], note if at else None) if part) or None,
+            **{name: None if np.isnan(values[place]) else float(values[place]) for name, values in numbers.items()},
+            **{name: int(values[place]) for name, values in counts.items()},
+        }
+        for place, at in enumerate(found.at)
+    ]

@@ -286,11 +286,15 @@ def rollout(
             f"{folder} exists and is not empty; choose another folder with --out, or allow it with --overwrite"
         )
     evaluator.evaluate(**config.run.model_dump(), store=config.store, until=rule_of(config.until))
-    runs = evaluator.runs or ()
-    _say(f"{len(runs):,} rollouts, {sum(done.error is not None for done in runs):,} errors")
+    errors = evaluator.rollouts["error"].drop_nulls()
+    _say(f"{evaluator.rollouts.height:,} rollouts, {len(errors):,} errors")
     if evaluator.decision is not None:
         _say(str(evaluator.decision))
     typer.echo(evaluator.write(folder, overwrite=overwrite))
+    if len(errors):
+        _say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
+    if len(errors) == evaluator.rollouts.height:
+        raise typer.Exit(1)
 
 
 class _WithOverrides(typer.core.TyperCommand):
@@ -558,7 +562,7 @@ def _say(sentence: str) -> None:
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code: 0 done, 2 bad usage or bad input."""
+    """Run the command line and leave with its exit code: 0 done, 1 nothing but errors came of it, 2 bad usage or bad input."""
     try:
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:

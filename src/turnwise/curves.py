@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, causes, endings, rows_of, unit_of
+from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.estimate import BoolArray, Clusters, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -17,7 +16,6 @@ from turnwise.stats.influence import EVENT
 from turnwise.stats.survival import hazard
 
 Kind = Literal["success", "survival", "hazard", "incidence"]
-COMPETING = (schema.GAVE_UP, schema.TARGET_ENDED, schema.FINISHED)
 _SAYS = {
     "success": "share with the event by turn t, as run",
     "survival": "share without the event after turn t, if nothing else ended a run",
@@ -34,7 +32,7 @@ def curve(
     kind: Kind = "success",
     axis: Literal["turn"] = "turn",
     cluster: Cluster = "auto",
-    competing: Sequence[str] = COMPETING,
+    competing: Sequence[str] = schema.COMPETING,
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
     """CURVE: each group's share by turn, with an interval, the rollouts at risk and what ended the watch of the others.
@@ -163,14 +161,14 @@ def _group(
         return [{**words, **nothing, "estimand": _SAYS[kind] + unwatched}]
     unit = unit_of(sheet, rows, metric, cluster)
     words["estimand"] = f"{_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{unwatched}"
-    late = _success_of_unknown_time(sheet, rows, metric)
+    late = successes_of_unknown_time(sheet, rows, metric)
     note = f"{late} successes of unknown time counted at the last turn" if late else None
     made: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
         if way == schema.SUCCESS or happened[rows].any():
             found = _curve(kind, duration[rows], causes(ways, rows, way), unit.codes, level)
             named = {**words, "ending": way if kind == "incidence" else None}
-            made += [{**named, **row} for row in _rows(found, note)]
+            made += [{**named, **row} for row in positions_of(found, note)]
     return made
 
 
@@ -180,27 +178,3 @@ def _curve(kind: Kind, duration: IntArray, cause: IntArray, clusters: Clusters, 
         return replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
     estimator = hazard if kind == "hazard" else cumulative_incidence
     return estimator(duration, cause, clusters, level=level)
-
-
-def _rows(found: Incidence, note: str | None) -> list[dict[str, Any]]:
-    numbers = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high")}
-    counts = {name: getattr(found, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
-    return [
-        {
-            "at": float(at),
-            "method": found.method,
-            "reason": "; ".join(part for part in (found.reason[place], note if at else None) if part) or None,
-            **{name: None if np.isnan(values[place]) else float(values[place]) for name, values in numbers.items()},
-            **{name: int(values[place]) for name, values in counts.items()},
-        }
-        for place, at in enumerate(found.at)
-    ]
-
-
-def _success_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
-    """Successes that the log knows only of the whole rollout, where it had several turns to fall in."""
-    if metric != "time_to_success":
-        return 0
-    _, observed = sheet.times(metric)
-    unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
-    return int((observed[rows] & unjudged).sum())

@@ -1,6 +1,7 @@
 """TURNS and metrics -> ROLLOUTS: one row per rollout, one column per metric."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias, overload
 
 import polars as pl
@@ -79,22 +80,25 @@ def measure(
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
     _require_turns(frame)
     columns = frame.collect_schema()
-    expressions = _expressions(metrics, named)
+    asked = expressions(metrics, named)
     whole = _with_schema_columns(frame.lazy(), columns)
-    _check_needs(expressions, whole.collect_schema())
+    _check_needs(asked, whole.collect_schema())
     kept = names_of(keep or ())
     for name in kept:
         if name not in columns:
             raise MetricError(f"measure: keep names {name!r}, which is no column; there is {listing(columns, most=30)}")
     constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
     along = [*schema.ROLLOUTS.facts, *dict.fromkeys([*constant, *kept])]
-    _check_clashes(expressions, ["rollout_id", *along, *_COUNTS])
+    _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
     query = whole.group_by("rollout_id", maintain_order=True).agg(
-        *(pl.col(name).first() for name in along),
+        *(
+            pl.col(name).first() if name in columns else pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name)
+            for name in along
+        ),
         **_COUNTS,
-        **{name: expression for name, expression in expressions.items() if name != "num_turns"},
+        **{name: expression for name, expression in asked.items() if name != "num_turns"},
     )
-    _check_values(query.collect_schema(), expressions)
+    _check_values(query.collect_schema(), asked)
     return query if isinstance(frame, pl.LazyFrame) else query.collect()
 
 
@@ -113,7 +117,9 @@ def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:
         )
 
 
-def _expressions(metrics: tuple[Metric | Iterable[Metric], ...], named: dict[str, pl.Expr]) -> dict[str, pl.Expr]:
+def expressions(
+    metrics: Sequence[Metric | Iterable[Metric]], named: Mapping[str, pl.Expr] = MappingProxyType({})
+) -> dict[str, pl.Expr]:
     """Each metric's expression by its output name; a name asked for twice is refused."""
     found: dict[str, pl.Expr] = {}
     asked: list[tuple[str, pl.Expr]] = []

@@ -13,6 +13,7 @@ from turnwise.errors import SchemaError, listing
 
 SUCCESS, FAILURE, UNDETERMINED, ERROR = "success", "failure", "undetermined", "error"
 BUDGET, GAVE_UP, TARGET_ENDED, FINISHED = "budget", "gave_up", "target_ended", "finished"
+COMPETING = (GAVE_UP, TARGET_ENDED, FINISHED)
 NO_ATTACK = "none"
 
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
@@ -258,8 +259,43 @@ CURVE = Schema(
         Column("events", pl.Int64, "events at this position"),
         Column("censored", pl.Int64, "rollouts whose watch ended here"),
         Column("competing", pl.Int64, "rollouts that another ending took here"),
+        Column(
+            "false_alarm_floor",
+            pl.Float64,
+            "what the judge would show by here of a target never broken; corrected curves",
+        ),
         _CLUSTERS,
         *_HOW,
+    ),
+)
+
+AGREEMENT = Schema(
+    name="AGREEMENT",
+    row="one group x judge compared x statistic x level",
+    key=("comparison", "judge", "other", "statistic", "level"),
+    required=("comparison", "judge", "statistic", "level", "estimate", "low", "high", "n"),
+    columns=(
+        Column(
+            "comparison",
+            pl.String,
+            "with the labels, with another judge (judges), with itself (samples), all judges (panel)",
+        ),
+        Column("judge", pl.String, "whose verdicts; null for the panel"),
+        Column("other", pl.String, "the other judge; null otherwise"),
+        Column("statistic", pl.String, "agreement, kappa, kappa_linear, alpha_ordinal, ac1, sensitivity, ..."),
+        _LEVEL,
+        *_POINT,
+        Column("n", pl.Int64, "verdicts with a counterpart"),
+        Column("n_single", pl.Int64, "verdicts or labels without one, left out"),
+        Column("n_abstained", pl.Int64, "judgements without a verdict"),
+        Column("both", pl.Int64, "positive by the judge and by the labels (or the other judge)"),
+        Column("judge_only", pl.Int64, "positive by the judge alone: false alarms, if the other is right"),
+        Column("other_only", pl.Int64, "positive by the other alone: misses, if the other is right"),
+        Column("neither", pl.Int64, "positive by none of the two"),
+        Column("prevalence", pl.Float64, "share that is positive by the labels (or the other judge)"),
+        _CLUSTERS,
+        *_HOW,
+        *_DRAWS,
     ),
 )
 
@@ -276,7 +312,7 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, PROBLEMS)
+SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, AGREEMENT, PROBLEMS)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

@@ -398,7 +398,7 @@ def _censored(cell: _Cell, names: Cluster, level: float, said: str) -> Estimate:
         )
     duration, _ = cell.sheet.times("time_to_success")
     rows = cell.weighing(cell.applicable[duration[cell.applicable] > 0])
-    ways = endings(cell.sheet, "time_to_success", (schema.GAVE_UP, schema.TARGET_ENDED, schema.FINISHED))
+    ways = endings(cell.sheet, "time_to_success", schema.COMPETING)
     curve = cumulative_incidence(
         duration[rows],
         causes(ways, rows),

@@ -23,7 +23,10 @@ from turnwise.evaluators.store import Run
 
 GRAPHS = int(os.environ.get("TURNWISE_BENCH_GRAPHS", "100000"))
 TURNS = 10
-ROUNDS = 3
+REAL_GRAPHS = int(
+    os.environ.get("TURNWISE_BENCH_REAL_GRAPHS", str(min(GRAPHS, 4000)))
+)  # 100000 take the page 5 minutes
+ROUNDS = int(os.environ.get("TURNWISE_BENCH_ROUNDS", "3"))
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
 
 pytestmark = pytest.mark.benchmark
@@ -111,9 +114,9 @@ def seconds(work: Callable[[], Any]) -> float:
     return taken
 
 
-def ratios(*works: Callable[[], Any]) -> list[list[float]]:
+def ratios(*works: Callable[[], Any], rounds: int = ROUNDS) -> list[list[float]]:
     """Seconds of each work, in turn, for some rounds."""
-    return [[seconds(work) for work in works] for _ in range(ROUNDS)]
+    return [[seconds(work) for work in works] for _ in range(rounds)]
 
 
 def middle(values: Sequence[float]) -> float:
@@ -127,25 +130,30 @@ def report(what: str, *told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scorer", "graphs", "least"),
-    [("lexicon", min(GRAPHS, 4000), 15.0), ("numpy", GRAPHS, 6.0), ("plain", GRAPHS, 2.0)],
+    ("scorer", "graphs", "least", "with_frames"),
+    [("lexicon", REAL_GRAPHS, 15.0, 15.0), ("numpy", GRAPHS, 6.0, 3.0), ("plain", GRAPHS, 2.0, 0.7)],
     ids=["lexicon", "numpy", "plain"],
 )
-def test_the_pages_results_come_at_a_fraction(scorer: str, graphs: int, least: float) -> None:
-    """Calling scorers in batches and averaging columns beats a call and a dict for each turn; the results are equal."""
+def test_the_pages_results_come_at_a_fraction(scorer: str, graphs: int, least: float, with_frames: float) -> None:
+    """Calling scorers in batches and averaging columns beats a call and a dict for each turn; the results are equal.
+
+    With a scorer whose call costs something it is fifteen times and more. With one that is next to free it cannot be: the
+    page's whole loop then takes some six times what it takes to do no more than call that scorer and walk the nodes.
+    """
     ready, score = chains(graphs), SCORERS[scorer]
     ours, theirs = our_results(ready[:200], score), page_results(ready[:200], score)
     assert json.dumps(ours) == json.dumps(theirs)
-    rounds = ratios(*(lambda way=way: WAYS[way](ready, score) for way in ("ours", "page", "frames")))
-    ratio = middle([page / mine for mine, page, _ in rounds])
-    with_frames = middle([page / frames for _, page, frames in rounds])
-    each = [1e6 * middle([taken[way] for taken in rounds]) / graphs / TURNS for way in range(3)]
+    ways = ("page", "ours", "frames")
+    rounds = ratios(*(lambda way=way: WAYS[way](ready, score) for way in ways))
+    page, *each = [1e6 * middle([taken[way] for taken in rounds]) / graphs / TURNS for way in range(len(ways))]
+    ratio, frames = (middle([taken[0] / taken[way] for taken in rounds]) for way in (1, 2))
     report(
         f"{graphs} graphs x {TURNS} turns, {scorer} scorer",
-        f"page {each[1]:.2f} us a turn, ASTEvaluator {each[0]:.2f} ({ratio:.1f}x)",
-        f"FrameEvaluator, which also makes TURNS, ROLLOUTS and intervals, {each[2]:.2f} ({with_frames:.1f}x)",
+        f"page {page:.2f} us a turn, ASTEvaluator {each[0]:.2f} ({ratio:.1f}x)",
+        f"FrameEvaluator, with ROLLOUTS and intervals, {each[1]:.2f} ({frames:.1f}x)",
     )
     assert ratio >= least
+    assert frames >= with_frames
 
 
 def test_the_pages_results_take_a_third_of_the_memory() -> None:
@@ -162,14 +170,15 @@ def test_the_pages_results_take_a_third_of_the_memory() -> None:
         f"peak of {GRAPHS} graphs x {TURNS} turns",
         f"page {page:.0f} MiB",
         f"ASTEvaluator {ours:.0f} MiB ({page / ours:.1f}x less)",
-        f"FrameEvaluator, which holds every text in TURNS, {frames:.0f} MiB",
+        f"FrameEvaluator, with ROLLOUTS and intervals, {frames:.0f} MiB ({page / frames:.1f}x less)",
     )
     assert ours <= page / 3
+    assert frames <= page / 3
 
 
-@pytest.mark.parametrize(("characters", "least"), [(40, 5.0), (190, 3.0)], ids=["short texts", "long texts"])
+@pytest.mark.parametrize(("characters", "least"), [(40, 5.0), (190, 5.0)], ids=["short texts", "long texts"])
 def test_json_is_written_five_times_as_fast(tmp_path: Path, characters: int, least: float) -> None:
-    """The file says the same as `json.dump` with the page's indentation; long texts cost both the same."""
+    """The file says the same as `json.dump` with the page's indentation; of long texts, the disk's share is the larger."""
     results = page_results(chains(min(GRAPHS, 5000)), plain)
     for entry in (entry for each in results["details"] for entry in each["per_turn"]):
         entry |= {name: entry[name][:characters] for name in ("context", "probe", "response")}
@@ -210,13 +219,35 @@ def appended(rollouts: Said) -> tuple[list[Any], ...]:
 
 
 def recorded(rollouts: Said) -> list[Recording]:
-    """A recording for each rollout."""
+    """A recording for each rollout, added to as its documentation says for loops in a hurry."""
     made = []
     for said in rollouts:
         recording = Recording("")
-        add = recording.add
+        told = recording.said
         for prompt, response, reward in said:
-            add(prompt, response, reward)
+            told += prompt, response, reward
+        made.append(recording)
+    return made
+
+
+def listed(rollouts: Said) -> list[list[Any]]:
+    """The least that keeping rollouts apart can cost: nothing but a list for each."""
+    made = []
+    for said in rollouts:
+        told: list[Any] = []
+        for prompt, response, reward in said:
+            told += prompt, response, reward
+        made.append(told)
+    return made
+
+
+def added(rollouts: Said) -> list[Recording]:
+    """The same by `add`."""
+    made = []
+    for said in rollouts:
+        recording = Recording("")
+        for prompt, response, reward in said:
+            recording.add(prompt, response, reward)
         made.append(recording)
     return made
 
@@ -251,29 +282,34 @@ def framed(rollouts: Said) -> pl.DataFrame:
 
 
 def test_recording_costs_a_fraction_of_dicts() -> None:
-    """Recording turns while rolling out, against a dict for each turn and a frame of all of them in the end."""
+    """Recording turns while rolling out, against a dict for each turn and a frame of all of them in the end.
+
+    A tenth of it would be three appends to lists that all rollouts share, which rollouts under way at once cannot: a list
+    for each, that grows and that the garbage collector walks, comes to about an eighth, its recording to a sixth. The
+    collector takes its share of either way, but not for walking what the benchmark itself holds.
+    """
     pool, rng, graphs = texts(), np.random.default_rng(2), min(GRAPHS, 50_000)
-    choices, rewards = rng.integers(0, len(pool), (graphs, TURNS, 2)).tolist(), rng.random((graphs, TURNS)).tolist()
     rollouts = [
-        [(pool[asked], pool[told], reward) for (asked, told), reward in zip(*said, strict=True)]
-        for said in zip(choices, rewards, strict=True)
+        [(pool[asked], pool[told], reward) for (asked, told), reward in zip(said, rewards, strict=True)]
+        for said, rewards in zip(
+            rng.integers(0, len(pool), (graphs, TURNS, 2)).tolist(), rng.random((graphs, TURNS)).tolist(), strict=True
+        )
     ]
-    ways = (appended, recorded, linked, framed, in_dicts)
-    rounds = ratios(*(lambda way=way: way(rollouts) for way in (walked, *ways)))
-    each = [
-        1e9 * middle([taken[way] - taken[0] for taken in rounds]) / graphs / TURNS for way in range(1, len(ways) + 1)
+    ways = (appended, listed, recorded, added, linked, framed, in_dicts)
+    gc.collect()
+    gc.freeze()
+    try:
+        rounds = ratios(*(lambda way=way: way(rollouts) for way in (walked, *ways)), rounds=7)
+    finally:
+        gc.unfreeze()
+    costs = [[1e9 * (taken - first) / graphs / TURNS for taken in rest] for first, *rest in rounds]
+    told = [
+        f"{way.__name__} {middle([cost[at] for cost in costs]):.0f} ({middle([cost[-1] / cost[at] for cost in costs]):.1f}x)"
+        for at, way in enumerate(ways)
     ]
-    least, recording, nodes, frame, dicts = each
-    report(
-        f"{graphs} rollouts x {TURNS} turns, ns a turn",
-        f"dicts and a frame {dicts:.0f}",
-        f"Recording {recording:.0f} ({dicts / recording:.1f}x)",
-        f"nodes {nodes:.0f} ({dicts / nodes:.1f}x)",
-        f"three appends alone {least:.0f} ({dicts / least:.1f}x)",
-        f"Recording and TURNS with all facts {frame:.0f} ({dicts / frame:.1f}x)",
-    )
-    assert dicts / recording >= 2.5
-    assert recording < nodes
+    report(f"{graphs} rollouts x {TURNS} turns, ns a turn", *told)
+    assert middle([cost[-1] / cost[ways.index(recorded)] for cost in costs]) >= 4
+    assert middle([cost[-1] / cost[ways.index(added)] for cost in costs]) >= 2.5
 
 
 def memory(name: str) -> float:

@@ -66,6 +66,21 @@ def test_a_second_call_resumes_and_gives_the_same(tmp_path: Path) -> None:
     assert (tmp_path / "results" / "metrics.json").read_bytes() == first
 
 
+@pytest.mark.parametrize(("error", "code", "says"), [(1.0, 1, "6 rollouts, 6 errors"), (0.3, 0, "60 rollouts")])
+def test_errors_are_told_and_nothing_but_errors_is_a_failure(
+    tmp_path: Path, capsys, error: float, code: int, says: str
+) -> None:
+    """The first message is named, and where the others are; without one rollout the exit code is 1, the files stand."""
+    n = 6 if error == 1 else 60
+    text = f"sampler: {{use: simulated, options: {{error: {error}}}}}\nseeds: {n}\nrun: {{on_error: record}}\nout: results\n"
+    assert call("rollout", "--config_file", write(tmp_path, text)) == code
+    captured = capsys.readouterr()
+    kept = pl.read_parquet(tmp_path / "results" / "rollouts.parquet")["error"].drop_nulls()
+    assert says in captured.err
+    assert f"the first error: {kept[0]}; all are in {tmp_path / 'results' / 'rollouts.parquet'}" in captured.err
+    assert captured.out == f"{tmp_path / 'results'}\n"
+
+
 @pytest.mark.parametrize(
     ("given", "seeds"),
     [("3", [0, 1, 2]), ("[0, hello]", [0, "hello"]), ("goals.txt", ["one goal", "another"]), ("goals.json", [7, "x"])],

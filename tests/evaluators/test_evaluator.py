@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -35,6 +35,8 @@ from turnwise.evaluators import (
     SimulatedSampler,
 )
 from turnwise.evaluators.results import Results
+from turnwise.rollouts import measure
+from turnwise.summary import summarize
 
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -356,6 +358,17 @@ def test_what_graphs_and_nodes_hold_becomes_columns() -> None:
     assert turns.select("seconds", "finish", "turn_goal").rows() == [(None, "stop", "mine"), (1.0, None, None)]
 
 
+def test_a_graph_and_its_nodes_may_hold_the_same_name() -> None:
+    """What the rollout holds is told apart from what its turns hold."""
+    node: Any = Node("", "Hi", "No", 0.5)
+    graph: Any = Graph("", [node])
+    node.latency, graph.latency = 0.25, 2.0
+    evaluator = FrameEvaluator(None, metrics=[pl.col("latency").max().alias("slowest")])
+    evaluator.measure([graph])
+    assert evaluator.rollouts["slowest"].item() == 0.25
+    assert evaluator.turns.select("latency", "rollout_latency").rows() == [(0.25, 2.0)]
+
+
 def test_a_fact_of_the_wrong_kind_is_named() -> None:
     """The sentence says which fact is not of its dtype."""
     evaluator = Lengths(lambda _: Watched("", [], ending="bored"))
@@ -608,6 +621,24 @@ def test_json_says_what_it_was_given(tmp_path_factory: pytest.TempPathFactory, d
     assert json.loads(path.read_text()) == data
 
 
+@pytest.mark.parametrize("n", [31, 32, 33, 64, 100])
+def test_long_lists_are_written_as_if_at_once(tmp_path: Path, n: int) -> None:
+    """Lists that are written in portions say what `json.dumps` says, to the byte, whatever is in them."""
+    entries: list[Any] = [{"[\n": [at, {}, []], "text": '],\n    "'} for at in range(n)]
+    for data in (
+        {"details": entries, 'a "[" b': entries, "summary": {"n": n}, "none": []},
+        {"details": entries},
+        {"details": [entries] * 2, "\ud800": entries},  # half of a surrogate pair, and lists within lists
+        entries,
+    ):
+        Evaluator.write_json(data, tmp_path / "metrics.json")
+        assert (tmp_path / "metrics.json").read_text() == json.dumps(data, indent=4)
+    with pytest.raises(WriteError, match="cannot be written as JSON"):
+        Evaluator.write_json({"details": [*entries, {"scorer": object()}]}, tmp_path / "metrics.json")
+    assert (tmp_path / "metrics.json").read_text() == json.dumps(entries, indent=4)
+    assert [found.name for found in tmp_path.iterdir()] == ["metrics.json"]
+
+
 def test_json_of_other_kinds(tmp_path: Path) -> None:
     """Numbers that are none are null; arrays, tuples and keys that are numbers are written as JSON has them."""
     path = tmp_path / "a.json"
@@ -821,6 +852,102 @@ def test_a_failing_scorer_loses_no_rollout() -> None:
         broken.evaluate(2, **QUIET)
     broken.scores = {"harm": ("response", Counting())}
     assert broken.measure(broken.graphs)["summary"]["n_rollouts"] == 2
+
+
+words = st.none() | st.text(max_size=3)
+turn = st.tuples(words, words, st.none() | st.floats(0, 1))
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(words, st.lists(turn, max_size=4)), max_size=5),
+    st.sampled_from(["nodes", "recordings", "dicts"]),
+)
+def test_rollouts_are_the_same_whether_texts_became_columns_or_not(
+    rollouts: list[tuple[str | None, list[tuple[Any, ...]]]], kind: str
+) -> None:
+    """What is measured without the texts is what TURNS with all of them gives: ids, facts, metrics and intervals."""
+    graphs: list[Any] = []
+    for context, said in rollouts:
+        recording = Recording(context)
+        for each in said:
+            recording.add(*each)
+        graph: Any = recording
+        if kind == "nodes":
+            graph = Watched(context or "", recording.children, ending="gave_up", split="test")
+        elif kind == "dicts":
+            graph, below = (
+                {"context": context, "children": []},
+                [{"attack": prompt, "response": answer, "reward": reward} for prompt, answer, reward in said],
+            )
+            at = graph
+            for node in below:
+                at["children"] = [node]
+                at = node
+        graphs.append(graph)
+    beside = pl.DataFrame({"seed": [f"goal {at % 2}" for at in range(len(graphs))], "category": ["x"] * len(graphs)})
+    metrics: dict[str, list[Any]] = {
+        "none of the texts": [
+            m.average("reward"),
+            m.first_turn(pl.col("size") > 0.5),
+            pl.col("ending").first().alias("end"),
+        ],
+        "one text": [pl.col("prompt").str.len_chars().sum().alias("chars"), pl.col("size").max()],
+        "the id": [pl.col("rollout_id").first().str.len_chars().alias("length"), pl.col("size").min()],
+        "all": [],
+    }
+    per_turn = {"all": [pl.concat_str(pl.col("^(prompt|response)$"), ignore_nulls=True).alias("both")]}
+    for what, read in metrics.items():
+        evaluator = FrameEvaluator(
+            None,
+            beside,
+            metrics=read,
+            scores={"size": ("response", lambda texts: [len(text) / 3 for text in texts])},
+            per_turn=per_turn.get(what, [(pl.col("size") > 0.5).alias("succeeded")]),
+        )
+        try:
+            results = evaluator.measure(graphs)
+        except SchemaError:  # nodes of others that say nothing at all
+            assert kind == "dicts"
+            continue
+        assert "turns" not in vars(evaluator)
+        told = measure(evaluator.turns, *read).with_columns(error=pl.lit(None, pl.String))
+        assert_frame_equal(evaluator.rollouts, told)
+        assert_frame_equal(evaluator.summary, summarize(told))
+        tw.schema.check(evaluator.turns, tw.schema.TURNS)
+        assert [each["overall"]["num_turns"] for each in results["details"]] == told["num_turns"].to_list()
+
+
+def test_texts_that_no_metric_reads_become_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured has neither texts nor facts beside it until somebody asks for the turns or the details."""
+    seen: list[list[str]] = []
+
+    def watched(turns: pl.DataFrame, *metrics: Any) -> pl.DataFrame:
+        seen.append(turns.columns)
+        return measure(turns, *metrics)
+
+    monkeypatch.setattr("turnwise.evaluators.frame_evaluator.measure", watched)
+    scores = {"size": ("prompt", lambda texts: [float(len(text)) for text in texts])}
+    evaluator = FrameEvaluator(None, metrics=[m.average("size")], scores=scores)
+    results = evaluator.measure([graph_of(seed) for seed in range(3)])
+    assert [set(columns) for columns in seen] == [{"rollout_id", "turn", "seed", "size"}]
+    assert (
+        evaluator.rollouts["rollout_id"].to_list()
+        == evaluator.turns["rollout_id"].unique(maintain_order=True).to_list()
+    )
+    first = results["details"][0]["per_turn"][0]
+    assert first == {"turn": 1, "prompt": "ask 0 1", "response": "answer 0", "reward": 0.25, "size": 7.0}
+
+
+def test_details_are_those_of_their_own_evaluation() -> None:
+    """Details that are asked for after another evaluation are still of the first."""
+    evaluator = FrameEvaluator(None, metrics=[m.total("reward")])
+    results = evaluator.measure([graph_of("a"), graph_of("b", 1)])
+    evaluator.measure([graph_of("c")])
+    assert [[entry["response"] for entry in each["per_turn"]] for each in results["details"]] == [
+        ["answer a"] * 2,
+        ["answer b"],
+    ]
 
 
 def test_nothing_to_measure() -> None:

@@ -129,8 +129,21 @@ def test_recordings_are_graphs() -> None:
     assert (told.prompts, told.sizes.tolist()) == (["a", "d", "x"], [2, 1, 0])
     other = Recording()
     other.children = recording.children
-    assert other.said == recording.said
+    assert (other.said, other.contexts) == (recording.said, recording.contexts)
     assert flatten([recording])["context"].to_list() == ["c", None]
+
+
+def test_a_loop_may_add_to_what_was_said_itself() -> None:
+    """Turns added by the list alone stand among those that `add` recorded; contexts stay with their turns."""
+    recording = Recording("start")
+    recording.said += "a", "b", 0.5
+    recording.add("c", "d", None, "before c")
+    recording.said += "e", "f", 1.0
+    assert contexts([recording]) == [None, "before c", None]
+    assert [node.prompt for node in first_branch(recording)] == ["a", "c", "e"]
+    for kept in (pickle.loads(pickle.dumps(recording)), copy.deepcopy(recording)):
+        assert kept.children == recording.children
+        assert kept.context == "start"
 
 
 def test_what_nodes_hold_beside_is_found() -> None:

@@ -73,6 +73,7 @@ class ASTEvaluator(FrameEvaluator):
     """
 
     _unknown = ""
+    _always = frozenset({"score", "succeeded", "outcome"})
 
     def __init__(
         self,
@@ -193,7 +194,8 @@ class ASTEvaluator(FrameEvaluator):
         known = (entry for entry in per_turn if entry[name] is not None)
         return next((entry["turn"] for entry in known if self._toxic(entry[name])), None)
 
-    def _at_once(self, told: Spoken) -> JSONLike:
+    def _at_once(self) -> JSONLike:
+        told = self._said
         each = self._each_of(self.graphs, told, self._scores)
         measured = (found for done, found in zip(self._done, each, strict=True) if done.error is None)
         if self.weighting != "rollout" or self.unknown != "zero":
@@ -235,8 +237,8 @@ class ASTEvaluator(FrameEvaluator):
         measured = [None if done.error is not None else GraphMetrics(**next(details)) for done in self._done]
         return entries_of(self.rollouts["rollout_id"], measured)
 
-    def _with_scores(self, turns: pl.DataFrame, scores: Scores) -> pl.DataFrame:
-        scored = super()._with_scores(turns, scores)
+    def _with_scores(self, turns: pl.DataFrame, said: Spoken, scores: Scores) -> pl.DataFrame:
+        scored = super()._with_scores(turns, said, scores)
         if scored["succeeded"].null_count() < scored.height:
             return scored
         toxic = self._toxic(pl.col(TARGET))

@@ -4,8 +4,8 @@ Two threads share the work. On an event loop in a thread of its own, `max_concur
 out; the calling thread keeps what comes back, counts it, watches the rule and draws the progress. So the store, `observe`
 and the progress bar stay in the caller's thread, and `run` works where a loop is running already, as in Jupyter.
 
-A worker takes its next seed only when its last rollout is in the store. Never more than `max_concurrency` rollouts are paid
-for and not yet kept.
+Nothing counts before it is in the store. Workers do not wait for the disk, as long as fewer than `max_concurrency` rollouts
+that have finished do: never are twice as many paid for and not yet kept. One by one, each is kept before the next begins.
 """
 
 import asyncio
@@ -176,7 +176,7 @@ def _roll_out(crew: "_Crew", ledger: "_Ledger") -> None:
             for ended in crew.batches(backlog):
                 ledger.keep(backlog)
                 ledger.count()
-                crew.release(ended, last=ledger.closed)
+                crew.release(len(ended), last=ledger.closed)
     finally:
         crew.leave(backlog)
         ledger.keep(backlog)  # what had finished when something else went wrong
@@ -304,12 +304,11 @@ class _Progress:
 # ── the thread of the event loop ──────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How one rollout ended; its worker goes on once `noted`."""
+    """How one rollout ended."""
 
     position: int
     run: Run
     error: Exception | None
-    noted: asyncio.Future[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +319,7 @@ class _Stop:
 
 
 _Call: TypeAlias = Callable[[], None]  # a rollout to be made in the calling thread
+_Returned: TypeAlias = tuple[Any, BaseException | None]
 
 
 class _NoThreadError(CampaignError):
@@ -369,10 +369,10 @@ class _Crew:
 
         Raises what stops them: an interrupt within a rollout, or that there is no thread to be had.
         """
-        over, portion = False, max(4, self._workers // 8)  # the first to be kept go on while the next are being kept
+        over = False
         while not over:
             items = [self._queue.get()]
-            while len(items) < portion and not self._queue.empty():
+            while not self._queue.empty():
                 items.append(self._queue.get())
             ended = [item for item in items if isinstance(item, _Outcome)]
             backlog += ended
@@ -385,10 +385,10 @@ class _Crew:
                     item()
             over = None in items
 
-    def release(self, ended: list[_Outcome], *, last: bool) -> None:
-        """Let the workers go on whose outcomes are kept; `last` says that they shall take no further seed."""
+    def release(self, kept: int, *, last: bool) -> None:
+        """Let as many workers go on as outcomes are kept; `last` says that they shall take no further seed."""
         self._closing = last
-        self._soon(_settle_all, ended)
+        self._soon(self._noted, kept)
 
     def leave(self, backlog: list[_Outcome]) -> None:
         """Put into the backlog what had finished when the crew was stopped."""
@@ -414,7 +414,7 @@ class _Crew:
             self._queue.put(None)
 
     async def _main(self) -> None:
-        self._places = asyncio.Semaphore(2 * self._workers)
+        self._places, self._unkept = asyncio.Semaphore(2 * self._workers), asyncio.Semaphore(self._workers - 1)
         positions = iter(self._waiting)
         tasks = [asyncio.create_task(self._work(positions)) for _ in range(min(self._workers, len(self._waiting)))]
         try:
@@ -423,27 +423,29 @@ class _Crew:
             for _ in range(self._threads):
                 self._calls.put(None)
 
+    def _noted(self, kept: int) -> None:
+        for _ in range(kept):
+            self._unkept.release()
+
     def _cancel(self) -> None:
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
 
     async def _work(self, positions: Iterator[int]) -> None:
-        """One worker: seed after seed, each outcome noted before the next."""
+        """One worker: seed after seed, none begun while too many outcomes are still to be kept."""
         try:
             for position in positions:
                 if self._closing:
                     return
-                outcome = await self._outcome(position)
-                self._queue.put(outcome)
-                await outcome.noted
+                self._queue.put(await self._outcome(position))
+                await self._unkept.acquire()
         except BaseException as error:  # noqa: BLE001  # a worker's last word must reach the calling thread
             if not self._cancelled:
                 self._queue.put(_Stop(error))
 
     async def _outcome(self, position: int) -> _Outcome:
         """One rollout, tried until it succeeds or its retries are used up."""
-        seed, noted = self._seeds[position], self._loop.create_future()
-        tries, began = 0, 0.0
+        seed, tries, began = self._seeds[position], 0, 0.0
 
         async def attempt() -> Any:
             nonlocal tries, began
@@ -458,8 +460,8 @@ class _Crew:
             turns = getattr(error, "graph", None)
             partial = turns if hasattr(turns, "children") else None
             run = Run(seed, partial, _words(error), tries, time.perf_counter() - began)
-            return _Outcome(position, run, error, noted)
-        return _Outcome(position, Run(seed, graph, None, tries, time.perf_counter() - began), None, noted)
+            return _Outcome(position, run, error)
+        return _Outcome(position, Run(seed, graph, None, tries, time.perf_counter() - began), None)
 
     def _again(self) -> tenacity.AsyncRetrying:
         """What tries again; one for each rollout, as it keeps count."""
@@ -505,7 +507,7 @@ class _Crew:
 
     async def _called(self, seed: Any) -> Any:
         """What a plain function returns, called in a thread of its own or, one by one, in the calling thread."""
-        settled: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
+        settled: asyncio.Future[_Returned] = self._loop.create_future()
         if self._workers == 1 and self._timeout is None:
             self._queue.put(lambda: self._call(seed, settled, Exception))  # an interrupt is the caller's
         else:
@@ -521,36 +523,25 @@ class _Crew:
             raise error
         return made
 
-    def _call(
-        self, seed: Any, settled: "asyncio.Future[tuple[Any, BaseException | None]]", caught: type[BaseException]
-    ) -> None:
+    def _call(self, seed: Any, settled: asyncio.Future[_Returned], caught: type[BaseException]) -> None:
         """In whatever thread: what is raised is handed on to whoever awaits it."""
         try:
             made, error = self._rollout(seed), None
         except caught as raised:
             made, error = None, raised
-        self._soon(_settle, settled, (made, error))
+        self._soon(self._returned, settled, (made, error))
 
     def _serve(self) -> None:
         """A thread: call after call, kept from one to the next, as starting one holds up the loop."""
         while (call := self._calls.get()) is not None:
             call()
-            self._soon(self._served)
 
-    def _served(self) -> None:
-        self._idle += 1
+    def _returned(self, settled: asyncio.Future[_Returned], returned: _Returned) -> None:
+        self._idle += 1  # its thread, if it has one, waits for the next call
         if self._timeout is not None:
             self._places.release()
-
-
-def _settle_all(ended: list[_Outcome]) -> None:
-    for outcome in ended:
-        _settle(outcome.noted, None)
-
-
-def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
-    if not future.done():  # nobody waits for a call that ran out of time
-        future.set_result(result)
+        if not settled.done():  # nobody waits for a call that ran out of time
+            settled.set_result(returned)
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -216,9 +216,8 @@ class Evaluator(ABC):
             }
         }
         """
-        text = json_of(data, path)
-        with whole(Path(path), overwrite=True) as draft:
-            draft.write_bytes(text)
+        with whole(Path(path), overwrite=True) as draft, draft.open("wb") as file:
+            file.writelines(json_of(data, path))
 
     @property
     def graphs(self) -> list[Any]:
@@ -283,11 +282,15 @@ class Evaluator(ABC):
         """The seeds to roll out from, once it is known that the results can be written."""
         if out is not None:
             _check_new(Path(out))
-        for name in ("turns", "rollouts", "summary"):
-            self.__dict__.pop(name, None)
+        self._forget("turns", "rollouts", "summary")
         self.runs, self.decision, self._seen, self._flaws, self._observed = None, None, {}, {}, {}
         seeds, self._beside = _seeds_of(self.seeds, n_rollouts, type(self).__name__)
         return seeds
+
+    def _forget(self, *names: str) -> None:
+        """Make these anew when next asked for."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _conclude(self, runs: Sequence[Run], *, record: bool, out: str | Path | None) -> JSONLike:
         self.runs = runs
@@ -341,8 +344,10 @@ class Evaluator(ABC):
 
     def _errors(self) -> pl.Series:
         """Why there is no graph, or no metrics of it."""
-        flaws = [self._flaws.get(id(done.graph), (None, None))[1] for done in self._done]
-        told = [flaw if done.error is None else done.error for done, flaw in zip(self._done, flaws, strict=True)]
+        told = [done.error for done in self._done]
+        if self._flaws:
+            flaws = (self._flaws.get(id(done.graph), (None, None))[1] for done in self._done)
+            told = [flaw if error is None else error for error, flaw in zip(told, flaws, strict=True)]
         return pl.Series("error", told, dtype=pl.String)
 
 

@@ -1,7 +1,7 @@
 """Metrics of rollouts as column expressions, over scores that are made in batches."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,12 +14,12 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
 from turnwise.evaluators.campaign import Run
 from turnwise.evaluators.evaluator import Evaluator
-from turnwise.evaluators.frames import turns_of, with_entries, with_overall
+from turnwise.evaluators.frames import facts_of, turns_with, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics, Spoken, spoken
 from turnwise.evaluators.results import JSONLike, Results
 from turnwise.evaluators.until import Observation
 from turnwise.metrics import catalog, num_turns
-from turnwise.rollouts import Metric, measure
+from turnwise.rollouts import Metric, expressions, measure
 from turnwise.scoring.callables import identity
 from turnwise.summary import summarize
 
@@ -74,6 +74,7 @@ class FrameEvaluator(Evaluator):
     batch_size: int = 1024
 
     _unknown: str | None = None  # what a scorer is given for an unknown text
+    _always: frozenset[str] = frozenset()  # columns of TURNS that are needed whatever the metrics
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class FrameEvaluator(Evaluator):
 
     def compute_metrics(self, graph: Any, /) -> GraphMetrics:
         """The metrics of one graph, and what is known of each of its turns."""
-        turns = self._with_scores(turns_of([_ready(graph)]), self._scored([graph])[1])
+        turns = self._alone(graph)
         return next(self._each(turns, measure(turns, *self.metrics)))
 
     def aggregate_metrics(self, all_metrics: list[GraphMetrics], /) -> JSONLike:
@@ -110,16 +111,20 @@ class FrameEvaluator(Evaluator):
     @cached_property
     def turns(self) -> pl.DataFrame:
         """TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
-        turns = self._with_scores(turns_of(self._done, self._beside), self._scores)
+        turns = self._turns(self._done, self._said, self._facts, self._scores)
         return with_entries(turns, self._measured) if self._overridden else turns
 
     @cached_property
     def rollouts(self) -> pl.DataFrame:
         """ROLLOUTS: a row each, with the metrics as columns."""
-        rollouts = measure(self.turns, *self.metrics).with_columns(self._errors())
         if self._overridden:
-            rollouts = with_overall(rollouts, [{} if found is None else found.overall for found in self._measured])
-        return rollouts
+            rollouts = measure(self.turns, *self.metrics).with_columns(self._errors())
+            return with_overall(rollouts, [{} if found is None else found.overall for found in self._measured])
+        needed = self._needed()
+        lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
+        late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]
+        rollouts = measure(lean, *self.metrics)
+        return rollouts.with_columns(self._facts.select("rollout_id", *late)).with_columns(self._errors())
 
     # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
     _scores: Scores
@@ -127,13 +132,14 @@ class FrameEvaluator(Evaluator):
 
     def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
         self._known, self._measured = {}, []
+        self._forget("_said", "_facts")
         return super()._begin(n_rollouts, out)
 
     def _results(self, *, record: bool) -> JSONLike:
-        told, self._scores = self._scored(self.graphs)
+        self._said, self._scores = self._scored(self.graphs)
         if not self._overridden:
-            return self._at_once(told)
-        for graph, part in zip(self.graphs, parts(self._scores, told.sizes), strict=True):
+            return self._at_once()
+        for graph, part in zip(self.graphs, parts(self._scores, self._said.sizes), strict=True):
             self._known[id(graph)] = graph, part
         return super()._results(record=record)
 
@@ -144,18 +150,36 @@ class FrameEvaluator(Evaluator):
         owner = next(each for each in kind.__mro__ if "_at_once" in vars(each))
         return any(getattr(kind, name) is not getattr(owner, name) for name in ("compute_metrics", "aggregate_metrics"))
 
-    def _at_once(self, told: Spoken) -> JSONLike:  # noqa: ARG002  # for others
+    def _at_once(self) -> JSONLike:
         """What `aggregate_metrics` would return of all rollouts, from the frames."""
-        turns, rollouts, summary = self.turns, self.rollouts, self.summary
-        errors = self._errors()
+        runs, facts, scores, rollouts, errors = self._done, self._facts, self._scores, self.rollouts, self._errors()
+        self._forget("_said")  # three values a turn, which are quickly read again
+        summary = self.summary
 
         def details() -> list[dict[str, Any]]:
+            current = self.runs is runs
+            turns = self.turns if current else self._turns(runs, spoken([done.graph for done in runs]), facts, scores)
             made = ({"overall": each.overall, "per_turn": each.per_turn} for each in self._each(turns, rollouts))
             return [
                 each if error is None else {**each, "error": error} for each, error in zip(made, errors, strict=True)
             ]
 
         return Results(_statistics(summary, rollouts.height, len(errors) - errors.null_count()), details)
+
+    @cached_property
+    def _said(self) -> Spoken:
+        return spoken(self.graphs)
+
+    @cached_property
+    def _facts(self) -> pl.DataFrame:
+        return facts_of(self._done, self._said, self._beside)
+
+    def _needed(self) -> set[str] | None:
+        """Which columns of TURNS the metrics read; None is all of them."""
+        if any(expression.meta.has_multiple_outputs() for expression in self.per_turn):
+            return None
+        read = (*expressions(self.metrics).values(), *self.per_turn)
+        return {*self._always, *(name for expression in read for name in expression.meta.root_names())}
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
         observe_one = super()._observer(metric, record=record)
@@ -169,7 +193,7 @@ class FrameEvaluator(Evaluator):
     def _value(self, metric: str, found: GraphMetrics, graph: Any) -> Any:
         if metric in found.overall:
             return found.overall[metric]
-        turns = self._with_scores(turns_of([_ready(graph)]), self._scored([graph])[1])
+        turns = self._alone(graph)
         rollouts = measure(turns, *self.metrics)
         return (rollouts if metric in rollouts.columns else measure(turns, catalog.expression(metric)))[metric].item()
 
@@ -201,16 +225,39 @@ class FrameEvaluator(Evaluator):
         for overall in rollouts.select(names).iter_rows(named=True):
             yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"])])
 
-    def _with_scores(self, turns: pl.DataFrame, scores: Scores) -> pl.DataFrame:
+    def _alone(self, graph: Any) -> pl.DataFrame:
+        """The turns of one graph."""
+        run = [Run(None, graph, seconds=math.nan)]
+        said, scores = self._scored([graph])
+        return self._turns(run, said, facts_of(run, said, None), scores)
+
+    def _turns(
+        self,
+        runs: Sequence[Run],
+        said: Spoken,
+        facts: pl.DataFrame,
+        scores: Scores,
+        *,
+        only: Collection[str] | None = None,
+    ) -> pl.DataFrame:
+        return self._with_scores(turns_with(runs, said, facts, only=only), said, scores)
+
+    def _with_scores(self, turns: pl.DataFrame, said: Spoken, scores: Scores) -> pl.DataFrame:
         """The turns with what scorers say of them, and with what follows from that."""
         there = turns["turn"].is_not_null()
         for name, found in scores.items():
-            column, _ = self.scores[name]
-            values = np.full(turns.height, np.nan)
-            values[there.to_numpy()] = found
-            score = pl.Series(name, values).fill_nan(None)
-            turns = turns.with_columns(pl.when(pl.col(column).is_not_null()).then(score).alias(name))
+            texts = self._texts(said, name)
+            known = np.array([text is not None for text in texts]) if None in texts else True
+            values = np.where(known, found, np.nan)
+            if not there.all():
+                values, filled = np.full(turns.height, np.nan), values
+                values[there.to_numpy()] = filled
+            turns = turns.with_columns(pl.Series(name, values).fill_nan(None))
         return turns.with_columns(*self.per_turn)
+
+    def _texts(self, said: Spoken, name: str) -> list[Any]:
+        """What a score is of."""
+        return said.prompts if self.scores[name][0] == "prompt" else said.responses
 
     def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
         """What was said along the graphs, and the scores of each turn; graphs that are known are not scored again."""
@@ -233,7 +280,7 @@ class FrameEvaluator(Evaluator):
                 raise ArgumentError(f"scores: {name} is to be of {column!r}; a scorer reads the prompt or the response")
             if name in schema.TURNS.names and name != "score":
                 raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
-            texts = told.prompts if column == "prompt" else told.responses
+            texts = self._texts(told, name)
             if None not in texts:
                 found[name] = self._batched(name, scorer, texts)
             elif self._unknown is not None:
@@ -251,10 +298,6 @@ class FrameEvaluator(Evaluator):
             batch = texts[begin : begin + self.batch_size]
             found[begin : begin + len(batch)] = _numbers(scorer(batch), len(batch), name)
         return found
-
-
-def _ready(graph: Any) -> Run:
-    return Run(None, graph, seconds=math.nan)
 
 
 def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from turnwise.evaluators.graph import (
     GraphMetrics,
     Node,
     Recording,
-    are_recordings,
+    Spoken,
     children_of,
     contexts,
     first_branch,
@@ -30,7 +30,8 @@ from turnwise.evaluators.results import plain_object
 from turnwise.trees.graphs import PROMPTS, flatten
 
 _NOTHING = Recording()
-_AT_ONCE = 1 << 16  # rows whose texts are copied to be hashed
+_AT_ONCE = 1 << 12  # texts that are copied to be hashed
+_OWN = frozenset({str, int, float, bool, type(None)})
 _SAID = ("context", "prompt", "response", "reward")
 _OF_THE_TURN = {*schema.TURNS.names} - {*schema.TURNS.facts, *schema.TURNS.key, *schema.TREE_COLUMNS}
 
@@ -52,67 +53,102 @@ def turns_of(
     sizes
         How many turns each has where graphs are not of nodes with `children`; without it, that is an error.
     """
+    said = spoken([done.graph for done in runs])
+    return turns_with(runs, said, facts_of(runs, said, beside), sizes=sizes)
+
+
+def turns_with(
+    runs: Sequence[Run],
+    said: Spoken,
+    facts: pl.DataFrame,
+    *,
+    sizes: Sequence[int] | None = None,
+    only: Collection[str] | None = None,
+) -> pl.DataFrame:
+    """TURNS of what was `said`, with the `facts` of each rollout.
+
+    With `only`, the schema's other columns are left out, and unless it is among them `rollout_id` is the rollout's place;
+    columns that the schema does not know are always there.
+    """
     graphs = [_NOTHING if done.graph is None else done.graph for done in runs]
-    told = _told(graphs, sizes)
-    place = told["rollout_id"].cast(pl.Int64)
-    facts = {name: values.gather(place) for name, values in _facts(runs, graphs, beside).items()}
+    told = _told(graphs, said, sizes, only)
+    place = told["rollout_id"] if told["rollout_id"].dtype.is_integer() else told["rollout_id"].cast(pl.Int64)
+    known = [column for column in facts if _wanted(column.name, only) or column.name not in schema.TURNS.names]
+    nodes = _of_nodes(graphs)
+    named = {f"rollout_{column.name}" if column.name in nodes else column.name: column for column in known}
+    told = told.with_columns(**{name: column.gather(place) for name, column in named.items()} | nodes)
+    if not _wanted("error", only):
+        return told
     last = place.ne_missing(place.shift(-1))
     failed = pl.Series([done.error for done in runs], dtype=pl.String).gather(place)
-    told = told.with_columns(**facts, **_of_nodes(graphs)).with_columns(
-        error=pl.coalesce("error", pl.when(last).then(failed))
-    )
-    name = pl.lit(_digest(told))
-    return told.with_columns(source=pl.lit("turnwise"), run=name, rollout_id=name + "/" + pl.col("rollout_id"))
+    theirs = "error" if "error" in told.columns else pl.lit(None, pl.String)
+    return told.with_columns(error=pl.coalesce(theirs, pl.when(last).then(failed)))
 
 
-def _told(graphs: Sequence[Any], sizes: Sequence[int] | None) -> pl.DataFrame:
-    """TURNS of what was said."""
+def _wanted(name: str, only: Collection[str] | None) -> bool:
+    return only is None or name in only
+
+
+def _told(
+    graphs: Sequence[Any], said: Spoken, sizes: Sequence[int] | None, only: Collection[str] | None
+) -> pl.DataFrame:
+    """TURNS of what was said, with the places of rollouts for their ids."""
+    if said.plain:
+        try:
+            return _as_said(graphs, said, only)
+        except (TypeError, UnicodeEncodeError):  # what is no text becomes JSON
+            pass
     try:
-        return _as_said(graphs) if are_recordings(graphs) else flatten(graphs)
-    except (TypeError, UnicodeEncodeError):  # what is no text becomes JSON
         return flatten(graphs)
     except (ArgumentError, SchemaError):
-        if _are_mute(graphs):
-            return _as_said(graphs)
         if sizes is None:
             raise
-        return _silent(np.array(sizes, dtype=np.int64))
+        return _silent(np.array(sizes, dtype=np.int64), None)
 
 
-def _are_mute(graphs: Sequence[Any]) -> bool:
-    """Whether nothing was ever said in nodes of our own, which `flatten` takes for nodes of others with other names."""
-    nodes = [node for graph in graphs for node in first_branch(graph)]
-    return bool(nodes) and all(
-        isinstance(node, Node) and node.prompt is node.response is node.reward is None for node in nodes
-    )
-
-
-def _as_said(graphs: Sequence[Any]) -> pl.DataFrame:
-    """TURNS of what was said, all of it text, as `flatten` would have it; for recordings, without nodes."""
-    said = spoken(graphs)
-    silent = _silent(said.sizes)
+def _as_said(graphs: Sequence[Any], said: Spoken, only: Collection[str] | None) -> pl.DataFrame:
+    """TURNS of what was said, all of it text, as `flatten` would have it; of recordings, without nodes."""
+    silent = _silent(said.sizes, only)
     there = silent["turn"].is_not_null()
-    row = (there.cast(pl.Int64).cum_sum() - 1).set(~there, None)
-    columns = {"prompt": said.prompts, "response": said.responses, "context": contexts(graphs)}
-    texts = {name: pl.Series(values, dtype=pl.String, strict=True).gather(row) for name, values in columns.items()}
-    rewards = pl.Series(said.rewards, dtype=pl.Float64, strict=True).fill_nan(None).gather(row)
-    began = pl.Series([getattr(graph, "context", None) for graph in graphs], dtype=pl.String, strict=True)
-    started = began.gather(silent["rollout_id"].cast(pl.Int64)).set(silent["turn"].fill_null(1) > 1, None)
-    return silent.with_columns(**texts, reward=rewards).with_columns(context=pl.coalesce("context", started))
+    row = None if there.all() else (there.cast(pl.Int64).cum_sum() - 1).set(~there, None)
+
+    def column(name: str, values: Sequence[Any], dtype: Any = pl.String) -> pl.Series:
+        found = pl.Series(name, values, dtype=dtype, strict=True)
+        return found if row is None else found.gather(row)
+
+    words = {"prompt": said.prompts, "response": said.responses}
+    found = [column(name, values) for name, values in words.items() if _wanted(name, only)]
+    if _wanted("reward", only):
+        found.append(column("reward", said.rewards, pl.Float64).fill_nan(None))
+    if _wanted("context", only):
+        began = pl.Series([getattr(graph, "context", None) for graph in graphs], dtype=pl.String, strict=True)
+        started = began.gather(silent["rollout_id"].cast(pl.Int64)).set(silent["turn"].fill_null(1) > 1, None)
+        own = column("context", contexts(graphs))
+        found.append(own.zip_with(own.is_not_null(), started))
+    return silent.with_columns(found)
 
 
-def _silent(sizes: npt.NDArray[np.int64]) -> pl.DataFrame:
+def _silent(sizes: npt.NDArray[np.int64], only: Collection[str] | None) -> pl.DataFrame:
     """TURNS without a word."""
     rows = np.maximum(sizes, 1)
-    place = np.repeat(np.arange(len(sizes)), rows)
-    turn = np.arange(1, len(place) + 1) - np.repeat(np.cumsum(rows) - rows, rows)
+    place = pl.Series("rollout_id", np.repeat(np.arange(len(sizes), dtype=np.int32), rows)).set_sorted()
+    turn = np.arange(1, len(place) + 1, dtype=np.int32) - np.repeat((np.cumsum(rows) - rows).astype(np.int32), rows)
     known = {
-        "rollout_id": pl.Series(place, dtype=pl.Int64).cast(pl.String),
-        "turn": pl.Series(turn, dtype=pl.Int32).set(pl.Series(np.repeat(sizes == 0, rows)), None),
+        "rollout_id": place.cast(pl.String) if _wanted("rollout_id", only) else place,
+        "turn": pl.Series(turn).set(pl.Series(np.repeat(sizes == 0, rows)), None),
     }
-    names = [name for name in schema.TURNS.names if name not in schema.TREE_COLUMNS]
+    names = [name for name in schema.TURNS.names if name not in schema.TREE_COLUMNS and _wanted(name, only)]
     nothing = (pl.lit(None, schema.TURNS.dtypes[name]).alias(name) for name in names if name not in known)
     return pl.DataFrame(known).with_columns(nothing)
+
+
+def facts_of(runs: Sequence[Run], said: Spoken, beside: pl.DataFrame | None) -> pl.DataFrame:
+    """What is known of each rollout, a row each: its name, the facts of TURNS, and what else graphs hold."""
+    graphs = [_NOTHING if done.graph is None else done.graph for done in runs]
+    facts = pl.DataFrame(list(_facts(runs, graphs, beside).values()))
+    name = _digest(facts, said)
+    place = pl.int_range(len(runs), eager=True).cast(pl.String)
+    return facts.with_columns(source=pl.lit("turnwise"), run=pl.lit(name), rollout_id=pl.lit(f"{name}/") + place)
 
 
 def _facts(runs: Sequence[Run], graphs: Sequence[Any], beside: pl.DataFrame | None) -> dict[str, pl.Series]:
@@ -159,18 +195,25 @@ def _of_nodes(graphs: Sequence[Any]) -> dict[str, pl.Series]:
     return {name: column_of(name, values) for name, values in found.items()}
 
 
-def _digest(told: pl.DataFrame) -> str:
+def _digest(facts: pl.DataFrame, said: Spoken) -> str:
     """What names these rollouts: a hash of their seeds, facts and words."""
-    digest = hashlib.blake2b(digest_size=6)
-    firsts = told.filter(pl.col("turn").fill_null(1) == 1)
-    for column in (*firsts.select("seed", "target", "attack", "goal"), *told.select("turn", "prompt", "response")):
-        for begin in range(0, len(column), _AT_ONCE):
-            texts = column.slice(begin, _AT_ONCE).cast(pl.String)
-            digest.update(np.packbits(texts.is_null().to_numpy()).tobytes())
-            _, *buffers = texts.fill_null("").to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()
-            for buffer in buffers:
-                digest.update(buffer or b"")
-    return f"turnwise-{digest.hexdigest()}"
+    digest = hashlib.sha256(said.sizes.astype("<i8").tobytes())
+    known = [facts[name].to_list() for name in ("seed", "target", "attack", "goal") if name in facts.columns]
+    for texts in (*known, said.prompts, said.responses):
+        for begin in range(0, len(texts), _AT_ONCE):
+            for content in _bytes(texts[begin : begin + _AT_ONCE]):
+                digest.update(content)
+    return f"turnwise-{digest.hexdigest()[:12]}"
+
+
+def _bytes(texts: Sequence[Any]) -> tuple[bytes, bytes]:
+    """Some texts, and where each ends; what is none is told apart from an empty one."""
+    try:
+        return np.fromiter(map(len, texts), "<i8", len(texts)).tobytes(), "".join(texts).encode()
+    except (TypeError, UnicodeEncodeError):  # some are None, or no text, or half of a surrogate pair
+        known = [text_of(text) for text in texts]
+        lengths = np.array([-1 if text is None else len(text) for text in known], dtype="<i8")
+        return lengths.tobytes(), "".join(filter(None, known)).encode(errors="surrogatepass")
 
 
 # ── what metrics say ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -271,6 +314,8 @@ def _own_column(name: str, values: Sequence[Any]) -> pl.Series:
 
 def _plain(values: Sequence[Any]) -> list[Any]:
     """The values, single numbers of NumPy and PyTorch as Python's own."""
+    if _OWN.issuperset(map(type, values)):
+        return list(values)
     return [value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value for value in values]
 
 

@@ -137,16 +137,23 @@ class Recording(Graph[str | None, str | None]):
     Attributes
     ----------
     said
-        Prompt, response, reward and context of the first turn, then of the next, in one list.
+        Prompt, response and reward of the first turn, then of the next, in one list. A loop in a hurry adds to it itself,
+        as below, at half the price of `add`.
+    contexts
+        What each turn began from, as far as that was told; None where it never was.
 
     Examples
     --------
     >>> recording = Recording(context="")
     >>> recording.add("Hi", "Hello", 0.5)
-    >>> recording.add("Again", "No")
+    >>> said = recording.said
+    >>> for prompt, response, reward in [("Again", "No", None)]:
+    ...     said += prompt, response, reward
     >>> recording.children[0].children[0].prompt
     'Again'
     """
+
+    contexts: list[str | None] | None = None
 
     def __init__(self, context: str | None = None) -> None:
         self.context = context
@@ -156,14 +163,17 @@ class Recording(Graph[str | None, str | None]):
         self, prompt: str | None, response: str | None, reward: float | None = None, context: str | None = None
     ) -> None:
         """Record the next turn."""
-        self.said.extend((prompt, response, reward, context))
+        if context is not None:
+            self.contexts = self.contexts or []
+            self.contexts += [None] * (len(self.said) // 3 - len(self.contexts)) + [context]
+        self.said += prompt, response, reward
 
     @property
     def children(self) -> list[Any]:
         """The first turn as a node, with the next as its child."""
-        said, nodes = self.said, list[Any]()
-        for end in range(len(said), 0, -4):
-            prompt, response, reward, context = said[end - 4 : end]
+        nodes = list[Any]()
+        for turn, context in reversed(list(enumerate(_contexts_of(self)))):
+            prompt, response, reward = self.said[3 * turn : 3 * turn + 3]
             nodes = [Node(context, prompt, response, reward, nodes)]
         return nodes
 
@@ -171,31 +181,46 @@ class Recording(Graph[str | None, str | None]):
     def children(self, nodes: Sequence[Any] | None) -> None:
         if nodes is None:  # as where a store opens what it kept
             return
-        self.said = []
+        self.said, self.contexts = [], None
         for node in _first_branches([Graph(None, list(nodes))])[0]:
             self.add(node.prompt, node.response, node.reward, node.context)
 
 
+def _contexts_of(recording: Recording | None) -> list[str | None]:
+    """What each turn began from."""
+    if recording is None:
+        return []
+    told = recording.contexts or []
+    return told + [None] * (len(recording.said) // 3 - len(told))
+
+
 @dataclass(slots=True)
 class Spoken:
-    """What was said along the first branches of some graphs, turn after turn; `sizes` has the turns of each graph."""
+    """What was said along the first branches of some graphs, turn after turn.
+
+    `sizes` has the turns of each graph; `plain` says whether the graphs and nodes are turnwise's own, and all texts text.
+    """
 
     prompts: list[Any]
     responses: list[Any]
     rewards: list[Any]
     sizes: IntArray
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        self.plain = self.plain and {str, type(None)}.issuperset(map(type, chain(self.prompts, self.responses)))
 
     @classmethod
-    def recorded(cls, recordings: Sequence[Recording]) -> Self:
+    def recorded(cls, recordings: Sequence[Recording | None]) -> Self:
         """What recordings say."""
-        flat = list(chain.from_iterable([recording.said for recording in recordings]))
-        sizes = np.array([len(recording.said) // 4 for recording in recordings], dtype=np.int64)
-        return cls(flat[0::4], flat[1::4], flat[2::4], sizes)
+        said: list[Sequence[Any]] = [() if recording is None else recording.said for recording in recordings]
+        flat, sizes = list(chain.from_iterable(said)), np.array(list(map(len, said)), dtype=np.int64) // 3
+        return cls(flat[0::3], flat[1::3], flat[2::3], sizes, plain=True)
 
 
 def are_recordings(graphs: Sequence[Any]) -> bool:
-    """Whether all of them are recordings."""
-    return all(isinstance(graph, Recording) for graph in graphs)
+    """Whether all of them are recordings, or None."""
+    return all(graph is None or isinstance(graph, Recording) for graph in graphs)
 
 
 def spoken(graphs: Sequence[Any]) -> Spoken:
@@ -214,7 +239,7 @@ def spoken(graphs: Sequence[Any]) -> Spoken:
     nodes, sizes = _first_branches(graphs)
     if all(issubclass(kind, Node) for kind in set(map(type, nodes))):
         said = [node.prompt for node in nodes], [node.response for node in nodes], [node.reward for node in nodes]
-        return Spoken(*said, sizes)
+        return Spoken(*said, sizes, plain=all(graph is None or isinstance(graph, Graph) for graph in graphs))
     return Spoken(
         [prompt_of(node) for node in nodes],
         [_reader(node)(node, "response", None) for node in nodes],
@@ -232,7 +257,7 @@ def contexts(graphs: Sequence[Any]) -> list[Any]:
     ['before']
     """
     if are_recordings(graphs):
-        return [context for recording in graphs for context in recording.said[3::4]]
+        return [context for recording in graphs for context in _contexts_of(recording)]
     return [_reader(node)(node, "context", None) for node in _first_branches(graphs)[0]]
 
 
@@ -290,7 +315,7 @@ def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
     >>> further([Timed("", "Hi", seconds=0.5), Node("", "Hi")], Node)
     {'seconds': [0.5, None]}
     """
-    known = {known.name for known in fields(kind)} | {"said"}  # the turns of a recording
+    known = {known.name for known in fields(kind)} | {"said", "contexts"}  # the turns of a recording
     own = [thing for thing in things if isinstance(thing, kind)]
     added = (each.name for found in dict.fromkeys(map(type, own)) for each in fields(found))
     names = dict.fromkeys([*added, *(name for thing in own for name in vars(thing))])

@@ -13,6 +13,8 @@ from turnwise.errors import WriteError
 JSONLike: TypeAlias = Any
 Details: TypeAlias = list[dict[str, Any]]
 
+_PORTION = 32  # entries of a list that are written at once: what is made of them stays in the processor's cache
+
 
 class Results(dict[str, Any]):
     """Results as a dict of `summary` and `details`, whose details are made when they are first asked for.
@@ -87,8 +89,8 @@ class Results(dict[str, Any]):
         return dict, (self.copy(),)
 
 
-def json_of(data: JSONLike, path: str | Path) -> bytes:
-    """The data as JSON text, indented by four; a number that is none (NaN or infinite) is null.
+def json_of(data: JSONLike, path: str | Path) -> Iterator[bytes]:
+    """The data as JSON text in pieces, indented by four; a number that is none (NaN or infinite) is null.
 
     Raises
     ------
@@ -97,19 +99,36 @@ def json_of(data: JSONLike, path: str | Path) -> bytes:
 
     Examples
     --------
-    >>> print(json_of({"pct/attack_success_rate": float("nan"), "turns": []}, "metrics.json").decode())
+    >>> print(b"".join(json_of({"pct/attack_success_rate": float("nan"), "turns": []}, "metrics.json")).decode())
     {
         "pct/attack_success_rate": null,
         "turns": []
     }
     """
-    given = dict(data) if isinstance(data, dict) else data
+    if not isinstance(data, dict) or not data:
+        yield _text(data, path)
+        return
+    before = b"{"
+    for name, value in data.items():
+        if isinstance(value, list) and len(value) > _PORTION:
+            yield before + _text({name: []}, path)[1:-3]
+            for begin in range(0, len(value), _PORTION):
+                told = _text([value[begin : begin + _PORTION]], path)  # as deep as they stand in the whole
+                yield (b"," if begin else b"") + told[len(b"[\n    [") : -len(b"\n    ]\n]")]
+            yield b"\n    ]"
+        else:
+            yield before + _text({name: value}, path)[1:-2]
+        before = b","
+    yield b"\n}"
+
+
+def _text(data: JSONLike, path: str | Path) -> bytes:
     try:
-        return msgspec.json.format(msgspec.json.encode(given, enc_hook=plain_object), indent=4)
+        return msgspec.json.format(msgspec.json.encode(data, enc_hook=plain_object), indent=4)
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass  # keys that are no text, or half of a surrogate pair
     try:
-        return json.dumps(_plain(given), indent=4, allow_nan=False).encode()
+        return json.dumps(_plain(data), indent=4, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise WriteError(
             f"{path}: the results cannot be written as JSON ({error}); make them of text, numbers, lists and dicts"

@@ -10,6 +10,7 @@ space. Where a script writes no white space, `levenshtein_similarity` compares c
 """
 
 import math
+import re
 import string
 from collections.abc import Callable, Sequence
 
@@ -17,14 +18,13 @@ import polars as pl
 
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
+from turnwise.metrics.text import BLANK
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
 
-_BLANKS = tuple(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B))))
-_BLANKS += ("\u2028", "\u2029", "\u202f", "\u205f", "\u3000")  # with these, all at which `str.split` splits
-_ARTICLES = ("a", "an", "the")
-_ARTICLE = rf"\b(?:{'|'.join(_ARTICLES)})\b"
+_PUNCTUATION = f"[{re.escape(string.punctuation)}]"
+_ARTICLE = r"\b(?:a|an|the)\b"
 _AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
 
 
@@ -77,20 +77,21 @@ def _in_words(texts: pl.DataFrame) -> pl.DataFrame:
 
 def _words(text: pl.Expr) -> pl.Expr:
     """The words that SQuAD compares."""
-    plain = text.str.to_lowercase().str.replace_many(
-        [*string.punctuation, *_BLANKS], [""] * len(string.punctuation) + [" "] * len(_BLANKS)
-    )
-    apart = plain.map_batches(_articles_apart, return_dtype=pl.String, is_elementwise=True)
-    return apart.str.split(" ").list.filter(pl.element().is_in(["", *_ARTICLES]).not_())
+    plain = text.str.to_lowercase().str.replace_all(_PUNCTUATION, "")
+    apart = plain.map_batches(_words_apart, return_dtype=pl.String, is_elementwise=True)
+    word = pl.element()
+    return apart.str.split(" ").list.filter((word != "") & (word != "a") & (word != "an") & (word != "the"))
 
 
-def _articles_apart(texts: pl.Series) -> pl.Series:
-    """The texts, articles replaced by blanks where they touch a sign that is neither blank nor letter, as in “the end”.
+def _words_apart(texts: pl.Series) -> pl.Series:
+    """The texts with spaces for other blanks, and for articles beside a sign that is no letter, as in “the end”.
 
-    Elsewhere they are words by themselves, and dropped as such: a tenth of the cost.
+    Most texts hold neither, which one look tells; other articles are dropped as words by themselves.
     """
-    odd = texts.str.contains(r"[^\w\s]").arg_true()
-    return texts.scatter(odd, texts.gather(odd).str.replace_all(_ARTICLE, " ")) if len(odd) else texts
+    odd = texts.str.contains(r"[^\w ]").arg_true()
+    if len(odd) == 0:
+        return texts
+    return texts.scatter(odd, texts.gather(odd).str.replace_all(f"[{BLANK}]", " ").str.replace_all(_ARTICLE, " "))
 
 
 @metric(better="higher", concerns="task")
@@ -152,10 +153,11 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        ours, theirs = pl.col("ours").list, pl.col("theirs").list
-        shared = ours.set_intersection("theirs").list.len()
-        either = ours.n_unique() + theirs.n_unique() - shared
-        return _in_words(pairs).select(pl.when(either == 0).then(1.0).otherwise(shared / either)).to_series()
+        sizes = _in_words(pairs).select(
+            pl.all().list.n_unique(), shared=pl.col("ours").list.set_intersection("theirs").list.len()
+        )
+        either = pl.col("ours") + pl.col("theirs") - pl.col("shared")
+        return sizes.select(pl.when(either == 0).then(1.0).otherwise(pl.col("shared") / either)).to_series()
 
     return _compared(response, expected, of, "jaccard_similarity")
 
@@ -229,7 +231,7 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        bare = pairs.select(pl.all().str.strip_chars("".join(_BLANKS)).str.to_uppercase())
+        bare = pairs.select(pl.all().str.replace_all(f"^[{BLANK}]+|[{BLANK}]+$", "").str.to_uppercase())
         return bare["ours"] == bare["theirs"]
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)

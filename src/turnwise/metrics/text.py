@@ -10,7 +10,7 @@ import polars as pl
 from turnwise.errors import MetricError
 from turnwise.metrics.metric import metric
 
-_BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at: Unicode's white space and the four separators of ASCII
+BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at: Unicode's white space and the four separators of ASCII
 
 
 @metric()
@@ -37,10 +37,10 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     text = pl.col(column).str.to_lowercase()
     name = f"distinct_{n}" if column == "response" else f"distinct_{n}_{column}"
     if n == 1:
-        found = text.str.extract_all(f"[^{_BLANK}]+")
+        found = text.str.extract_all(f"[^{BLANK}]+")
     else:
         # a pattern finds every n-th n-gram; begun at each of the first n words, it finds them all
-        text = text.str.replace_all(f"[{_BLANK}]+", " ").str.strip_chars_start(" ")
+        text = text.str.replace_all(f"[{BLANK}]+", " ").str.strip_chars_start(" ")
         begun = []
         for _ in range(n):
             begun.append(text.str.extract_all(rf"[^ ]+(?: [^ ]+){{{n - 1}}}"))
@@ -63,7 +63,7 @@ def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     if unit not in {"words", "characters"}:
         raise MetricError(f"response_length: there is no unit {unit!r}; it is 'words' or 'characters'")
     text = pl.col("response").str
-    length = text.count_matches(f"[^{_BLANK}]+") if unit == "words" else text.len_chars()
+    length = text.count_matches(f"[^{BLANK}]+") if unit == "words" else text.len_chars()
     return length.mean().alias(f"response_length_{unit}")
 
 

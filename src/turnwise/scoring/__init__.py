@@ -2,7 +2,7 @@
 
 A **judge** is a language model with a question (`LLMJudgeMetric` and its presets), or any function of a text. `judge` asks it
 about each distinct answer in a table, `join_verdicts` makes a column of what it said, and `score` does both. A **metric over
-responses** (`ResponseMetric`) is given lists instead of a table; its expression stands in `turnwise.metrics` where it can have one.
+responses** (`ResponseMetric`) is given lists instead of a table.
 """
 
 import importlib
@@ -31,41 +31,11 @@ if TYPE_CHECKING:
         Truthfulness,
     )
     from turnwise.scoring.response_metric import ResponseMetric
+    from turnwise.scoring.scorers import ScorerMetric
     from turnwise.scoring.short_answers import ShortAnswerMatch
     from turnwise.scoring.similarity import Similarity
     from turnwise.scoring.tool_use import ToolUse
     from turnwise.scoring.verdicts import Judge, Verdict
-
-_ROOMS = {
-    "AttackSuccess": "presets",
-    "ChatModel": "clients",
-    "Composite": "composite",
-    "DistinctN": "diversity",
-    "Endpoint": "endpoint",
-    "Factuality": "presets",
-    "Harmfulness": "presets",
-    "Informativeness": "presets",
-    "Judge": "verdicts",
-    "LLMJudgeMetric": "llm_judge",
-    "LocalModel": "local_model",
-    "MCQAAccuracy": "multiple_choice",
-    "MCQACalibration": "calibration",
-    "MCQAPositionalBias": "multiple_choice",
-    "Refusal": "presets",
-    "Relevance": "presets",
-    "Reply": "clients",
-    "ResponseMetric": "response_metric",
-    "ShortAnswerMatch": "short_answers",
-    "Similarity": "similarity",
-    "StrictInstruction": "instructions",
-    "ToolUse": "tool_use",
-    "Truthfulness": "presets",
-    "Verdict": "verdicts",
-    "detect_language": "languages",
-    "join_verdicts": "joining",
-    "judge": "judging",
-    "score": "joining",
-}
 
 __all__ = [
     "AttackSuccess",
@@ -86,6 +56,7 @@ __all__ = [
     "Relevance",
     "Reply",
     "ResponseMetric",
+    "ScorerMetric",
     "ShortAnswerMatch",
     "Similarity",
     "StrictInstruction",
@@ -97,6 +68,38 @@ __all__ = [
     "judge",
     "score",
 ]
+
+_ROOMS = {
+    "AttackSuccess": "presets",
+    "ChatModel": "clients",
+    "Composite": "composite",
+    "DistinctN": "diversity",
+    "Endpoint": "endpoint",
+    "Factuality": "presets",
+    "Harmfulness": "presets",
+    "Informativeness": "presets",
+    "Judge": "verdicts",
+    "LLMJudgeMetric": "llm_judge",
+    "LocalModel": "local_model",
+    "MCQAAccuracy": "multiple_choice",
+    "MCQACalibration": "calibration",
+    "MCQAPositionalBias": "multiple_choice",
+    "Refusal": "presets",
+    "Relevance": "presets",
+    "Reply": "clients",
+    "ResponseMetric": "response_metric",
+    "ScorerMetric": "scorers",
+    "ShortAnswerMatch": "short_answers",
+    "Similarity": "similarity",
+    "StrictInstruction": "instructions",
+    "ToolUse": "tool_use",
+    "Truthfulness": "presets",
+    "Verdict": "verdicts",
+    "detect_language": "languages",
+    "join_verdicts": "joining",
+    "judge": "judging",
+    "score": "joining",
+}
 
 
 def __getattr__(name: str) -> Any:

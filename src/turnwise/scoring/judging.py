@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 from operator import xor
@@ -171,11 +171,9 @@ async def _said(
     progress: bool,
 ) -> list[Verdict]:
     """The verdicts on the questions, in their order."""
-    from tqdm.auto import tqdm
-
     said: list[Verdict] = [Verdict(None)] * questions.height
     rows = enumerate(questions.iter_rows(named=True))
-    with tqdm(total=questions.height, desc=judge.name, unit="verdict", disable=None if progress else True) as bar:
+    with _bar(judge.name, questions.height, progress=progress) as count:
 
         async def work(rows: Iterator[tuple[int, dict[str, Any]]]) -> None:
             for at, row in rows:
@@ -183,7 +181,7 @@ async def _said(
                 said[at] = await _one(judge, row, sample, patience)
                 if store is not None and said[at].error is None:
                     store.keep(row, sample, said[at])
-                bar.update()
+                count()
 
         syncing = asyncio.create_task(_synced(store))
         try:
@@ -193,6 +191,18 @@ async def _said(
             with suppress(asyncio.CancelledError):
                 await syncing
     return said
+
+
+@contextmanager
+def _bar(name: str, total: int, *, progress: bool) -> Iterator[Callable[[], object]]:
+    """What to call for each verdict, so that a progress bar moves."""
+    if not progress:
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, desc=name, unit="verdict", disable=None) as bar:
+        yield bar.update
 
 
 async def _synced(store: VerdictStore | None) -> None:

@@ -1,0 +1,280 @@
+"""How far raters agree beyond chance, with intervals over clusters of what they rated.
+
+Everywhere here `ratings` is float (n, R), one row per unit (a turn, a rollout) and one column per rater, NaN where a rater gave
+no rating; categories are told apart by their numbers, which are a scale only where one is asked for. Each coefficient is a
+function of totals over units, so that a bootstrap replicate is one row of a matrix product.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from turnwise.errors import ArgumentError
+from turnwise.stats import coefficients
+from turnwise.stats.bootstrap import bca_flaw, bca_interval, function_replicates, null_flaw, percentile_interval
+from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile
+from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
+from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
+from turnwise.stats.mean import FEWEST_CLUSTERS
+
+__all__ = ["Scale", "Weights", "ac1", "agreeing_share", "alpha", "kappa"]
+
+Scale = Literal["nominal", "ordinal", "interval"]
+Interval = Literal["auto", "t", "bca", "percentile"]
+
+MOST_CELLS = 5_000_000
+"""The most clusters x totals that are held at once."""
+
+TOO_MANY = "distinct ratings are no categories: cut them in two, or take alpha on the interval scale"
+NO_PAIRS = "no unit has two ratings"
+ONE_CATEGORY = "one category everywhere: agreement beyond chance is undefined"
+NO_DISAGREEMENT = "no disagreement anywhere: its interval is undefined, that of the raw agreement is not"
+
+
+def kappa(
+    ratings: ArrayLike,
+    clusters: Clusters,
+    *,
+    weights: Weights = None,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+) -> Estimate:
+    """Cohen's kappa of two raters: 1 - D_o/D_e, observed disagreement over that of independent raters with the same habits.
+
+    Parameters
+    ----------
+    ratings
+        Float (n, 2); units with a missing rating are left out.
+    clusters
+        Tuple of none, one or two integer code arrays (n,).
+    weights
+        How far apart two categories are: None for 1 wherever they differ, ``"linear"`` for the distance, ``"quadratic"`` for
+        its square.
+    level
+        Nominal coverage.
+    rng, resamples
+        Generator and number of replicates of the bootstrap.
+    interval
+        ``"auto"``: BCa bootstrap over clusters; t with G-1 degrees of freedom under ten clusters, where BCa is undefined, and
+        for two crossed ways (min(A, B) - 1). Or one of ``"t"``, ``"bca"``, ``"percentile"``.
+
+    Returns
+    -------
+    Estimate
+        At most 1; 0 at chance. The standard error is the jackknife's over clusters. One category everywhere: all None. No
+        disagreement, or one cluster: bounds None. `n` counts the units with both ratings.
+
+    References
+    ----------
+    Cohen (1960), doi:10.1177/001316446002000104; Cohen (1968), doi:10.1037/h0026256; Efron (1987),
+    doi:10.1080/01621459.1987.10478410.
+
+    Examples
+    --------
+    >>> found = kappa([[1, 1], [1, 0], [0, 0], [0, 0]], (), interval="t")
+    >>> found.estimate, found.n
+    (0.5, 4)
+    """
+    rated = np.asarray(ratings, dtype=np.float64).reshape(-1, 2)
+    both = np.asarray(~np.isnan(rated).any(axis=1))
+    values, codes = categories_of(rated[both])
+    coefficient = coefficients.kappa(values, codes, weights)
+    return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
+
+
+def alpha(
+    ratings: ArrayLike,
+    clusters: Clusters,
+    *,
+    scale: Scale = "nominal",
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+) -> Estimate:
+    """Krippendorff's alpha of any number of raters: 1 - D_o/D_e over all pairable ratings, whoever gave them.
+
+    Parameters
+    ----------
+    ratings
+        Float (n, R), NaN where missing; units with fewer than two ratings drop out.
+    clusters, level, rng, resamples, interval
+        As for `kappa`. The bootstrap draws clusters of units, not ratings.
+    scale
+        ``"nominal"``: categories differ or not; ``"interval"``: by (x - y)²; ``"ordinal"``: by the squared distance of their
+        mid-ranks among all ratings.
+
+    Returns
+    -------
+    Estimate
+        As of `kappa`; `n` counts the units with two ratings or more.
+
+    References
+    ----------
+    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, https://repository.upenn.edu/asc_papers/43; Hayes &
+    Krippendorff (2007), doi:10.1080/19312450709336664.
+
+    Examples
+    --------
+    >>> round(alpha([[1, 1], [1, 0], [0, 0], [0, 0]], (), interval="t").estimate, 4)
+    0.5333
+    """
+    rated = np.asarray(ratings, dtype=np.float64)
+    pairable = (~np.isnan(rated)).sum(axis=1) >= 2
+    values, codes = categories_of(rated[pairable])
+    coefficient = coefficients.ALPHAS[_word(scale, Scale, "scale")](values, codes)
+    return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
+
+
+def ac1(
+    ratings: ArrayLike,
+    clusters: Clusters,
+    *,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+) -> Estimate:
+    """Gwet's AC1 of any number of raters: agreement beyond chance that stays stable where one category prevails.
+
+    (p_a - p_e) / (1 - p_e), with p_a the share of agreeing pairs, averaged over units with two ratings or more, and
+    p_e = Σ π(1 - π) / (K - 1) over the K categories seen (2π(1 - π) for two), π averaged over all rated units.
+
+    Parameters
+    ----------
+    ratings, clusters, level, rng, resamples, interval
+        As for `alpha`. Units with one rating count in π, as in Gwet's own programs.
+
+    Returns
+    -------
+    Estimate
+        As of `kappa`; `n` counts the units with two ratings or more.
+
+    References
+    ----------
+    Gwet (2008), doi:10.1348/000711006X126600.
+
+    Examples
+    --------
+    >>> round(ac1([[1, 1], [1, 0], [0, 0], [0, 0]], (), interval="t").estimate, 4)
+    0.5294
+    """
+    rated = np.asarray(ratings, dtype=np.float64)
+    known = np.asarray(~np.isnan(rated).all(axis=1))
+    values, codes = categories_of(rated[known])
+    found = _estimate(
+        coefficients.ac1(values, codes), known, clusters, values.size, _Asked(interval, level, rng, resamples)
+    )
+    return replace(found, n=int((ratings_per_unit(codes) >= 2).sum()))
+
+
+def agreeing_share(ratings: ArrayLike) -> FloatArray:
+    """Share of each unit's pairs of ratings that are equal: float (n,), NaN where it has fewer than two ratings.
+
+    Examples
+    --------
+    >>> agreeing_share([[1, 1, 0], [1, 1, np.nan]]).round(2).tolist()
+    [0.33, 1.0]
+    """
+    values, codes = categories_of(np.asarray(ratings, dtype=np.float64))
+    many = ratings_per_unit(codes)
+    return ratio(agreeing_pairs(codes, values.size), (many * (many - 1)).astype(np.float64))
+
+
+def _word(given: str, words: object, name: str) -> str:
+    if given not in get_args(words):
+        raise ArgumentError(f"{name} is {given!r}; it is one of {', '.join(map(str, get_args(words)))}")
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What interval is asked for."""
+
+    interval: Interval
+    level: float
+    rng: np.random.Generator | None
+    resamples: int
+
+
+def _estimate(
+    coefficient: Coefficient, rows: BoolArray, clusters: Clusters, categories: int, asked: _Asked
+) -> Estimate:
+    """The coefficient of the chosen rows, with its interval over clusters."""
+    _word(asked.interval, Interval, "interval")
+    n = int(rows.sum())
+    units = groupings(tuple(np.asarray(way)[rows] for way in clusters), n)
+    smallest = min(unit.count for unit in units)
+    point = Estimate(n=n, n_clusters=smallest)
+    if n == 0 or categories < 2:
+        return replace(point, reason=ONE_CATEGORY if n else NO_PAIRS)
+    if coefficient.width * max(unit.count for unit in units) > MOST_CELLS:
+        return replace(point, reason=f"{categories} {TOO_MANY}")
+    sums = [coefficient.sums(unit) for unit in units]
+    totals = sums[0].sum(axis=0)
+    value = float(coefficient.value(totals))
+    point = replace(point, estimate=None if math.isnan(value) else value)
+    without = [coefficient.value(totals - part) for part in sums]
+    variance = float(crossed([_jackknife_variance(values) for values in without])) if smallest > 1 else math.nan
+    if flaw := _flaw(value, variance, smallest):
+        return replace(point, reason=flaw)
+    point = replace(point, std_error=math.sqrt(variance))
+    prefix = "two-way " if len(units) > 1 else "" if smallest == n else "cluster "
+    few = f"{smallest} clusters are too few for a bootstrap" if smallest < FEWEST_CLUSTERS and len(units) == 1 else None
+    if asked.interval == "t" or (asked.interval == "auto" and (few or len(units) > 1)):
+        return _t(point, asked.level, f"{prefix}t", few if asked.interval == "auto" else None)
+    if len(units) > 1:
+        return replace(point, reason=f"no {asked.interval} bootstrap over two crossed ways: ask for t")
+    return _bootstrap(point, coefficient, sums[0], without[0], asked, prefix)
+
+
+def _flaw(value: float, variance: float, clusters: int) -> str | None:
+    """Why there is no interval of any kind; None where there is one."""
+    if math.isnan(value):
+        return NO_PAIRS
+    if clusters < 2:
+        return ONE_CLUSTER
+    if math.isnan(variance):
+        return "one cluster holds all but one category: no interval over clusters"
+    if variance > (1e-12 * max(1.0, abs(value))) ** 2:
+        return None
+    return NO_DISAGREEMENT if value == 1 else "no variation between clusters"
+
+
+def _bootstrap(
+    point: Estimate, coefficient: Coefficient, sums: FloatArray, without: FloatArray, asked: _Asked, prefix: str
+) -> Estimate:
+    if asked.rng is None:
+        raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
+    replicates = function_replicates(sums, coefficient.value, rng=asked.rng, resamples=asked.resamples)
+    value = point.estimate or 0.0
+    if asked.interval == "percentile":
+        (low, high), name = percentile_interval(replicates, asked.level), "percentile"
+        flaw = null_flaw(replicates) or "the bootstrap interval has no width"
+    else:
+        (low, high), name = bca_interval(replicates, value, without, asked.level), "BCa"
+        flaw = bca_flaw(replicates, value, without, asked.level) or ""
+    point = replace(point, resamples=asked.resamples)
+    if low is not None:
+        return replace(point, low=low, high=high, method=f"{prefix}{name} bootstrap; weights x GEMM")
+    if asked.interval != "auto":
+        return replace(point, reason=flaw)
+    return _t(point, asked.level, f"{prefix}t", f"BCa is undefined: {flaw}")
+
+
+def _jackknife_variance(without: FloatArray) -> FloatArray:
+    """Variance from the values with each cluster left out in turn: (G - 1)/G · Σ (θ₍₋g₎ - θ̄)²."""
+    count = without.size
+    return np.asarray((count - 1) / count * np.square(without - without.mean()).sum())
+
+
+def _t(point: Estimate, level: float, method: str, reason: str | None = None) -> Estimate:
+    """The estimate with a t interval on its jackknife standard error, kept within [-1, 1]."""
+    half = t_quantile(level, point.n_clusters - 1) * (point.std_error or 0.0)
+    center = point.estimate or 0.0
+    return replace(point, low=max(-1.0, center - half), high=min(1.0, center + half), method=method, reason=reason)

@@ -1,0 +1,190 @@
+"""The share with the event by each position where the judge of each position errs: hazards are corrected, not the curve."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from turnwise.stats.clusters import ONE_CLUSTER
+from turnwise.stats.estimate import Clusters, FloatArray
+from turnwise.stats.incidence import Incidence, cumulative_incidence
+from turnwise.stats.influence import watch
+from turnwise.stats.intervals import wilson
+from turnwise.stats.misclassification import NO_GOLD, Share, uninformative
+
+METHOD = "Rogan-Gladen by position, MOVER"
+MISFIT = (
+    "the judge flags less than its false alarms, or more than it would catch: no true share gives this, no interval"
+)
+HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A corrected curve, and what the same judge would show of a target that is never broken.
+
+    Attributes
+    ----------
+    curve
+        The corrected share by each position.
+    false_alarm_floor
+        Float (T + 1,): 1 - Sp^t.
+    """
+
+    curve: Incidence
+    false_alarm_floor: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """What happens at positions 1..T: the judged hazard, and the share leaving otherwise of those not flagged."""
+
+    flagged: FloatArray
+    leaving: FloatArray
+
+    def share(self, sensitivity: float = 1.0, specificity: float = 1.0) -> FloatArray:
+        """F(1..T) when each hazard is corrected, not kept within [0, 1]: so noise has no side."""
+        hazard = (self.flagged + specificity - 1) / (sensitivity + specificity - 1)
+        left = np.cumprod((1 - hazard) * (1 - self.leaving), axis=-1)
+        before = np.concatenate([np.ones((*left.shape[:-1], 1)), left[..., :-1]], axis=-1)
+        return np.asarray(np.cumsum(before * hazard, axis=-1))
+
+
+def corrected_incidence(
+    duration: ArrayLike,
+    cause: ArrayLike,
+    clusters: Clusters,
+    *,
+    sensitivity: Share,
+    specificity: Share,
+    level: float = 0.95,
+    horizon: int | None = None,
+) -> Corrected:
+    """The share that truly had the event by each position, from a watch that ended when the judge first said so.
+
+    An "ever flagged" rule over t positions raises false alarms with probability 1 - Sp^t, so the curve of a noisy judge
+    rises even for a target that is never broken. Each hazard is corrected as a share is, h' = (h + Sp - 1)/(Se + Sp - 1), and
+    F is put together from h' and the judged share of other endings among those not flagged. This holds where the judge errs
+    independently from position to position, and where a missed event changes neither what follows nor how a watch ends.
+
+    The interval joins those of the judged curve, of Se and of Sp, each by what it moves F alone (the method of variance
+    estimates recovery): low = F - √Σ(F - F at the end of the i-th that lowers it)², and likewise high. So it has width where
+    nothing was flagged, and where Se or Sp was seen as exactly 1.
+
+    Parameters
+    ----------
+    duration, cause, clusters, level, horizon
+        As for `cumulative_incidence`, by the judge's verdicts.
+    sensitivity, specificity
+        Of one verdict on one position, from `misclassification.accuracy`.
+
+    Returns
+    -------
+    Corrected
+        `at_risk`, `events` and the other counts are the judge's. F is kept within [0, 1] but not monotone: where nothing
+        happens it wavers about 0, and pushing it up would bias it. No bounds where the judged curve has none. Se + Sp <= 1, or
+        a class without labels: all undefined, with the reason.
+
+    References
+    ----------
+    Rogan & Gladen (1978), doi:10.1093/oxfordjournals.aje.a112510; Zou & Donner (2008), doi:10.1002/sim.3095.
+
+    Examples
+    --------
+    >>> right = Share(estimate=1.0, size=1e6, n=1, n_clusters=1, design_effect=1.0)
+    >>> found = corrected_incidence([1, 2, 2, 3], [1, 0, 1, 2], (), sensitivity=right, specificity=right)
+    >>> found.curve.estimate.round(3).tolist()
+    [0.0, 0.25, 0.5, 0.5]
+    """
+    judged = cumulative_incidence(duration, cause, clusters, level=level, horizon=horizon)
+    floor = 1 - specificity.estimate ** judged.at.astype(np.float64)
+    if refusal := _refusal(sensitivity, specificity):
+        return Corrected(_undefined(judged, refusal), floor)
+    if judged.at.size == 1:
+        return Corrected(judged, floor)
+    seen = watch(duration, cause, horizon=horizon)
+    flagged = np.minimum(seen.event_hazard[1:], 1 - 1e-12)
+    leaving = np.clip((seen.ending_hazard[1:] - seen.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
+    course = _Course(flagged, leaving)
+    share = course.share(sensitivity.estimate, specificity.estimate)
+    low, high = _ends(course, share, judged, sensitivity, specificity, level)
+    known = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
+    point = np.clip(share, 0.0, 1.0) * known
+    low, high = np.minimum(np.clip(low, 0.0, 1.0), point), np.maximum(np.clip(high, 0.0, 1.0), point)
+    misfit = low == high
+    bounded = np.where(np.isnan(judged.low[1:]) | misfit, np.nan, 1.0)
+    lone = not (sensitivity.known and specificity.known)
+    other = [ONE_CLUSTER if lone else MISFIT if odd else None for odd in misfit]
+    curve = replace(
+        judged,
+        estimate=np.concatenate([judged.estimate[:1], point]),
+        std_error=np.full(judged.at.size, np.nan),
+        low=np.concatenate([judged.low[:1], low * bounded]),
+        high=np.concatenate([judged.high[:1], high * bounded]),
+        reason=[why or also for why, also in zip(judged.reason, [None, *other], strict=True)],
+        method=f"{judged.method}; {METHOD}",
+    )
+    return Corrected(curve, floor)
+
+
+def _refusal(sensitivity: Share, specificity: Share) -> str | None:
+    if not sensitivity.n and not specificity.n:
+        return NO_GOLD
+    if not sensitivity.n or not specificity.n:
+        missing, of = ("success", "sensitivity") if not sensitivity.n else ("failure", "specificity")
+        return f"no label is a {missing}, so the {of} is unknown"
+    return uninformative(sensitivity.estimate, specificity.estimate)
+
+
+def _undefined(judged: Incidence, reason: str) -> Incidence:
+    nothing = np.full(judged.at.size, np.nan)
+    return replace(
+        judged, estimate=nothing, std_error=nothing, low=nothing, high=nothing, reason=[reason] * judged.at.size
+    )
+
+
+def _ends(
+    course: _Course, share: FloatArray, judged: Incidence, sensitivity: Share, specificity: Share, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of F(1..T), NaN where something has none."""
+    if not (sensitivity.known and specificity.known):
+        return np.full(share.size, np.nan), np.full(share.size, np.nan)
+    se, sp = sensitivity.estimate, specificity.estimate
+    moved = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
+    moved += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
+    moved += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
+    steps = np.stack(moved) - share
+    pairs = steps.reshape(3, 2, share.size)  # of each of the three, at its two ends
+    below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
+    return share - np.sqrt(np.square(below).sum(axis=0)), share + np.sqrt(np.square(above).sum(axis=0))
+
+
+def _at(course: _Course, sensitivity: float, specificity: float) -> FloatArray:
+    """F at another accuracy; 1 where that is no better than chance, which bounds nothing."""
+    if sensitivity + specificity <= 1:
+        return np.ones(course.flagged.size)
+    return course.share(sensitivity, specificity)
+
+
+def _scaled(course: _Course, target: FloatArray, sensitivity: float, specificity: float) -> FloatArray:
+    """The corrected F(t) if the judged F(t) were `target`, for each t: its cumulative hazard up to t, multiplied.
+
+    Where nothing was flagged by t there is no shape to multiply, and all positions share alike.
+    """
+    last = course.flagged.size
+    upto = np.tri(last)
+    rate = upto * -np.log1p(-course.flagged)
+    rate = np.where(rate.sum(axis=1, keepdims=True) > 0, rate, upto)
+    leaving = np.broadcast_to(course.leaving, rate.shape)
+    place = np.arange(last)
+
+    def judged(factor: FloatArray) -> _Course:
+        return _Course(-np.expm1(-factor[:, None] * rate), leaving)
+
+    low, high = np.zeros(last), np.full(last, 50.0 / np.maximum(rate.max(axis=1), 1e-300))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        reached = judged(middle).share()[place, place] < np.nan_to_num(target)
+        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
+    found = judged((low + high) / 2).share(sensitivity, specificity)[place, place]
+    return np.where(np.isnan(target), np.nan, found)

@@ -1,0 +1,231 @@
+"""`correct`: rates with the judge's errors taken out, group by group."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError
+from turnwise.stats.misclassification import accuracy, corrected_share, share
+from turnwise.stats.prediction_powered import prediction_powered
+
+
+def world(
+    seed: int, goals: int = 40, size: int = 5, rate: float = 0.2, se: float = 0.85, sp: float = 0.93
+) -> pl.DataFrame:
+    """ROLLOUTS whose truth is known, as a judge sees them; two targets, the second broken twice as often."""
+    rng = np.random.default_rng(seed)
+    n = goals * size
+    parts = []
+    for name, times in (("base", 1.0), ("weak", 2.0)):
+        chance = np.clip(rng.beta(rate * 4, (1 - rate) * 4, goals) * times, 0, 1)
+        truth = rng.random(n) < np.repeat(chance, size)
+        judged = np.where(truth, rng.random(n) < se, rng.random(n) < 1 - sp)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "rollout_id": [f"{name}/{i:04d}" for i in range(n)],
+                    "target": name,
+                    "goal": [f"g{i // size:02d}" for i in range(n)],
+                    "attack_success": judged,
+                    "truth": truth,
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+WORLD = world(1)
+ROLLOUTS = WORLD.drop("truth")
+LABELS = WORLD.sample(120, seed=2).select("rollout_id", label="truth")
+
+
+def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return frame.rows(named=True)
+
+
+# ── what a row says ───────────────────────────────────────────────────────────────────────────────────────────────────
+def test_the_row_is_the_estimator_s() -> None:
+    """Rogan-Gladen, by goal, with the labels joined to the verdicts by rollout: the same numbers as on arrays."""
+    found = tw.correct(ROLLOUTS, LABELS)
+    schema.check(found, schema.SUMMARY)
+    (row,) = rows(found)
+    ordered = ROLLOUTS.sort("rollout_id")
+    joined = LABELS.join(ordered, on="rollout_id").sort("rollout_id")
+    goal, own = (frame["goal"].rank("dense").cast(pl.Int64).to_numpy() - 1 for frame in (ordered, joined))
+    right, wrong = accuracy(
+        joined["attack_success"].cast(float).to_numpy(), joined["label"].cast(float).to_numpy(), (own,)
+    )
+    expected = corrected_share(share(ordered["attack_success"].cast(float).to_numpy(), (goal,)), right, wrong)
+    assert (row["estimate"], row["low"], row["high"]) == pytest.approx((expected.estimate, expected.low, expected.high))
+    assert (row["metric"], row["statistic"], row["n"], row["n_clusters"]) == ("attack_success", "mean", 400, 40)
+    assert row["method"] == "clustered Rogan-Gladen, Lang-Reiczigel"
+    assert f"sensitivity {right.estimate:.3f} of {right.n} labels" in row["estimand"]
+    assert row["reason"] is None
+    assert row["low"] < WORLD["truth"].mean() < row["high"]
+
+
+def test_prediction_powered_uses_the_labels_where_they_are() -> None:
+    """The labels of these very rollouts, and the rest of the verdicts: the same numbers as on arrays."""
+    (row,) = rows(tw.correct(ROLLOUTS, LABELS, method="prediction-powered", level=0.9))
+    ordered = ROLLOUTS.join(LABELS, on="rollout_id", how="left").sort("rollout_id")
+    goal = ordered["goal"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    marked = ordered["label"].cast(float).fill_null(float("nan")).to_numpy()
+    expected = prediction_powered(ordered["attack_success"].cast(float).to_numpy(), marked, (goal,), level=0.9)
+    assert (row["estimate"], row["low"], row["high"]) == pytest.approx((expected.estimate, expected.low, expected.high))
+    assert row["method"].startswith("clustered prediction-powered, power 0.")
+    assert "labels on 120 of 400 rollouts, at random" in row["estimand"]
+
+
+def test_each_group_has_labels_of_its_own() -> None:
+    """By target: no other group changes a row, unless accuracies are pooled, which the row then says."""
+    for method in ("rogan-gladen", "prediction-powered"):
+        found = tw.correct(ROLLOUTS, LABELS, by="target", method=method)
+        for name in ("base", "weak"):
+            alone = tw.correct(
+                ROLLOUTS.filter(target=name), LABELS.filter(pl.col("rollout_id").str.starts_with(name)), method=method
+            )
+            assert alone.equals(found.filter(target=name).drop("target"))
+    pooled = tw.correct(ROLLOUTS, LABELS, by="target", pool=True)
+    assert all("a gap between groups holds only if the judge errs alike" in row["reason"] for row in rows(pooled))
+    assert pooled["estimand"].str.extract("(sensitivity.*)").n_unique() == 1
+
+
+def test_a_judge_who_errs_differently_by_group_needs_labels_of_each() -> None:
+    """Sp .95 for one target and .75 for the other, same truth: pooled labels invent a gap, the groups' own do not."""
+    plain, noisy = (world(seed, goals=300, sp=sp).filter(target="base") for seed, sp in ((3, 0.95), (4, 0.75)))
+    both = pl.concat([plain, noisy.with_columns(target=pl.lit("noisy"), rollout_id="noisy/" + pl.col("rollout_id"))])
+    labels = both.sample(1500, seed=5).select("rollout_id", label="truth")
+    own = tw.correct(both, labels, by="target")["estimate"]
+    pooled = tw.correct(both, labels, by="target", pool=True)["estimate"]
+    assert abs(own[1] - own[0]) < 0.06
+    assert pooled[1] - pooled[0] > 0.15
+
+
+def test_labels_from_elsewhere_carry_a_warning() -> None:
+    """Labels on other rollouts need the verdict beside them, are clustered by what they have, and transport is said."""
+    gold = (
+        world(9)
+        .sample(150, seed=1)
+        .select("goal", "attack_success", rollout_id="gold/" + pl.col("rollout_id"), label="truth")
+    )
+    (row,) = rows(tw.correct(ROLLOUTS, gold))
+    assert row["estimate"] is not None
+    assert "150 of 150 labels are on other rollouts: this holds if the judge errs there as here" in row["reason"]
+    (plain,) = rows(tw.correct(ROLLOUTS, gold.drop("goal")))
+    assert "150 of 150 labels have no goal and are clustered by rollout alone" in plain["reason"]
+    (none,) = rows(tw.correct(ROLLOUTS, gold, method="prediction-powered"))
+    assert none["estimate"] is None
+    assert none["reason"] == "no rollout has both a label and a verdict; 150 labels are on other rollouts and left out"
+    with pytest.raises(ArgumentError, match="no 'target', so no group has labels of its own"):
+        tw.correct(ROLLOUTS, gold, by="target")
+    assert tw.correct(ROLLOUTS, gold, by="target", pool=True)["estimate"].null_count() == 0
+
+
+def test_every_rollout_is_counted() -> None:
+    """Unknown verdicts stand beside the rate and in its bounds; half-judged rollouts open the interval."""
+    frame = ROLLOUTS.with_columns(
+        attack_success=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("attack_success"),
+        ending=pl.when(pl.int_range(pl.len()) % 20 == 0).then(pl.lit("error")),
+    )
+    (row,) = rows(tw.correct(frame, LABELS))
+    assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
+    assert row["bound_low"] < row["estimate"] < row["bound_high"]
+    half = frame.with_columns(
+        outcome=pl.lit(None, dtype=schema.OUTCOMES),
+        num_turns=pl.lit(4, dtype=pl.Int32),
+        num_judged=pl.when(pl.col("attack_success").is_null() & pl.col("ending").is_null())
+        .then(2)
+        .otherwise(4)
+        .cast(pl.Int32),
+    )
+    for method in ("rogan-gladen", "prediction-powered"):
+        (row,) = rows(tw.correct(half, LABELS, method=method))
+        assert (row["estimate"], row["n_undetermined"]) == (None, 20)
+        assert "20 of 400 rollouts are half-judged" in row["reason"]
+        assert row["low"] < row["bound_low"] < row["bound_high"] < row["high"]
+        assert row["method"].endswith("at the bounds")
+
+
+# ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_judge_no_better_than_chance_is_refused() -> None:
+    """The row is null and says that nothing can be corrected; prediction-powered falls back on the labels."""
+    upside_down = ROLLOUTS.with_columns(~pl.col("attack_success"))
+    (row,) = rows(tw.correct(upside_down, LABELS))
+    assert (row["estimate"], row["low"]) == (None, None)
+    assert "say no more than chance" in row["reason"]
+    (row,) = rows(tw.correct(upside_down, LABELS, method="prediction-powered"))
+    assert row["method"] == "clustered prediction-powered, power 0.00"
+
+
+def test_labels_of_one_class_give_bounds() -> None:
+    """Only failures labeled: the sensitivity may be anything."""
+    (row,) = rows(tw.correct(ROLLOUTS, LABELS.filter(~pl.col("label"))))
+    assert (row["estimate"], row["high"]) == (None, 1.0)
+    assert row["low"] > 0
+    assert "no label is a success" in row["reason"]
+
+
+def test_nothing_to_correct() -> None:
+    """No rollouts, no labels: null with the reason, never 0."""
+    for frame, labels in ((ROLLOUTS.clear(), LABELS), (ROLLOUTS, LABELS.clear())):
+        for method in ("rogan-gladen", "prediction-powered"):
+            (row,) = rows(tw.correct(frame, labels, method=method))
+            assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
+            assert row["reason"]
+
+
+def test_levels_clusters_and_foreign_tables() -> None:
+    """Several levels, no clusters, a numeric truth, Arrow in: as in the other verbs."""
+    found = tw.correct(
+        ROLLOUTS.to_arrow(), LABELS.with_columns(pl.col("label").cast(pl.Int64)).lazy(), level=(0.5, 0.95), cluster=None
+    )
+    narrow, wide = rows(found)
+    assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
+    assert narrow["method"] == "Rogan-Gladen, Lang-Reiczigel"
+    assert narrow["n_clusters"] == 400
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "says"),
+    [
+        (LABELS.rename({"label": "human"}), {}, "the labels have no column `label`"),
+        (pl.concat([LABELS, LABELS[:1]]), {}, "has two labels"),
+        (LABELS.with_columns(label=pl.lit("yes")), {}, "`label` of the labels is String; make it Boolean"),
+        (LABELS.with_columns(label=pl.lit(3)), {}, "reaches from 3 to 3, not 0 or 1"),
+        (LABELS.with_columns(target=pl.lit([1, 2])), {"by": "target"}, "column `target` is List"),
+        (LABELS, {"metric": "harm"}, "no Boolean metric 'harm'"),
+        (LABELS, {"method": "ppi"}, "method='ppi' is unknown"),
+        (LABELS, {"by": "family"}, "no column 'family'"),
+        (LABELS, {"level": 95}, "no nominal coverage"),
+        (LABELS, {"cluster": "family"}, "no such column"),
+    ],
+)
+def test_bad_input_is_one_sentence(labels: pl.DataFrame, options: dict[str, Any], says: str) -> None:
+    """A wrong table or option names itself and the remedy."""
+    with pytest.raises((SchemaError, ArgumentError), match=says) as raised:
+        tw.correct(ROLLOUTS, labels, **options)
+    assert "\n" not in str(raised.value)
+
+
+# ── coverage ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["rogan-gladen", "prediction-powered"])
+def test_clustered_frames_cover(method: Any) -> None:
+    """40 goals of 5, ICC .2, labels on a random fifth of the same rollouts: at least .93 of nominal .95; the judged rate has less.
+
+    Both estimators meet the truth of the goals' population, .2.
+    """
+    hits, judged, repetitions = 0, 0, 400
+    for seed in range(repetitions):
+        frame = world(100 + seed, sp=0.9).filter(target="base")
+        labels = frame.sample(60, seed=seed).select("rollout_id", label="truth")
+        (row,) = rows(tw.correct(frame.drop("truth"), labels, method=method))
+        hits += row["low"] is not None and row["low"] <= 0.2 <= row["high"]
+        (plain,) = rows(tw.summarize(frame.drop("truth"), metrics="attack_success"))
+        judged += plain["low"] <= 0.2 <= plain["high"]
+    assert hits / repetitions >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / repetitions)
+    assert judged < hits

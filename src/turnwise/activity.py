@@ -58,7 +58,8 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
             )
     lacking = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
     whole = priced(frame.with_columns(lacking), prices or {})
-    found = [metric if isinstance(metric, pl.Expr) else metric() for metric in metrics or EVENTS]
+    chosen: list[Metric] = [*metrics] if metrics else [*EVENTS]
+    found = [metric if isinstance(metric, pl.Expr) else metric() for metric in chosen]
     return whole.group_by("rollout_id", maintain_order=True).agg(found)
 
 

@@ -21,6 +21,7 @@ the results.
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -64,7 +65,9 @@ class Filter(Strict):
 class Dataset(Strict):
     """The data set."""
 
-    type: Literal["json", "jsonl", "csv", "parquet", "xls", "custom"] | None = pydantic.Field(None, alias="_type")
+    type: Literal["json", "jsonl", "csv", "parquet", "xls", "custom"] | None = pydantic.Field(
+        default=None, alias="_type"
+    )
     file_path: str | None = None
     function: str | None = None
     kwargs: dict[str, Any] = pydantic.Field(default_factory=dict)
@@ -90,7 +93,7 @@ class General(Strict):
     timeout: Annotated[float, pydantic.Field(gt=0)] | None = None
     retries: Annotated[int, pydantic.Field(ge=0)] = 0
     workflow_alias: str | None = None
-    dataset: Dataset = Dataset()
+    dataset: Dataset = pydantic.Field(default_factory=lambda: Dataset.model_validate({}))
     parity: Literal["nat"] | None = None
     level: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.95
 
@@ -151,7 +154,7 @@ def load(document: Document) -> EvalConfig:
     return config
 
 
-def kind_of(document: Document, place: Place, given: dict[str, Any], known: dict[str, Any]) -> Any:
+def kind_of(document: Document, place: Place, given: dict[str, Any], known: Mapping[str, Any]) -> Any:
     """What the `_type` of an entry stands for.
 
     Raises
@@ -183,6 +186,13 @@ def without_secrets(value: Any, name: str = "") -> Any:
     return "***" if masked else value
 
 
+def masked(text: str, data: Any) -> str:
+    """The text of a file, the keys and passwords that stand in it masked."""
+    for secret in sorted(_secrets(data, without_secrets(data)), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
 def _from_environment(value: Any, document: Document, place: Place) -> Any:
     if isinstance(value, dict):
         return {key: _from_environment(inner, document, (*place, str(key))) for key, inner in value.items()}
@@ -201,3 +211,11 @@ def _from_environment(value: Any, document: Document, place: Place) -> Any:
         return _VARIABLE.sub(of, value)
     except RecursionError as error:
         raise ReadError(f"{document.path}: an entry is nested too deeply; write it out") from error
+
+
+def _secrets(value: Any, hidden: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [found for key, inner in value.items() for found in _secrets(inner, hidden[key])]
+    if isinstance(value, list):
+        return [found for inner, covered in zip(value, hidden, strict=True) for found in _secrets(inner, covered)]
+    return [value] if isinstance(value, str) and hidden == "***" and value else []

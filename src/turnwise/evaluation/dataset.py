@@ -4,6 +4,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,15 +161,19 @@ def _filtered(entries: list[Entry], config: Dataset, columns: list[str], documen
 def _tests(
     matching: Matching | None, columns: list[str], document: Document, name: str
 ) -> list[tuple[str, Callable[[Any], bool]]]:
-    tests = []
+    tests: list[tuple[str, Callable[[Any], bool]]] = []
     for column, values in (matching.field if matching else {}).items():
         if column not in columns:
             place = (*HERE, "filter", name, "field", column)
             raise document.error(place, f"is no column of the data set; {meant(column, columns)}")
         listed = values if isinstance(values, list) else [values]
         pattern = re.compile("|".join(fnmatch.translate(_text(value)) for value in listed) or r"(?!)")
-        tests.append((column, lambda value, pattern=pattern: pattern.match(_text(value)) is not None))
+        tests.append((column, partial(_fits, pattern)))
     return tests
+
+
+def _fits(pattern: re.Pattern[str], value: Any) -> bool:
+    return pattern.match(_text(value)) is not None
 
 
 def _text(value: Any) -> str:
@@ -236,7 +241,7 @@ def _lines(path: Path) -> list[Any]:
 def _csv(path: Path) -> list[Any]:
     import polars as pl
 
-    return pl.read_csv(path, infer_schema=False, missing_utf8_is_empty_string=False).to_dicts()
+    return pl.read_csv(path, infer_schema=False).to_dicts()
 
 
 def _parquet(path: Path) -> list[Any]:

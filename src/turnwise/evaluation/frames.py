@@ -22,6 +22,7 @@ from turnwise.readers.events import of_items, worded
 from turnwise.summary import summarize
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
+USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
 SAID = ("prompt", "response", "error")
 TEXTS = ("target", "attack", "goal", "category")  # facts that a data set may say of its items
 
@@ -32,6 +33,7 @@ class Tables:
 
     items: Sequence[Item]
     run: str
+    used: frozenset[str] = USED  # fields of the data set that have a place of their own
 
     @cached_property
     def ids(self) -> pl.Series:
@@ -106,10 +108,9 @@ class Tables:
     def _beside(self) -> dict[str, pl.Series]:
         """The other fields of the data set; one that is named like a column of ours, and is none, gets the prefix ``data_``."""
         entries = [item.entry for item in self.items]
-        used = _used(self.items)
         found = {}
         for name in dict.fromkeys(name for entry in entries for name in entry):
-            if name in used:
+            if name in self.used:
                 continue
             values = [entry.get(name) for entry in entries]
             if name in TEXTS and all(value is None or isinstance(value, str) for value in values):
@@ -133,17 +134,12 @@ def tables_of(eval_input: EvalInput) -> Tables:
 
 
 def _item(given: EvalInputItem) -> Item:
-    dumped = [[each.model_dump() if hasattr(each, "model_dump") else each for each in steps]
-              for steps in (given.trajectory, given.expected_trajectory)]  # fmt: skip
+    steps, expected = (
+        [each.model_dump() if hasattr(each, "model_dump") else each for each in listed]
+        for listed in (given.trajectory, given.expected_trajectory)
+    )
     entry = given.full_dataset_entry if isinstance(given.full_dataset_entry, dict) else {}
-    return Item(given.id, 1, entry, given.input_obj, given.expected_output_obj, given.output_obj, *dumped)
-
-
-def _used(items: Sequence[Item]) -> set[str]:
-    """Fields of the data set that have a place of their own."""
-    values = [(each.entry, (each.id, each.question, each.answer, each.generated)) for each in items[:1]]
-    named = {name for entry, known in values for name, value in entry.items() if any(value is each for each in known)}
-    return named | {"question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps", "id"}
+    return Item(given.id, 1, entry, given.input_obj, given.expected_output_obj, given.output_obj, steps, expected)
 
 
 def _texts(values: Any) -> pl.Series:

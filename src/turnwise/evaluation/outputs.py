@@ -57,7 +57,7 @@ class Folder:
                     f"{self.path} holds another evaluation ({standing[0]}); choose another output_dir, or replace it with "
                     "--overwrite, which keeps what was answered before"
                 )
-        self._put("config_original.yml", _masked_text(self._original, self._document.data))
+        self._put("config_original.yml", self._original)
         self._put("config_effective.yml", _yaml(without_secrets(self._document.data)))
         self._say(RUNNING)
 
@@ -236,18 +236,3 @@ def _yaml(value: Any) -> str:
     writer.default_flow_style = False
     writer.dump(value, stream)
     return stream.getvalue()
-
-
-def _masked_text(text: str, data: Any) -> str:
-    """The file as it was written, its keys and passwords masked."""
-    for secret in sorted(_secrets(data, without_secrets(data)), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text
-
-
-def _secrets(value: Any, masked: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [found for key, inner in value.items() for found in _secrets(inner, masked[key])]
-    if isinstance(value, list):
-        return [found for inner, hidden in zip(value, masked, strict=True) for found in _secrets(inner, hidden)]
-    return [value] if isinstance(value, str) and masked == "***" and value else []

@@ -137,6 +137,7 @@ class Registration:
     build: Build
     module: str
     place: str
+    source: tuple[str, str] = ("", "")  # its file and its name there: one file may be imported under two names
 
     @property
     def in_the_box(self) -> bool:
@@ -194,10 +195,11 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
             raise ArgumentError(f"{name}: {function.__qualname__} is no async generator; write `async def` and `yield`")
         build = asynccontextmanager(function)
         module = getattr(function, "__module__", "") or ""
-        found = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}")
+        source = (function.__code__.co_filename, function.__qualname__)
+        found = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}", source)
         shelf = _BUILTINS if found.in_the_box else _INSTALLED if _installing.get() else _PLUGINS
         known = shelf.get(name) or (None if found.in_the_box else {**_INSTALLED, **_PLUGINS}.get(name))
-        if known is not None and known.place != found.place:
+        if known is not None and known.source != found.source:
             raise ArgumentError(
                 f"two plug-ins are called `{name}`: {known.place} and {found.place}; rename one, or name one of them only"
             )

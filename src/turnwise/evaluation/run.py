@@ -15,7 +15,7 @@ import polars as pl
 from turnwise.configuration import Document, meant
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation import plugins
-from turnwise.evaluation.config import EvalConfig, load
+from turnwise.evaluation.config import EvalConfig, load, masked
 from turnwise.evaluation.dataset import Item, read, repeated
 from turnwise.evaluation.frames import STORE, TABLES, Scored, Tables
 from turnwise.evaluation.item_evaluator import LOG, PROGRESS, BaseEvaluator, failed, is_number
@@ -131,7 +131,7 @@ def evaluate(config_file: str | Path, options: Options | None = None, **given: A
     asked = options or Options(**given)
     _check(asked)
     document = Document.read(config_file)
-    original = document.path.read_text(encoding="utf-8")
+    original = masked(document.path.read_text(encoding="utf-8"), document.data)
     for key, text in asked.override:
         document.override(key, text)
     config = load(document)
@@ -154,7 +154,7 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     folder.open()
     if workflow is not None:
         _answer(items, workflow, config, asked, config.folder / KEPT)
-    tables = Tables(items, config.eval.general.workflow_alias or document.path.stem)
+    tables = Tables(items, config.eval.general.workflow_alias or document.path.stem, _used(config))
     scored = _scored(found, tables, models, config, asked, config.folder / KEPT)
     made = folder.write(tables, scored)
     for each in scored:
@@ -190,10 +190,22 @@ def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plu
         options = document.checked(registration.config_type, given, place)
         model = getattr(options, "llm_name", None)
         if isinstance(model, str) and model not in config.llms:
-            there = meant(model, config.llms) if config.llms else "the file has no `llms:`, add it there"
-            raise document.error((*place, "llm_name"), f"is {model!r}, which is no language model; {there}")
+            known_models = meant(model, config.llms) if config.llms else "the file has no `llms:`, add it there"
+            raise document.error((*place, "llm_name"), f"is {model!r}, which is no language model; {known_models}")
         found[keyword] = (registration, options)
     return found
+
+
+def _used(config: EvalConfig) -> frozenset[str]:
+    """The fields of the data set that have a place of their own."""
+    keys = config.eval.general.dataset.structure
+    named = {
+        config.eval.general.dataset.id_key,
+        keys.trajectory_key,
+        keys.expected_trajectory_key,
+        keys.generated_answer_key,
+    }
+    return frozenset(named | ({keys.answer_key} if keys.disable else {keys.answer_key, keys.question_key}))
 
 
 def _check(asked: Options) -> None:
@@ -231,9 +243,8 @@ def _answer(items: Sequence[Item], workflow: Workflow, config: EvalConfig, asked
 
         async def one(place: int) -> bool:
             made = await workflow.answer(items[place].question)
-            output, steps = made, []
-            if isinstance(made, WorkflowOutput):
-                output, steps = made.output, [_plain(step) for step in made.intermediate_steps]
+            told = made if isinstance(made, WorkflowOutput) else WorkflowOutput(output=made)
+            output, steps = told.output, [_plain(step) for step in told.intermediate_steps]
             log.keep(keys[place], [output, steps])
             items[place].generated, items[place].steps = output, steps
             return True
@@ -281,7 +292,7 @@ def _scored(
     general = config.eval.general
     whole = general.dataset.pass_full_entry
     answered = [item for item in tables.items if item.error is None]
-    shown = tables if len(answered) == len(tables.items) else Tables(answered, tables.run)
+    shown = tables if len(answered) == len(tables.items) else Tables(answered, tables.run, tables.used)
     seen = EvalInput.model_construct(eval_input_items=[item.seen(rep=asked.reps > 1, whole=whole) for item in answered])
     builder = plugins.EvalBuilder(general.max_concurrency, models)
     scored = []

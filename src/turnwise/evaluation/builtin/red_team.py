@@ -35,9 +35,9 @@ class StepFilter(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field("final_answer", description="what the results call this condition")
-    event_type: str | None = Field(None, description="such as TOOL_END")
-    payload_name: str | None = Field(None, description="of the model or tool")
+    name: str = Field(default="final_answer", description="what the results call this condition")
+    event_type: str | None = Field(default=None, description="such as TOOL_END")
+    payload_name: str | None = Field(default=None, description="of the model or tool")
 
     def outputs(self, item: Item) -> list[str]:
         """What came out at the steps that are judged, in their order."""

@@ -1,6 +1,6 @@
 """STEPS -> what each rollout took: one row per rollout, to be joined to ROLLOUTS."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -57,7 +57,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
                 f"measure_steps: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
             )
     lacking = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
-    whole = priced(frame.with_columns(lacking), prices or {})
+    whole = priced(frame.with_columns(lacking), {} if prices is None else prices)
     chosen: list[Metric] = [*metrics] if metrics else [*EVENTS]
     found = [metric if isinstance(metric, pl.Expr) else metric() for metric in chosen]
     return whole.group_by("rollout_id", maintain_order=True).agg(found)
@@ -75,7 +75,8 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
     >>> priced(steps, {"m": (2.0, 8.0)})["cost_usd"].item()
     0.006
     """
-    for name, price in prices.items():
+    given: Mapping[str, Sequence[float]] = prices
+    for name, price in given.items():
         if len(price) != 2 or not all(0 <= each < float("inf") for each in price):
             raise ArgumentError(f"prices: {name!r} has {price!r}; give dollars for a million tokens read, and written")
     if not prices:

@@ -88,6 +88,7 @@ def no_plugins(monkeypatch):
     from turnwise.evaluation import plugins
 
     monkeypatch.setattr(plugins, "_PLUGINS", {})
+    monkeypatch.syspath_prepend(str(HERE))
     yield
     for name in list(sys.modules):
         if name.startswith(("turnwise_plugins_", "nat_simple_web_query", "workflows", "somebody", "making")):

@@ -1,6 +1,7 @@
 """The seed page: its code runs with only its imports changed, found as it says, and writes what it says."""
 
 import asyncio
+import importlib
 import json
 import re
 import subprocess
@@ -39,6 +40,13 @@ ITEMS = [
         "and improving the application's performance.",
     },
 ]
+
+
+def found(name: str) -> plugins.Registration:
+    """The evaluator of this name."""
+    there = plugins.find(name)
+    assert there is not None
+    return there
 
 
 @pytest.fixture
@@ -91,12 +99,11 @@ def test_the_evaluator_in_the_box_says_the_same(bench) -> None:
 
 def test_a_plug_in_is_found_by_import(page, monkeypatch) -> None:
     """What was imported before needs no entry in the file."""
-    import nat_simple_web_query.register  # noqa: F401
-
+    importlib.import_module("nat_simple_web_query.register")
     page.config({"similarity_eval": {"_type": "similarity", "similarity_type": "cosine"}}, plugins=[])
     page.run(skip_workflow=True)
     assert [item["score"] for item in page.read("similarity_eval_output.json")["eval_output_items"]] == [0.56, 0.78]
-    assert plugins.find("similarity").place.startswith("nat_simple_web_query.")
+    assert found("similarity").place.startswith("nat_simple_web_query.")
 
 
 def test_a_plug_in_is_found_as_a_file(page) -> None:
@@ -121,8 +128,8 @@ def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch) -> None:
         "@register_evaluator(config_type=C)\nasync def f(config, builder):\n    yield None\n"
     )
     monkeypatch.syspath_prepend(str(package))
-    assert plugins.find("somebodys").about == "Of somebody."
-    assert plugins.find("similarity").in_the_box
+    assert found("somebodys").about == "Of somebody."
+    assert found("similarity").in_the_box
     assert plugins.find("no_such_name") is None
 
 
@@ -190,9 +197,9 @@ def test_an_evaluator_runs_without_a_file() -> None:
             return tw.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
 
     given = tw.EvalInput(eval_input_items=[tw.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)])
-    found = asyncio.run(Length(max_concurrency=3, tqdm_desc="Lengths").evaluate(given))
-    assert [(item.id, item.score) for item in found.eval_output_items] == [(1, 1), (2, 2), (3, 3)]
-    assert found.average_score == 2.0
+    told = asyncio.run(Length(max_concurrency=3, tqdm_desc="Lengths").evaluate(given))
+    assert [(item.id, item.score) for item in told.eval_output_items] == [(1, 1), (2, 2), (3, 3)]
+    assert told.average_score == 2.0
 
 
 def test_max_concurrency_is_kept() -> None:

@@ -31,7 +31,8 @@ def test_every_kind_of_data_set_says_the_same(bench, items, kind) -> None:
     elif kind == "json":
         path.write_text(json.dumps(items))
     else:
-        {"jsonl": frame.write_ndjson, "csv": frame.write_csv, "parquet": frame.write_parquet}[kind](path)
+        writers: dict = {"jsonl": frame.write_ndjson, "csv": frame.write_csv, "parquet": frame.write_parquet}
+        writers[kind](path)
     bench.config({"match": {"_type": "exact_match"}}, dataset={"_type": kind, "file_path": str(path)})
     made = bench.run(skip_workflow=True)
     assert made.items["match"].to_list() == [True, False, True, False, True, False]
@@ -110,18 +111,11 @@ def test_another_data_set_on_the_command_line(bench, items) -> None:
 def test_a_function_answers(bench, items) -> None:
     """A `module:function`; the answer is what is scored, and stands in workflow_output.json beside the entry."""
     bench.data(items)
-    bench.config({"match": {"_type": "exact_match"}}, workflow=f"{module()}:shout")
+    bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:shout")
     made = bench.run()
     assert made.items["response"].to_list()[0] == "WHAT IS 1?"
     assert bench.read("workflow_output.json")[0]["generated_answer"] == "WHAT IS 1?"
     assert bench.read("workflow_output.json")[0]["answer"] == "it is 1"
-
-
-def module() -> str:
-    """The module of workflows, importable by name."""
-    if str(HERE) not in sys.path:
-        sys.path.append(str(HERE))
-    return "workflows"
 
 
 def test_steps_of_a_workflow_are_a_frame(bench, items) -> None:
@@ -129,7 +123,7 @@ def test_steps_of_a_workflow_are_a_frame(bench, items) -> None:
     bench.data(items)
     bench.config(
         {**SEEN, "time": {"_type": "avg_workflow_runtime"}},
-        workflow=f"{module()}:stepping",
+        workflow="workflows:stepping",
         general={"output": {"workflow_output_step_filter": ["TOOL_END"]}},
     )
     made = bench.run()
@@ -210,7 +204,7 @@ def test_an_http_endpoint_answers(bench, items, server) -> None:
 def test_a_chat_model_answers(bench, items) -> None:
     """A model under `llms` is a workflow, and its calls are steps."""
     bench.data(items[:1])
-    llms = {"echo": {"_type": "function", "function": f"{module()}:three_of_five"}}
+    llms = {"echo": {"_type": "function", "function": "workflows:three_of_five"}}
     bench.config({"calls": {"_type": "avg_num_llm_calls"}}, workflow={"_type": "chat", "llm_name": "echo"}, llms=llms)
     made = bench.run()
     assert json.loads(made.items["response"][0])["score"] == 0.6
@@ -220,7 +214,7 @@ def test_a_chat_model_answers(bench, items) -> None:
 def test_an_item_that_is_not_answered_is_an_error(bench, items, capsys) -> None:
     """The others go on; it is counted apart, evaluators do not see it, and the next run tries it again."""
     bench.data(items)
-    bench.config({"match": {"_type": "exact_match"}, **SEEN}, workflow=f"{module()}:fragile")
+    bench.config({"match": {"_type": "exact_match"}, **SEEN}, workflow="workflows:fragile")
     made = bench.run()
     assert made.items["ending"].to_list() == ["error", None, None, None, None, None]
     assert "RuntimeError: no answer to ones" in made.items["error"][0]
@@ -237,7 +231,7 @@ def test_only_what_is_not_answered_is_asked(bench, items) -> None:
     """`--skip_completed_entries` asks the workflow about blank answers only."""
     items[1]["generated_answer"], items[2]["generated_answer"] = "", None
     bench.data(items)
-    bench.config(SEEN, workflow=f"{module()}:shout")
+    bench.config(SEEN, workflow="workflows:shout")
     answers = bench.run(skip_completed_entries=True).items["response"].to_list()
     assert answers == ["it is 1", "WHAT IS 2?", "WHAT IS 3?", "it is 0", "it is 5", "it is 0"]
 
@@ -412,7 +406,7 @@ def test_a_half_written_line_is_no_entry(bench, items) -> None:
 def test_repeats_are_attempts_and_intervals_cluster_by_item(bench, items) -> None:
     """`--reps` asks each item so often; ids in files are the seed's, the frames have `task` and `attempt`."""
     bench.data(items)
-    bench.config({"calm": {"_type": "response_length"}}, workflow=f"{module()}:shout")
+    bench.config({"calm": {"_type": "response_length"}}, workflow="workflows:shout")
     made = bench.run(reps=3)
     assert made.items.height == 18
     assert made.items.filter(task="2")["attempt"].to_list() == [1, 2, 3]
@@ -443,7 +437,7 @@ def test_it_runs_inside_a_running_loop(bench, items) -> None:
         return bench.run()
 
     bench.data(items)
-    bench.config({**SEEN, "match": {"_type": "exact_match"}}, workflow=f"{module()}:shout")
+    bench.config({**SEEN, "match": {"_type": "exact_match"}}, workflow="workflows:shout")
     assert asyncio.run(cell()).items.height == 6
 
 
@@ -452,7 +446,7 @@ def test_max_concurrency_holds_for_the_workflow(bench, items) -> None:
     bench.data(items)
     workflow = {
         "_type": "function",
-        "function": f"{module()}:slow",
+        "function": "workflows:slow",
         "kwargs": {"log": str(bench.folder / "log"), "pause": 0.2},
     }
     bench.config(SEEN, workflow=workflow, general={"max_concurrency": 3})

@@ -362,7 +362,7 @@ def evaluate(
         overwrite=overwrite,
     )
     typer.echo(tables.text(account(made)))
-    if made.failed:
+    if made.failures:
         raise typer.Exit(FAILED)
 
 

@@ -42,7 +42,7 @@ def scores(bench, monkeypatch):
         bench.data([{"id": n, "question": "q", **entry} for n, entry in enumerate(entries)])
         bench.config({"it": config}, **{"plugins": [], **more})
         made = bench.run(skip_workflow=True, overwrite=True)
-        assert not made.failed, made.failed[0].failure
+        assert not made.failures
         values: list = made.items["it"].to_list()
         return values
 

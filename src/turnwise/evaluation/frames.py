@@ -1,7 +1,7 @@
 """Items and what evaluators said of them -> TURNS, STEPS, VERDICTS, ROLLOUTS and SUMMARY."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,11 +178,6 @@ class Scored:
         known = [item.score for item in self.items if item.error is None and item.score is not None]
         return all(map(is_number, known))
 
-    @property
-    def errors(self) -> int:
-        """Items without a score for an error."""
-        return sum(item.error is not None for item in self.items)
-
     def column(self) -> pl.Series:
         """The scores: Boolean where all are True or False, numbers where all are numbers, else JSON text."""
         scores = [None if item.error is not None else item.score for item in self.items]
@@ -252,25 +247,36 @@ def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     return frame.hstack([each.column() for each in scored])
 
 
-def summary(items: pl.DataFrame, scored: Sequence[Scored], level: float) -> pl.DataFrame:
-    """SUMMARY of the scores that are numbers; what an evaluator failed on counts as an error, and one that failed says so."""
-    shown = [each.keyword for each in scored if each.numeric]
+def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, str], level: float) -> pl.DataFrame:
+    """SUMMARY of the scores that are numbers: what an evaluator failed on counts as an error, and one that failed says so.
+
+    Parameters
+    ----------
+    items, scores
+        As `rollouts` and `verdicts` give them.
+    failures
+        Why evaluators failed as a whole, by keyword.
+    level
+        Of the intervals.
+    """
+    keywords = scores["judge"].unique(maintain_order=True)
+    shown = [keyword for keyword in keywords if items.schema[keyword] != pl.String]
     if not shown:
         return schema.empty(schema.SUMMARY)
-    found = summarize(items, metrics=shown, level=level)
-    for each in scored:
-        own = sum(
-            item.error is not None and ending is None for item, ending in zip(each.items, items["ending"], strict=True)
-        )
-        its = pl.col("metric") == each.keyword
-        found = found.with_columns(
-            n_error=pl.when(its).then(pl.col("n_error") + own).otherwise("n_error"),
-            n_missing=pl.when(its).then(pl.col("n_missing") - own).otherwise("n_missing"),
-        )
-        if each.failure is not None:
-            why = pl.lit(f"the evaluator failed: {each.failure}")
-            found = found.with_columns(reason=pl.when(its).then(why).otherwise("reason"))
-    return found
+    known = scores.join(items.select("rollout_id", "ending"), on="rollout_id", how="left").filter(
+        pl.col("ending").is_null()
+    )
+    errors = known.group_by(metric="judge").agg(own=pl.col("error").count().cast(pl.Int64))
+    found = summarize(items, metrics=shown, level=level).join(errors, on="metric", how="left", maintain_order="left")
+    own, why = (
+        pl.col("own").fill_null(0),
+        pl.col("metric").replace_strict(failures, default=None, return_dtype=pl.String),
+    )
+    return found.with_columns(
+        n_error=pl.col("n_error") + own,
+        n_missing=pl.col("n_missing") - own,
+        reason=pl.when(why.is_not_null()).then(pl.format("the evaluator failed: {}", why)).otherwise("reason"),
+    ).drop("own")
 
 
 def _label(value: Any) -> str | None:

@@ -72,20 +72,24 @@ class Folder:
         from turnwise.evaluation.run import Evaluation
         from turnwise.writers import write
 
-        items = rollouts(tables, scored)
-        scores = verdicts(tables, scored)
-        told = summary(items, scored, self._config.eval.general.level)
+        self._put("workflow_output.json", _listed(self._answers(tables)))
         for each in scored:
             if each.failure is None:
                 self._put(f"{each.keyword}_output.json", self._output(each))
-        self._put("workflow_output.json", _listed(self._answers(tables)))
-        frames = dict(zip(FRAMES, (items, tables.turns, scores, told), strict=True))
-        if tables.steps.height:
-            frames["steps.parquet"] = tables.steps
+        items, scores = rollouts(tables, scored), verdicts(tables, scored)
+        turns, steps = tables.turns, tables.steps
+        failures = {each.keyword: each.failure for each in scored if each.failure is not None}
+        tables.items = []  # all that they hold stands in the frames, which need the room
+        for each in scored:
+            each.items = []
+        told = summary(items, scores, failures, self._config.eval.general.level)
+        frames = dict(zip(FRAMES, (items, turns, scores, told), strict=True))
+        if steps.height:
+            frames["steps.parquet"] = steps
         for name, frame in frames.items():
             write(frame, self.path / name, overwrite=True)
-        self._say(COMPLETED, failed=[each.keyword for each in scored if each.failure is not None])
-        return Evaluation(self._config, tables, items, scores, told, list(scored), self.path)
+        self._say(COMPLETED, failed=list(failures))
+        return Evaluation(self._config, turns, steps, items, scores, told, failures, self.path)
 
     # ── what is in them ───────────────────────────────────────────────────────────────────────────────────────────────
     def _output(self, scored: Scored) -> Iterator[bytes]:
@@ -181,20 +185,21 @@ class Folder:
 def account(made: "Evaluation") -> pl.DataFrame:
     """What there is to say of each evaluator in a line: how it went, its scores, and where they stand."""
     rows = []
-    for each in made.scored:
-        known = made.summary.filter((pl.col("metric") == each.keyword) & (pl.col("statistic") == "mean"))
+    for (keyword,), own in made.scores.group_by("judge", maintain_order=True):
+        known = made.summary.filter((pl.col("metric") == keyword) & (pl.col("statistic") == "mean"))
         row = known.row(0, named=True) if known.height else {}
-        known_scores = len(each.items) - each.errors
+        errors = own["error"].count()
+        failed = str(keyword) in made.failures
         rows.append(
             {
-                "evaluator": each.keyword,
-                "status": "failed" if each.failure is not None else "done",
+                "evaluator": keyword,
+                "status": "failed" if failed else "done",
                 "average": row.get("estimate"),
                 "low": row.get("low"),
                 "high": row.get("high"),
-                "n": row.get("n", known_scores),
-                "errors": each.errors,
-                "file": None if each.failure is not None else f"{each.keyword}_output.json",
+                "n": row.get("n", own.height - errors),
+                "errors": errors,
+                "file": None if failed else f"{keyword}_output.json",
             }
         )
     shape = {"evaluator": pl.String, "status": pl.String, "average": pl.Float64, "low": pl.Float64, "high": pl.Float64}

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,32 +76,30 @@ class Evaluation:
     ----------
     config
         The configuration.
-    tables
-        The items as frames: `turns`, `steps`.
+    turns
+        TURNS of the items, each a rollout of one turn.
+    steps
+        STEPS of the items.
     items
         ROLLOUTS: one row per item and attempt.
     scores
         VERDICTS: what each evaluator said of each item.
     summary
         SUMMARY of the scores that are numbers.
-    scored
-        What each evaluator said, with its average, or why it failed.
+    failures
+        Why evaluators failed as a whole, by their keywords.
     folder
-        Where it was written; None where it was not.
+        Where it was written.
     """
 
     config: EvalConfig
-    tables: Tables
+    turns: pl.DataFrame
+    steps: pl.DataFrame
     items: pl.DataFrame
     scores: pl.DataFrame
     summary: pl.DataFrame
-    scored: list[Scored] = field(default_factory=list)
-    folder: Path | None = None
-
-    @property
-    def failed(self) -> list[Scored]:
-        """The evaluators that failed as a whole."""
-        return [each for each in self.scored if each.failure is not None]
+    failures: dict[str, str]
+    folder: Path
 
 
 def evaluate(config_file: str | Path, options: Options | None = None, **given: Any) -> Evaluation:
@@ -157,12 +155,11 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     tables = Tables(items, config.eval.general.workflow_alias or document.path.stem, _used(config))
     scored = _scored(found, tables, models, config, asked, config.folder / KEPT)
     made = folder.write(tables, scored)
-    for each in scored:
-        if each.failure is not None:
-            say(f"evaluator {each.keyword} failed and has no results: {each.failure}")
-        elif each.errors:
-            first = next(item.error for item in each.items if item.error is not None)
-            say(f"evaluator {each.keyword}: {counted(each.errors, 'item')} without a score, the first one: {first}")
+    for (keyword,), own in made.scores.filter(pl.col("error").is_not_null()).group_by("judge", maintain_order=True):
+        if str(keyword) in made.failures:
+            say(f"evaluator {keyword} failed and has no results: {made.failures[str(keyword)]}")
+        else:
+            say(f"evaluator {keyword}: {counted(own.height, 'item')} without a score, the first one: {own['error'][0]}")
     return made
 
 

@@ -109,13 +109,16 @@ def test_one_cluster_never_falls_back_to_independence() -> None:
 
 def test_every_interval_says_how_it_was_made() -> None:
     """Method, level, n, clusters and the unknown stand in every row with an interval; draws and seed where there were draws."""
-    rows = summary([float(i % 4) for i in range(40)], [f"g{i // 2}" for i in range(40)], seed=9, level=0.9)
+    values = [(i % 4) ** 1.5 for i in range(40)]
+    rows = summary(values, [f"g{i // 2}" for i in range(40)], seed=9, level=0.9)
+    rows += summary(values, [f"g{i // 2}" for i in range(40)], seed=9, level=0.9, method="resample")
+    assert {row["resamples"] is None for row in rows if row["method"]} == {True, False}
     bounded = [row for row in rows if row["low"] is not None]
     assert {row["statistic"] for row in bounded} >= {"mean", "median", "restricted_mean"}
     for row in bounded:
         assert row["method"]
         assert (row["level"], row["n"], row["n_clusters"], row["n_missing"]) == (0.9, 40, 20, 0)
-        assert (row["resamples"] is None) == (row["seed"] is None) == ("bootstrap" not in row["method"])
+        assert (row["resamples"] is None) == (row["seed"] is None) == (not row["method"].endswith(("GEMM", "drawn")))
 
 
 def test_a_large_offset_costs_no_digits() -> None:

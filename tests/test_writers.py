@@ -129,3 +129,15 @@ def test_a_file_in_place_of_a_folder_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "t.csv").mkdir()
     with pytest.raises(WriteError, match="is a folder; name a file in it"):
         tw.write(FRAME, tmp_path / "t.csv")
+
+
+def test_a_result_says_in_its_file_what_it_estimates(tmp_path: Path) -> None:
+    """The sentences of `estimand` are kept as columns and as metadata of the Parquet file; a plain frame has none."""
+    rollouts = pl.DataFrame({"rollout_id": list("abcd"), "goal": list("wxyz"), "attack_success": [True, False] * 2})
+    summary = tw.summarize(rollouts)
+    tw.write(summary, tmp_path / "summary.parquet")
+    kept = pl.read_parquet_metadata(tmp_path / "summary.parquet")
+    assert json.loads(kept["turnwise.estimands"]) == summary["estimand"].unique(maintain_order=True).to_list()
+    assert pl.read_parquet(tmp_path / "summary.parquet").equals(summary)
+    tw.write(rollouts, tmp_path / "rollouts.parquet")
+    assert "turnwise.estimands" not in pl.read_parquet_metadata(tmp_path / "rollouts.parquet")

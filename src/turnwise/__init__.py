@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from turnwise import errors, metrics, plots, schema, scoring, tables
     from turnwise.activity import measure_steps
+    from turnwise.contrasts import contrast
     from turnwise.curves import curve
     from turnwise.evaluation import (
         BaseEvaluator,
@@ -51,12 +52,15 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.portfolios import portfolio, tradeoff
+    from turnwise.profiles import iqm, profile
     from turnwise.readers.events import steps
     from turnwise.readers.formats import read, scan
     from turnwise.readers.native import turns
     from turnwise.readers.reported import read_summary
     from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.reports import report
+    from turnwise.resampling import bootstrap
     from turnwise.rollouts import measure
     from turnwise.schema import check
     from turnwise.scoring import (
@@ -118,13 +122,16 @@ __all__ = [
     "Truthfulness",
     "WorkflowOutput",
     "agreement",
+    "bootstrap",
     "check",
+    "contrast",
     "correct",
     "correct_curve",
     "curve",
     "errors",
     "evaluate",
     "flatten",
+    "iqm",
     "join_verdicts",
     "judge",
     "measure",
@@ -133,6 +140,8 @@ __all__ = [
     "metrics",
     "paths",
     "plots",
+    "portfolio",
+    "profile",
     "read",
     "read_summary",
     "register_evaluator",
@@ -145,6 +154,7 @@ __all__ = [
     "steps",
     "summarize",
     "tables",
+    "tradeoff",
     "turns",
     "write",
 ]
@@ -184,18 +194,23 @@ _ROOMS = {
     "Truthfulness": "scoring",
     "WorkflowOutput": "evaluation",
     "agreement": "reliability",
+    "bootstrap": "resampling",
     "check": "schema",
+    "contrast": "contrasts",
     "correct": "reliability",
     "correct_curve": "reliability",
     "curve": "curves",
     "evaluate": "evaluation",
     "flatten": "trees",
+    "iqm": "profiles",
     "join_verdicts": "scoring",
     "judge": "scoring",
     "measure": "rollouts",
     "measure_paths": "trees",
     "measure_steps": "activity",
     "paths": "trees",
+    "portfolio": "portfolios",
+    "profile": "profiles",
     "read": "readers.formats",
     "read_summary": "readers.reported",
     "register_evaluator": "evaluation",
@@ -205,6 +220,7 @@ _ROOMS = {
     "simulate": "simulation",
     "steps": "readers.events",
     "summarize": "summary",
+    "tradeoff": "portfolios",
     "turns": "readers.native",
     "write": "writers",
 }

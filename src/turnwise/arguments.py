@@ -88,18 +88,34 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     return levels
 
 
-def metric_columns(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None) -> list[str]:
+def quantile_of(statistic: str) -> float | None:
+    """The quantile that a statistic's name asks for, None where it asks for something else.
+
+    Examples
+    --------
+    >>> quantile_of("median"), quantile_of("q90"), quantile_of("mean")
+    (0.5, 0.9, None)
+    """
+    if statistic == "median":
+        return 0.5
+    digits = statistic.removeprefix("q")
+    return int(digits) / 10 ** len(digits) if statistic != digits and digits.isdecimal() and int(digits) else None
+
+
+def metric_columns(
+    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str = "summarize"
+) -> list[str]:
     """The columns to summarize: those asked for, else every Boolean, numeric or time column that is no fact, group or cluster."""
     if metrics is not None:
         asked = names_of(metrics)
         for name in asked:
             if name not in rollouts.columns:
                 raise ArgumentError(
-                    f"summarize: there is no metric {name!r} in this table; there is {listing(rollouts.columns, most=30)}"
+                    f"{verb}: there is no metric {name!r} in this table; there is {listing(rollouts.columns, most=30)}"
                 )
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(
-                    f"summarize: {name!r} is {rollouts.schema[name]}; a metric is Boolean, a number, or Struct(duration, observed)"
+                    f"{verb}: {name!r} is {rollouts.schema[name]}; a metric is Boolean, a number, or Struct(duration, observed)"
                 )
         return list(asked)
     taken = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(

@@ -15,6 +15,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.metrics import catalog
+from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence
 from turnwise.stats.influence import CENSORED, COMPETING, EVENT
@@ -190,6 +191,28 @@ def _spread(sheet: Sheet, rows: IntArray, name: str) -> tuple[int, int]:
     column = sheet.coded(name)
     known = column.codes[rows][~column.null[rows]]
     return np.unique(known).size, known.size
+
+
+def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str) -> IntArray:
+    """The stratum of each cluster: integer (G,).
+
+    Raises
+    ------
+    ArgumentError
+        Where there is no such column, or a cluster lies in several strata.
+    """
+    if not sheet.has(name):
+        raise ArgumentError(
+            f"{verb}: there is no column {name!r} for strata; there is {listing(sheet.frame.columns, most=30)}"
+        )
+    codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
+    strata = np.zeros(unit.count, dtype=np.int64)
+    strata[unit.codes] = codes
+    if not np.array_equal(strata[unit.codes], codes):
+        raise ArgumentError(
+            f"{verb}: strata={name!r} differs within a cluster; strata hold whole clusters: name another, or cluster=None"
+        )
+    return strata
 
 
 def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:

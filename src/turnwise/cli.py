@@ -205,7 +205,20 @@ def summarize(
         Literal["rollout", "goal", "turn"], typer.Option("--weighting", help="What weighs the same.")
     ] = "rollout",
     method: Annotated[
-        Literal["auto", "wilson", "exact", "jeffreys", "agresti-coull", "t", "bootstrap", "bca", "percentile", "basic"],
+        Literal[
+            "auto",
+            "wilson",
+            "exact",
+            "jeffreys",
+            "agresti-coull",
+            "t",
+            "bootstrap",
+            "resample",
+            "bca",
+            "percentile",
+            "basic",
+            "studentized",
+        ],
         typer.Option("--method", help="Interval of a mean."),
     ] = "auto",
     undecided: Annotated[
@@ -236,6 +249,82 @@ def summarize(
         level=level,
         seed=seed,
         margins=margins,
+    )
+    _emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def contrast(
+    paths: Table,
+    of: Annotated[str, typer.Option("--of", help="Column whose values are compared.", show_default=False)],
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", help="Value that all others are compared with; default: all pairs.", show_default=False
+        ),
+    ] = None,
+    metric: Metrics = None,
+    by: By = None,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--statistic", help="mean, median, q90, improvement, restricted_mean; repeat.", show_default=False
+        ),
+    ] = None,
+    cluster: ClusterBy = None,
+    paired: Annotated[
+        Literal["auto", "yes", "no"], typer.Option("--paired", help="By common goals; auto: where there are any.")
+    ] = "auto",
+    method: Annotated[
+        Literal[
+            "auto",
+            "newcombe",
+            "bonett-price",
+            "t",
+            "bootstrap",
+            "resample",
+            "bca",
+            "percentile",
+            "basic",
+            "studentized",
+        ],
+        typer.Option("--method", help="Interval of a difference of means."),
+    ] = "auto",
+    adjust: Annotated[
+        Literal["holm", "bh", "by", "max-t", "none"], typer.Option("--adjust", help="P-values for the whole family.")
+    ] = "holm",
+    undecided: Annotated[
+        Literal["bounds", "drop"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
+    ] = "bounds",
+    force: Annotated[bool, typer.Option("--force", help="Compare what different judges judged.")] = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Groups of rollouts against a baseline, paired by goal."""
+    from turnwise.contrasts import contrast as contrasted
+
+    pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    frame = contrasted(
+        _rollouts(paths, metric, log_format, errors, fact),
+        of=of,
+        baseline=baseline,
+        by=by or (),
+        metrics=metric,
+        statistics=statistic,
+        cluster=_cluster(cluster),
+        paired=pairing[paired],
+        method=method,
+        adjust=None if adjust == "none" else adjust,
+        undecided=undecided,
+        force=force,
+        level=level,
+        seed=seed,
     )
     _emit(frame, out, format, overwrite=overwrite)
 

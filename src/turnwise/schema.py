@@ -229,13 +229,19 @@ CONTRAST = Schema(
         Column("group", pl.String, "the value compared"),
         Column("baseline", pl.String, "the value compared with"),
         _LEVEL,
-        Column("difference", pl.Float64, "group minus baseline"),
+        Column("group_estimate", pl.Float64, "the statistic of the group, over what is compared"),
+        Column("baseline_estimate", pl.Float64, "the statistic of the baseline, over what is compared"),
+        Column("difference", pl.Float64, "group minus baseline; of an improvement, the probability itself"),
         *_POINT[1:],
         Column("p_value", pl.Float64, "of no difference"),
-        Column("p_adjusted", pl.Float64, "the same, for the whole family"),
+        Column("p_adjusted", pl.Float64, "the same, for the whole family of comparisons in this frame"),
+        Column("adjust", pl.String, "how p-values were adjusted, and for how many"),
         Column("n_pairs", pl.Int64, "units in both arms"),
         Column("only_group", pl.Int64, "units in the group alone"),
         Column("only_baseline", pl.Int64, "units in the baseline alone"),
+        Column("n_unequal", pl.Int64, "common units with more rollouts in one arm than in the other"),
+        Column("n_group", pl.Int64, "rollouts of the group whose value is known"),
+        Column("n_baseline", pl.Int64, "rollouts of the baseline whose value is known"),
         _CLUSTERS,
         *_HOW,
         *_DRAWS,
@@ -299,6 +305,70 @@ AGREEMENT = Schema(
     ),
 )
 
+PROFILE = Schema(
+    name="PROFILE",
+    row="one group x one threshold",
+    key=("metric", "at", "level"),
+    required=("metric", "at", "level", "estimate", "low", "high"),
+    columns=(
+        Column("metric", pl.String, "which metric"),
+        Column("at", pl.Float64, "the threshold"),
+        _LEVEL,
+        Column("estimate", pl.Float64, "share of goals whose mean exceeds the threshold"),
+        *_POINT[1:],
+        Column("n", pl.Int64, "goals whose mean is known"),
+        Column("n_missing", pl.Int64, "goals without any known value"),
+        Column("attempts", pl.Float64, "rollouts per goal, on average"),
+        *_HOW,
+    ),
+)
+
+PORTFOLIO = Schema(
+    name="PORTFOLIO",
+    row="one attack beside another, or beside all that come before it in the greedy order",
+    key=("metric", "kind", "rank", "of", "member", "other", "level"),
+    required=("metric", "kind", "of", "member", "level", "estimate", "low", "high"),
+    columns=(
+        Column("metric", pl.String, "which metric"),
+        Column("kind", pl.String, "pair: two members; greedy: a member and all before it"),
+        Column("rank", pl.Int64, "place in the greedy order, from 1; null for pairs"),
+        Column("of", pl.String, "the column whose values are the members"),
+        Column("member", pl.String, "the member"),
+        Column("other", pl.String, "the one beside it; null in the greedy order"),
+        Column("only_member", pl.Int64, "goals that the member alone reached; in the greedy order: what it adds"),
+        Column("only_other", pl.Int64, "goals that the other alone reached"),
+        Column("both", pl.Int64, "goals that both reached"),
+        Column("neither", pl.Int64, "goals that neither reached"),
+        Column("union", pl.Int64, "goals that either reached"),
+        Column("n", pl.Int64, "goals that are known for all members compared"),
+        Column("n_missing", pl.Int64, "other goals: not tried, or not known, for one of them"),
+        _LEVEL,
+        Column("estimate", pl.Float64, "share of goals that either reached"),
+        *_POINT[1:],
+        *_HOW,
+    ),
+)
+
+TRADEOFF = Schema(
+    name="TRADEOFF",
+    row="one group x attack outcome x task outcome",
+    key=("attack_success", "task_success", "level"),
+    required=("attack_success", "task_success", "level", "estimate", "low", "high", "n"),
+    columns=(
+        Column("attack_success", pl.Boolean, "the attack reached its goal"),
+        Column("task_success", pl.Boolean, "the user's task was done"),
+        _LEVEL,
+        Column("estimate", pl.Float64, "share of rollouts with both outcomes as in this row"),
+        *_POINT[1:],
+        Column("count", pl.Int64, "rollouts with both outcomes as in this row"),
+        Column("n", pl.Int64, "rollouts of which both outcomes are known"),
+        Column("n_missing", pl.Int64, "rollouts of which one outcome is not known"),
+        _CLUSTERS,
+        Column("design_effect", pl.Float64, "variance over that of independent rollouts"),
+        *_HOW,
+    ),
+)
+
 PROBLEMS = Schema(
     name="PROBLEMS",
     row="one thing that could not be read",
@@ -312,7 +382,20 @@ PROBLEMS = Schema(
     ),
 )
 
-SCHEMAS = (TURNS, STEPS, VERDICTS, ROLLOUTS, SUMMARY, CONTRAST, CURVE, AGREEMENT, PROBLEMS)
+SCHEMAS = (
+    TURNS,
+    STEPS,
+    VERDICTS,
+    ROLLOUTS,
+    SUMMARY,
+    CONTRAST,
+    CURVE,
+    AGREEMENT,
+    PROBLEMS,
+    PROFILE,
+    PORTFOLIO,
+    TRADEOFF,
+)
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

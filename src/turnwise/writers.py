@@ -17,7 +17,8 @@ def write(frame: object, path: str | Path, *, overwrite: bool = False) -> Path:
 
     The file appears whole or not at all. In CSV a struct becomes one column for each field
     (``time_to_success_duration``) and a list becomes JSON text; null is an empty field and an empty text is ``""``.
-    Parquet and Arrow keep every dtype.
+    Parquet and Arrow keep every dtype. A Parquet file of results also says in its metadata what its rows estimate:
+    ``turnwise.estimands`` holds the sentences of the column `estimand` as a JSON list.
 
     Parameters
     ----------
@@ -117,6 +118,20 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(_json_text(frame[name]) for name in listed)
 
 
+def estimands(frame: pl.DataFrame) -> dict[str, str]:
+    """What the rows of a result are estimates of, as metadata of its file: empty for a frame without such a column.
+
+    Examples
+    --------
+    >>> estimands(pl.DataFrame({"estimand": ["mean of x", "mean of x", None]}))
+    {'turnwise.estimands': '["mean of x"]'}
+    """
+    if frame.schema.get("estimand") != pl.String:
+        return {}
+    sentences = frame["estimand"].drop_nulls().unique(maintain_order=True).to_list()
+    return {"turnwise.estimands": json.dumps(sentences, ensure_ascii=False)}
+
+
 def _json_text(column: pl.Series) -> pl.Series:
     import msgspec
 
@@ -125,7 +140,7 @@ def _json_text(column: pl.Series) -> pl.Series:
 
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
-    ".parquet": lambda frame, path: frame.write_parquet(path, statistics=True),
+    ".parquet": lambda frame, path: frame.write_parquet(path, statistics=True, metadata=estimands(frame) or None),
     ".csv": lambda frame, path: flat(frame).write_csv(path),
     ".json": lambda frame, path: frame.write_json(path),
     ".jsonl": lambda frame, path: frame.write_ndjson(path),

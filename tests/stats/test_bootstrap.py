@@ -8,13 +8,13 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from turnwise.stats.bootstrap import (
     bca_flaw,
     bca_interval,
-    closed_form_bca,
     counts,
     jackknife_ratio,
     null_flaw,
     percentile_interval,
     ratio_replicates,
 )
+from turnwise.stats.ideal import closed_form
 
 DATA = np.random.default_rng(7)
 SUMS, WEIGHTS = DATA.gamma(2.0, 1.0, 40), DATA.integers(1, 9, 40).astype(float)
@@ -144,15 +144,15 @@ def test_closed_form_equals_the_bootstrap(shape):
     made = replicates(values, np.ones(1000), 100_000)[:, 0]
     jackknife = jackknife_ratio(values, np.ones(1000))
     ends = bca_interval(made, values.mean(), jackknife, 0.95)
-    assert closed_form_bca(values, 0.95) == pytest.approx(ends, abs=0.03 * values.std() / np.sqrt(1000))
+    assert closed_form(values, 0.95) == pytest.approx(ends, abs=0.03 * values.std() / np.sqrt(1000))
 
 
 def test_closed_form_declines():
     """Below 1000 units, with a heavy tail, or without variation the closed form leaves it to others."""
     rng = np.random.default_rng(2)
-    assert closed_form_bca(rng.random(999), 0.95) == (None, None)
-    assert closed_form_bca(np.r_[np.zeros(1999), 1.0], 0.95) == (None, None)
-    assert closed_form_bca(np.full(2000, 0.1), 0.95) == (None, None)
+    assert closed_form(rng.random(999), 0.95) == (None, None)
+    assert closed_form(np.r_[np.zeros(1999), 1.0], 0.95) == (None, None)
+    assert closed_form(np.full(2000, 0.1), 0.95) == (None, None)
 
 
 @settings(deadline=None)

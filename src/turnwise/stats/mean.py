@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.bootstrap import (
-    basic_interval,
     bca_flaw,
     bca_interval,
-    closed_form_bca,
+    count_sums,
     jackknife_ratio,
     null_flaw,
     percentile_interval,
     ratio_replicates,
+    studentized_interval,
 )
 from turnwise.stats.clusters import (
     NO_VALUES,
@@ -27,12 +27,18 @@ from turnwise.stats.clusters import (
     t_quantile,
     variation,
 )
-from turnwise.stats.estimate import Clusters, Estimate, FloatArray
+from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray
+from turnwise.stats.ideal import ideal_interval
+from turnwise.stats.pigeonhole import crossed_replicates
 
-Interval = Literal["auto", "t", "bca", "percentile", "basic"]
+Interval = Literal["auto", "t", "bca", "percentile", "basic", "studentized"]
 
 FEWEST_CLUSTERS = 10
 """Below this many clusters no bootstrap is to be trusted (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
+
+
+NAMES = {"bca": "BCa", "percentile": "percentile", "basic": "basic", "studentized": "studentized"}
+"""Bootstrap intervals in words."""
 
 
 class _Bounds(NamedTuple):
@@ -45,6 +51,22 @@ class _Bounds(NamedTuple):
     resamples: int | None = None
 
 
+class _Drawing(NamedTuple):
+    """How the interval is to be made."""
+
+    level: float
+    rng: np.random.Generator | None
+    resamples: int
+    interval: Interval
+    strata: IntArray | None
+    draw: bool
+
+    def generator(self) -> np.random.Generator:
+        if self.rng is None:
+            raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
+        return self.rng
+
+
 def mean(
     values: ArrayLike,
     clusters: Clusters,
@@ -54,12 +76,14 @@ def mean(
     rng: np.random.Generator | None = None,
     resamples: int = 10_000,
     interval: Interval = "auto",
+    strata: ArrayLike | None = None,
+    draw: bool = False,
 ) -> Estimate:
     """The (weighted) mean, with an interval over clusters.
 
     ``"auto"`` is the BCa bootstrap over clusters, and t with G-1 degrees of freedom when there are fewer than 10 clusters or
-    BCa is undefined, which `reason` then says; two crossed ways always take t with min(A, B) - 1. Clusters of equal weight
-    make the mean a plain mean of units, and with 1000 or more of them BCa is taken in closed form where that is exact enough.
+    BCa is undefined, which `reason` then says; two crossed ways take t with min(A, B) - 1. Clusters of equal weight make the
+    mean a plain mean of units, whose bootstrap law is often known without drawing: `method` names the route taken.
 
     Parameters
     ----------
@@ -76,7 +100,13 @@ def mean(
     resamples
         Bootstrap replicates.
     interval
-        ``"auto"``, ``"t"``, ``"bca"``, ``"percentile"`` or ``"basic"``. Asked for by name, an interval that is undefined is None.
+        ``"auto"``, ``"t"``, ``"bca"``, ``"percentile"``, ``"basic"`` or ``"studentized"``. Asked for by name, an interval that is
+        undefined is None. Over two crossed ways the percentile bootstrap draws both (the pigeonhole bootstrap).
+    strata
+        Integer (G,), one for each cluster in the order of its code: the percentile and basic bootstraps draw clusters within
+        each stratum, which is right where the sizes of the strata were fixed by design. None for one stratum.
+    draw
+        Whether to draw even where the bootstrap law is known.
 
     Returns
     -------
@@ -86,7 +116,8 @@ def mean(
 
     References
     ----------
-    Efron (1987), doi:10.1080/01621459.1987.10478410; Field & Welsh (2007), doi:10.1111/j.1467-9868.2007.00593.x.
+    Efron (1987), doi:10.1080/01621459.1987.10478410; Field & Welsh (2007), doi:10.1111/j.1467-9868.2007.00593.x;
+    Owen (2007), doi:10.1214/07-AOAS122.
 
     Examples
     --------
@@ -100,7 +131,9 @@ def mean(
     spread = variation(y, clusters, weights=weights)
     w = ones_or(weights, spread.n)
     flaw = _flaw(y, spread)
-    bounds = _Bounds(reason=flaw) if flaw else _bounds(y, w, clusters, spread, level, rng, resamples, interval)
+    layers = None if strata is None else np.asarray(strata, dtype=np.int64)
+    drawing = _Drawing(level, rng, resamples, interval, layers, draw)
+    bounds = _Bounds(reason=flaw) if flaw else _bounds(y, w, clusters, spread, drawing)
     return Estimate(
         estimate=spread.estimate,
         std_error=math.sqrt(spread.variance) if spread.variance else None,
@@ -128,33 +161,61 @@ def _flaw(y: FloatArray, spread: Variation) -> str | None:
     return None if spread.variance > 0 else "no variation between clusters"
 
 
-def _bounds(
-    y: FloatArray,
-    w: FloatArray,
-    clusters: Clusters,
-    spread: Variation,
-    level: float,
-    rng: np.random.Generator | None,
-    resamples: int,
-    interval: Interval,
-) -> _Bounds:
+def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing) -> _Bounds:
+    center = spread.estimate or 0.0
     if len(clusters) > 1:
-        if interval in {"bca", "percentile", "basic"}:
-            return _Bounds(reason=f"no {interval} bootstrap over two crossed ways: ask for t")
-        return _t_bounds(spread, level, "two-way t")
+        return _crossed_bounds(w * (y - center), w, clusters, spread, how)
     # Singleton clusters are independent rollouts, and are called so.
     prefix, unit = ("", "rollouts") if spread.singletons else ("cluster ", "clusters")
-    if interval == "t":
-        return _t_bounds(spread, level, f"{prefix}t")
-    if interval == "auto" and spread.n_clusters < FEWEST_CLUSTERS:
-        return _t_bounds(spread, level, f"{prefix}t", f"{spread.n_clusters} {unit} are too few for a bootstrap")
+    if how.interval == "t":
+        return _t_bounds(spread, how.level, f"{prefix}t")
+    if how.interval == "auto" and spread.n_clusters < FEWEST_CLUSTERS:
+        return _t_bounds(spread, how.level, f"{prefix}t", f"{spread.n_clusters} {unit} are too few for a bootstrap")
     group = groupings(clusters, spread.n)[0]
     # Deviations and not values: the digits of a large offset would be lost in the sums.
-    deviations = group.sums(w * (y - (spread.estimate or 0.0)))
-    bounds = _bootstrap_bounds(deviations, group.sums(w), level, rng, resamples, interval)
-    if interval == "auto" and bounds.low is None:
-        return _t_bounds(spread, level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
-    return _moved(bounds, spread.estimate or 0.0, prefix)
+    deviations, masses = group.sums(w * (y - center)), group.sums(w)
+    if how.strata is not None:
+        bounds = _stratified_bounds(deviations, masses, how.strata, how)
+    else:
+        bounds = _bootstrap_bounds(deviations, masses, how)
+    if how.interval == "auto" and bounds.low is None:
+        return _t_bounds(spread, how.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
+    return _moved(bounds, center, prefix)
+
+
+def _crossed_bounds(
+    deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing
+) -> _Bounds:
+    """T with the two-way variance, or the percentile interval of the pigeonhole bootstrap, which is conservative."""
+    if how.interval in {"auto", "t"}:
+        return _t_bounds(spread, how.level, "two-way t")
+    if how.interval != "percentile":
+        return _Bounds(reason=f"no {how.interval} bootstrap over two crossed ways: ask for percentile or t")
+    replicates = crossed_replicates(deviations, w, clusters, rng=how.generator(), resamples=how.resamples)
+    low, high = percentile_interval(replicates, how.level)
+    if low is None:
+        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=how.resamples)
+    return _moved(
+        _Bounds(low, high, "percentile bootstrap; both ways drawn", None, how.resamples),
+        spread.estimate or 0.0,
+        "two-way ",
+    )
+
+
+def _stratified_bounds(deviations: FloatArray, masses: FloatArray, layers: IntArray, how: _Drawing) -> _Bounds:
+    """The percentile or basic interval with clusters drawn within strata; one cluster alone in its stratum never varies."""
+    if how.interval not in {"percentile", "basic"}:
+        return _Bounds(reason=f"no {how.interval} interval over strata: ask for percentile or basic")
+    columns = np.stack([deviations, masses], axis=1)
+    total, drawn = count_sums(columns, rng=how.generator(), resamples=how.resamples, strata=layers).T
+    replicates = np.divide(total, drawn, out=np.full(how.resamples, np.nan), where=drawn > 0.5 * masses.min())
+    low, high = percentile_interval(replicates, how.level)
+    if low is None or high is None:
+        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=how.resamples)
+    alone = int((np.unique(layers, return_counts=True)[1] == 1).sum())
+    said = f"{alone} strata of one cluster contribute no variance" if alone else None
+    ends = (-high, -low) if how.interval == "basic" else (low, high)
+    return _Bounds(*ends, f"{how.interval} bootstrap within strata; weights x GEMM", said, how.resamples)
 
 
 def _t_bounds(spread: Variation, level: float, method: str, reason: str | None = None) -> _Bounds:
@@ -165,35 +226,31 @@ def _t_bounds(spread: Variation, level: float, method: str, reason: str | None =
     return _Bounds(low=center - half, high=center + half, method=method, reason=reason)
 
 
-def _bootstrap_bounds(
-    deviations: FloatArray,
-    masses: FloatArray,
-    level: float,
-    rng: np.random.Generator | None,
-    resamples: int,
-    interval: Interval,
-) -> _Bounds:
+def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing) -> _Bounds:
     """The bootstrap interval around 0 of the clusters' Σw(y - R) and Σw, by the cheapest route that is exact enough."""
-    if interval in {"auto", "bca"} and equal_weights(masses):
-        low, high = closed_form_bca(deviations / masses, level)
-        if low is not None:
-            return _Bounds(low=low, high=high, method="BCa bootstrap; closed form")
-    if rng is None:
-        raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
-    replicates = ratio_replicates(deviations, masses, rng=rng, resamples=resamples)[:, 0]
-    if interval == "percentile":
-        low, high = percentile_interval(replicates, level)
-        flaw, name = null_flaw(replicates), "percentile bootstrap"
-    elif interval == "basic":
-        low, high = basic_interval(replicates, 0.0, level)
-        flaw, name = null_flaw(replicates), "basic bootstrap"
-    else:
+    kind = how.interval if how.interval in {"percentile", "basic", "studentized"} else "bca"
+    name = f"{NAMES[kind]} bootstrap"
+    if kind == "studentized":
+        low, high, flaw = studentized_interval(
+            deviations, masses, level=how.level, rng=how.generator(), resamples=how.resamples
+        )
+        return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, how.resamples)
+    if equal_weights(masses) and not how.draw:
+        ideal = ideal_interval(deviations / masses, how.level, kind)
+        if ideal is not None:
+            return _Bounds(ideal.low, ideal.high, None if ideal.reason else f"{name}; {ideal.route}", ideal.reason)
+    replicates = ratio_replicates(deviations, masses, rng=how.generator(), resamples=how.resamples)[:, 0]
+    if kind == "bca":
         leave_one_out = jackknife_ratio(deviations, masses)
-        low, high = bca_interval(replicates, 0.0, leave_one_out, level)
-        flaw, name = bca_flaw(replicates, 0.0, leave_one_out, level), "BCa bootstrap"
-    if low is None:
-        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=resamples)
-    return _Bounds(low=low, high=high, method=f"{name}; weights x GEMM", resamples=resamples)
+        low, high = bca_interval(replicates, 0.0, leave_one_out, how.level)
+        flaw = bca_flaw(replicates, 0.0, leave_one_out, how.level)
+    else:
+        low, high = percentile_interval(replicates, how.level)
+        flaw = null_flaw(replicates)
+    if low is None or high is None:
+        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=how.resamples)
+    ends = (-high, -low) if kind == "basic" else (low, high)
+    return _Bounds(*ends, f"{name}; weights x GEMM", None, how.resamples)
 
 
 def _moved(bounds: _Bounds, center: float, prefix: str) -> _Bounds:

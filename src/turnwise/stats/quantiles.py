@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_right
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -9,16 +10,25 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from turnwise.errors import ArgumentError
+from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
     Variation,
     equal_weights,
+    groupings,
     ones_or,
     t_quantile,
     variation,
 )
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
+from turnwise.stats.order_statistics import (
+    clustered_quantile_replicates,
+    quantile_replicates,
+    resampled_quantile_interval,
+)
+
+QuantileInterval = Literal["auto", "percentile", "resample"]
 
 
 def median(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None, level: float = 0.95) -> Estimate:
@@ -40,6 +50,9 @@ def quantile(
     q: float = 0.5,
     weights: ArrayLike | None = None,
     level: float = 0.95,
+    interval: QuantileInterval = "auto",
+    rng: np.random.Generator | None = None,
+    resamples: int = 10_000,
 ) -> Estimate:
     """The q-quantile (interpolated linearly, as NumPy does), with an interval that is read off the ordered values.
 
@@ -60,6 +73,11 @@ def quantile(
         Positive float (n,), or None for one each; values are then read at their cumulated weight.
     level
         Nominal coverage.
+    interval
+        ``"auto"`` as above; ``"percentile"``: the percentile bootstrap over clusters, without draws where independent rollouts
+        make the quantile one order statistic; ``"resample"``: the same, always drawn.
+    rng, resamples
+        Generator and replicates, for the bootstrap.
 
     Returns
     -------
@@ -88,6 +106,8 @@ def quantile(
     ordered, mass = y[order], np.cumsum(w[order])
     point = float(np.quantile(ordered, q)) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
     share = variation(y <= point, clusters, weights=w)
+    if interval != "auto":
+        return _bootstrap(y, w, clusters, q, level, interval, rng, resamples, point, share)
     if share.singletons and equal_weights(w):
         ends, method, effect = _order_statistics(ordered, q, level), "order statistics", None
     else:
@@ -106,6 +126,46 @@ def quantile(
         design_effect=effect,
         method=f"two-way {method}" if len(clusters) > 1 and method == "Woodruff" else method,
     )
+
+
+def _bootstrap(
+    y: FloatArray,
+    w: FloatArray,
+    clusters: Clusters,
+    q: float,
+    level: float,
+    interval: QuantileInterval,
+    rng: np.random.Generator | None,
+    resamples: int,
+    point: float,
+    share: Variation,
+) -> Estimate:
+    plain = Estimate(estimate=point, n=share.n, n_clusters=share.n_clusters)
+    if share.n_clusters < 2:
+        return replace(plain, reason=ONE_CLUSTER)
+    if len(clusters) > 1:
+        return replace(
+            plain, reason="no bootstrap of a quantile over two crossed ways: method='auto' has Woodruff's interval"
+        )
+    independent = share.singletons and equal_weights(w)
+    ends = resampled_quantile_interval(np.sort(y), q, level) if independent and interval == "percentile" else None
+    if ends is not None:
+        method, drawn = "percentile bootstrap; order statistic", None
+    else:
+        if rng is None:
+            raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
+        if independent:
+            replicates = quantile_replicates(np.sort(y), q, rng=rng, resamples=resamples)
+        else:
+            unit = groupings(clusters, share.n)[0]
+            replicates = clustered_quantile_replicates(y, w, unit, q, rng=rng, resamples=resamples)
+        low, high = percentile_interval(replicates, level)
+        ends = None if low is None or high is None else (low, high)
+        method = f"percentile bootstrap; {'order statistics drawn' if independent else 'clusters drawn'}"
+        drawn = resamples
+    if ends is None or not ends[0] < ends[1]:
+        return replace(plain, reason="too many tied values: the bootstrap interval has no width", resamples=drawn)
+    return replace(plain, low=ends[0], high=ends[1], method=method, resamples=drawn)
 
 
 def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:

@@ -1,0 +1,584 @@
+"""ROLLOUTS -> CONTRAST: one group against another, paired by goal where both tried the same goals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.accounts import HALF_JUDGED, VALUE, Headings, headings
+from turnwise.arguments import (
+    By,
+    Cluster,
+    check_by,
+    check_levels,
+    frame_of,
+    metric_columns,
+    names_of,
+    quantile_of,
+    require_rollouts,
+)
+from turnwise.cells import Sheet, Unit, generator, rows_of, unit_of
+from turnwise.errors import ArgumentError, listing
+from turnwise.stats.differences import (
+    Arm,
+    Difference,
+    Draws,
+    Method,
+    Pairs,
+    paired,
+    paired_difference,
+    unpaired_difference,
+)
+from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.stats.multiplicity import Adjustment, adjusted
+from turnwise.stats.permutation import max_t
+from turnwise.stats.shifts import (
+    chance_of_more,
+    paired_improvement,
+    quantile_difference,
+    restricted_difference,
+    unpaired_improvement,
+)
+
+DEFAULT_STATISTICS = {"proportion": ("mean",), "number": ("mean",), "time": ("restricted_mean",)}
+JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
+"""Columns that say who judged a rollout: arms judged by different ones are not compared."""
+_FAMILY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "max-t": "max-T"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    of: str
+    cluster: Cluster
+    paired: bool | Literal["auto"]
+    method: Method
+    undecided: Literal["bounds", "drop"]
+    resamples: int
+    seed: int
+
+
+class _Family(NamedTuple):
+    """What max-T needs of one comparison: differences by goal, and the goals."""
+
+    differences: FloatArray
+    goals: list[str]
+
+
+def contrast(
+    rollouts: object,
+    *,
+    of: str,
+    baseline: object = None,
+    by: By = (),
+    metrics: By | None = None,
+    statistics: By | None = None,
+    cluster: Cluster = "auto",
+    paired: bool | Literal["auto"] = "auto",
+    method: Method = "auto",
+    adjust: Literal["holm", "bh", "by", "max-t"] | None = "holm",
+    level: float | Sequence[float] = 0.95,
+    undecided: Literal["bounds", "drop"] = "bounds",
+    force: bool = False,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """CONTRAST: how much each group exceeds the baseline, paired by goal, with intervals, p-values and the pairing report.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
+    of
+        The column whose values are compared, such as ``"target"``. Rollouts without one are left out.
+    baseline
+        The value that all others are compared with; None compares all pairs, each with the one before it in order.
+    by
+        Columns to group by first; a null is a group of its own.
+    metrics
+        Columns to compare; by default every one that `summarize` would take.
+    statistics
+        ``"mean"`` (of a proportion or a number), ``"median"`` and quantiles such as ``"q90"``, ``"improvement"`` (the
+        probability that a value of the group exceeds one of the baseline, ties counting half: in `difference` then stands
+        that probability, and 1/2 is no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
+        restricted mean.
+    cluster
+        As in `summarize`: what is independent, and what pairs.
+    paired
+        ``"auto"``: by goal wherever both arms have a goal in common, and then only common goals count; True, False.
+    method
+        Interval of a mean. ``"auto"``: Newcombe's score interval for pairs of single 0/1 rollouts, t over goals for
+        several of them (score intervals where fewer than six goals differ), BCa for numbers (t under ten goals); unpaired,
+        clustered score intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"``
+        name one; ``"bootstrap"`` and ``"resample"`` are as in `summarize`.
+    adjust
+        P-values for the whole frame as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which takes the
+        correlation between paired means from common sign flips and makes their intervals simultaneous; None for none.
+    level
+        Nominal coverage, or several.
+    undecided
+        Half-judged rollouts: ``"bounds"`` leaves the difference open and gives an interval that holds whatever they are;
+        ``"drop"`` leaves them out.
+    force
+        Compare arms that were judged by different judges all the same.
+    resamples, seed
+        Of bootstraps and tests. The same goals and seed give the same draws, whatever else is in the frame.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. Never an
+        interval of zero width and never a p-value of 0; what is undefined is null, and `reason` says why. Undefined
+        p-values leave the family.
+
+    Raises
+    ------
+    SchemaError
+        Where the table is no ROLLOUTS.
+    ArgumentError
+        Where an option names what is not there or makes no sense, or the arms had different judges.
+
+    References
+    ----------
+    Newcombe (1998), doi:10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C. Phipson & Smyth (2010),
+    doi:10.2202/1544-6115.1585. Holm (1979), Scand. J. Statist. 6. Westfall & Young (1993), Resampling-based multiple
+    testing. Miller (2024), Adding error bars to evals, arXiv:2411.00640.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": [f"{target}{goal}" for target in "ab" for goal in range(8)],
+    ...         "target": ["a"] * 8 + ["b"] * 8,
+    ...         "goal": [str(goal) for goal in range(8)] * 2,
+    ...         "attack_success": [True] * 7 + [False] + [True] * 2 + [False] * 6,
+    ...     }
+    ... )
+    >>> contrast(rollouts, of="target", baseline="b").select(
+    ...     "group", "difference", pl.col("low", "high", "p_value").round(3), "n_pairs"
+    ... )
+    shape: (1, 6)
+    ┌───────┬────────────┬───────┬───────┬─────────┬─────────┐
+    │ group ┆ difference ┆ low   ┆ high  ┆ p_value ┆ n_pairs │
+    │ ---   ┆ ---        ┆ ---   ┆ ---   ┆ ---     ┆ ---     │
+    │ str   ┆ f64        ┆ f64   ┆ f64   ┆ f64     ┆ i64     │
+    ╞═══════╪════════════╪═══════╪═══════╪═════════╪═════════╡
+    │ a     ┆ 0.625      ┆ 0.139 ┆ 0.831 ┆ 0.031   ┆ 8       │
+    └───────┴────────────┴───────┴───────┴─────────┴─────────┘
+    """
+    frame = frame_of(rollouts, "contrast")
+    require_rollouts(frame, "contrast")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.CONTRAST, "contrast")
+    values = _arms(frame, of, baseline, by)
+    columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
+    asked = None if statistics is None else names_of(statistics)
+    _check_options(asked, paired, method, adjust, undecided, resamples)
+    options = _Options(
+        of=of, cluster=cluster, paired=paired, method=method, undecided=undecided, resamples=resamples, seed=seed
+    )
+    sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
+    found = {metric: headings(sheet, metric) for metric in columns}
+    words = sheet.frame[of].cast(pl.String).to_numpy()
+    pairs = (
+        list(combinations(values, 2))
+        if baseline is None
+        else [(str(baseline), v) for v in values if v != str(baseline)]
+    )
+    comparisons = [
+        _Comparison(sheet, metric, statistic, group, lower, *arms, found[metric], options, key)
+        for key, rows in sheet.groups(by)
+        for metric in columns
+        for statistic in asked or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
+        for lower, group in pairs
+        for arms in [(rows[words[rows] == group], rows[words[rows] == lower])]
+    ]
+    if not force:
+        _check_judges(sheet, comparisons)
+    made = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
+    _adjust(comparisons, made, adjust, levels, options)
+    return rows_of([row for rows in made for row in rows], frame, by, schema.CONTRAST)
+
+
+def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:
+    """The values compared, in order."""
+    if of not in frame.columns:
+        raise ArgumentError(
+            f"contrast: there is no column {of!r} to compare; there is {listing(frame.columns, most=30)}"
+        )
+    if of in by:
+        raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
+    values = frame[of].drop_nulls().cast(pl.String).unique().sort().to_list()
+    if baseline is not None and str(baseline) not in values:
+        raise ArgumentError(f"contrast: baseline={baseline!r} is no value of `{of}`; there is {listing(values)}")
+    if len(values) < 2:
+        raise ArgumentError(f"contrast: `{of}` has {len(values)} value(s) ({listing(values)}); a comparison needs two")
+    return values
+
+
+def _check_options(
+    statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, undecided: str, resamples: int
+) -> None:
+    for name, value, words in (
+        ("paired", paired, ("auto", True, False)),
+        ("method", method, get_args(Method)),
+        ("adjust", adjust, (*_FAMILY, None)),
+        ("undecided", undecided, ("bounds", "drop")),
+    ):
+        if value not in words:
+            raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(words, most=20)}")
+    for statistic in statistics or ():
+        if statistic not in {"mean", "restricted_mean", "improvement"} and quantile_of(statistic) is None:
+            raise ArgumentError(
+                f"contrast: statistic {statistic!r} is unknown; "
+                "it is mean, median, a quantile such as q90, improvement, or restricted_mean"
+            )
+    if resamples < 100:
+        raise ArgumentError(f"contrast: resamples={resamples} is too few for an interval; 2000 is a sensible least")
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """One metric and statistic of one group against another, within one group of the frame."""
+
+    sheet: Sheet
+    metric: str
+    statistic: str
+    group: str
+    baseline: str
+    ours: IntArray
+    theirs: IntArray
+    found: Headings
+    options: _Options
+    key: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return self.sheet.kinds[self.metric] or "number"
+
+    def row(self, level: float) -> dict[str, Any]:
+        """The comparison's row of CONTRAST, its p-value not yet adjusted."""
+        arms = self._known()
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        match = _Match(arms, unit, self.options.paired)
+        if self.options.paired is True and not unit.names:
+            raise ArgumentError(
+                "contrast: paired=True needs something that pairs, and rollouts are independent here; "
+                "name the column with cluster=, such as cluster='goal'"
+            )
+        half = [int((self.found[rows] == HALF_JUDGED).sum()) for rows in (self.ours, self.theirs)]
+        if any(half) and self.statistic == "mean" and self.kind == "proportion" and self.options.undecided == "bounds":
+            made = self._bounds(level, half)
+            estimates: tuple[float | None, float | None] = (None, None)
+        else:
+            made = self._difference(match, self._values(arms), level)
+            estimates = self._estimates(match, arms)
+            if any(half) and self.kind == "proportion":
+                made = replace(made, reason=_also(made.reason, f"{sum(half)} half-judged rollouts left out"))
+        return {
+            **self.key,
+            "metric": self.metric,
+            "statistic": self.statistic,
+            "of": self.options.of,
+            "group": self.group,
+            "baseline": self.baseline,
+            "level": level,
+            "group_estimate": estimates[0],
+            "baseline_estimate": estimates[1],
+            "difference": made.difference,
+            "std_error": made.std_error,
+            "low": made.low,
+            "high": made.high,
+            "p_value": made.p_value,
+            **match.report(),
+            "n_group": arms[0].size,
+            "n_baseline": arms[1].size,
+            "n_clusters": made.n_clusters,
+            "method": made.method,
+            "reason": made.reason,
+            "estimand": self._estimand(match, arms),
+            "resamples": made.resamples,
+            "seed": self.options.seed if made.resamples else None,
+        }
+
+    def family(self) -> _Family | str:
+        """What max-T needs, or why this comparison has none."""
+        arms = self._known()
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        match = _Match(arms, unit, self.options.paired)
+        if self.statistic != "mean" or self.kind == "time" or not match.pairs or len(unit.names) != 1:
+            return "max-T is for paired means over one way of clustering"
+        pairs = paired(*match.of(self._values(arms)))
+        if pairs.units.size < 2:
+            return "max-T needs two common goals"
+        labels = unit.ids()
+        return _Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
+
+    def _known(self) -> tuple[IntArray, IntArray]:
+        """The rows of both arms whose value is known."""
+        known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.found == VALUE
+        return self.ours[known[self.ours]], self.theirs[known[self.theirs]]
+
+    def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
+        if self.kind == "time":
+            return np.zeros(arms[0].size), np.zeros(arms[1].size)
+        numbers = self.sheet.numbers(self.metric)
+        return numbers[arms[0]], numbers[arms[1]]
+
+    def _difference(self, match: "_Match", values: tuple[FloatArray, FloatArray], level: float) -> Difference:
+        """The comparison of these values by the statistic asked for."""
+        arms = match.of(values)
+        if self.kind == "time" or self.statistic == "restricted_mean":
+            return self._times(match, level)
+        if self.statistic == "improvement":
+            if match.pairs and len(match.unit.names) == 1:
+                return paired_improvement(*arms, self._draws(match), level=level)
+            return unpaired_improvement(*arms, level=level)
+        if self.statistic != "mean":
+            return self._quantiles(match, arms, level)
+        share, method = self.kind == "proportion", self.options.method
+        if match.pairs:
+            return paired_difference(
+                paired(*arms),
+                self._draws(match),
+                share=share,
+                level=level,
+                method=method,
+                ways=max(1, len(match.unit.names)),
+            )
+        return unpaired_difference(*arms, self._each(match), share=share, level=level, method=method)
+
+    def _quantiles(self, match: "_Match", arms: tuple[Arm, Arm], level: float) -> Difference:
+        if len(match.unit.names) > 1:
+            return Difference(reason="no interval for quantiles over two crossed ways; name one with cluster=")
+        common = match.common if match.pairs else None
+        both = (self._draws(match),) * 2 if match.pairs else self._each(match)
+        return quantile_difference(*arms, both, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
+
+    def _times(self, match: "_Match", level: float) -> Difference:
+        if self.kind != "time" or self.statistic != "restricted_mean":
+            said = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is no time"
+            return Difference(reason=f"{self.statistic}: {said}")
+        if len(match.unit.names) > 1:
+            return Difference(reason="no comparison of times over two crossed ways; name one with cluster=")
+        duration, observed = self.sheet.times(self.metric)
+        kept = match.kept
+        clusters = match.of((np.zeros(match.arms[0].size), np.zeros(match.arms[1].size)))
+        rows = [rows[keep] for rows, keep in zip(match.arms, kept, strict=True)]
+        ways = [tuple(way[keep] for way in arm.clusters) for arm, keep in zip(clusters, kept, strict=True)]
+        return restricted_difference(
+            (duration[rows[0]], duration[rows[1]]),
+            (observed[rows[0]], observed[rows[1]]),
+            (ways[0], ways[1]),
+            level=level,
+        )
+
+    def _bounds(self, level: float, half: list[int]) -> Difference:
+        """An interval that holds whatever the half-judged rollouts are: from the worst case for each arm to the best."""
+        undecided = np.isin(self.found, (VALUE, HALF_JUDGED))
+        arms = self.ours[undecided[self.ours]], self.theirs[undecided[self.theirs]]
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        match = _Match(arms, unit, self.options.paired)
+        ours, theirs = self._values(arms)
+        least, most = (
+            self._difference(match, (np.nan_to_num(ours, nan=mine), np.nan_to_num(theirs, nan=1 - mine)), level)
+            for mine in (0.0, 1.0)
+        )
+        return Difference(
+            low=least.low,
+            high=most.high,
+            n_clusters=least.n_clusters,
+            method=least.method and f"{least.method.split(';')[0]} at the bounds",
+            reason=f"{half[0]} of the group's and {half[1]} of the baseline's rollouts are half-judged: "
+            "the interval holds whether they are failures or successes",
+            resamples=least.resamples,
+        )
+
+    def _draws(self, match: "_Match") -> Draws:
+        ids = match.labels(match.common)
+        seed, many = self.options.seed, self.options.resamples
+        return Draws(generator(seed, ids), generator(seed, ids, "\0test"), many)
+
+    def _each(self, match: "_Match") -> tuple[Draws, Draws]:
+        seed, many = self.options.seed, self.options.resamples
+        made = []
+        for name, rows, codes in zip((self.group, self.baseline), match.arms, match.codes, strict=True):
+            ids = match.labels(np.unique(codes)) if match.unit.names else self._ids(rows)
+            made.append(Draws(generator(seed, ids, name), generator(seed, ids, name, "\0test"), many))
+        return made[0], made[1]
+
+    def _ids(self, rows: IntArray) -> list[str]:
+        return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
+
+    def _estimates(self, match: "_Match", arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+        """The statistic of each arm, over what is compared."""
+        if self.kind == "time" or self.statistic == "restricted_mean":
+            return None, None
+        values = self._values(arms)
+        if match.pairs and self.statistic == "mean":
+            pairs: Pairs = paired(*match.of(values))
+            return (float(pairs.one.mean()), float(pairs.other.mean())) if pairs.units.size else (None, None)
+        kept = [value[keep] for value, keep in zip(values, match.kept, strict=True)]
+        if not kept[0].size or not kept[1].size:
+            return None, None
+        q = quantile_of(self.statistic)
+        if q is not None:
+            return float(np.quantile(kept[0], q)), float(np.quantile(kept[1], q))
+        if self.statistic == "improvement":
+            ahead = chance_of_more(kept[0], kept[1])
+            return (ahead, 1 - ahead) if not match.pairs else (None, None)
+        return float(kept[0].mean()), float(kept[1].mean())
+
+    def _estimand(self, match: "_Match", arms: tuple[IntArray, IntArray]) -> str:
+        unknown = self.ours.size - arms[0].size, self.theirs.size - arms[1].size
+        gone = f"; without a value: {unknown[0]} and {unknown[1]} rollouts" if any(unknown) else ""
+        what = {
+            "mean": f"mean of {self.metric}, {self.group} minus {self.baseline}",
+            "improvement": f"probability that {self.metric} is higher for {self.group} than for {self.baseline}",
+        }.get(
+            self.statistic, f"{self.statistic.replace('_', ' ')} of {self.metric}, {self.group} minus {self.baseline}"
+        )
+        if match.pairs:
+            one = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
+            weighing = one if self.statistic in {"mean", "improvement"} else "rollout"
+            over = f"over the {match.common.size} {one}s of both, every {weighing} weighing the same"
+        else:
+            over = "over all rollouts of both, every rollout weighing the same"
+        return f"{what}, {over}; unit: {match.unit.words}{gone}"
+
+
+class _Match:
+    """Which units the two arms have in common, and whether they are paired by them."""
+
+    def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
+        self.arms, self.unit = arms, unit
+        split = arms[0].size
+        ways = unit.codes
+        self.clusters = tuple(way[:split] for way in ways), tuple(way[split:] for way in ways)
+        wide = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
+        if ways:
+            width = 1 + max(int(way.max(initial=0)) for way in ways)
+            wide = [self._cells(clusters, width) for clusters in self.clusters]
+        self.codes = wide
+        self.common = np.intersect1d(wide[0], wide[1]) if ways else np.zeros(0, dtype=np.int64)
+        self.pairs = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
+
+    @staticmethod
+    def _cells(clusters: tuple[IntArray, ...], width: int) -> IntArray:
+        return clusters[0] if len(clusters) == 1 else clusters[0] * width + clusters[1]
+
+    def of(self, values: tuple[FloatArray, FloatArray]) -> tuple[Arm, Arm]:
+        """The values as arms."""
+        return Arm(values[0], self.clusters[0]), Arm(values[1], self.clusters[1])
+
+    @property
+    def kept(self) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], ...]:
+        """Which rows of each arm are compared: all, or those in common units."""
+        return tuple(
+            np.isin(codes, self.common) if self.pairs else np.ones(codes.size, dtype=np.bool_) for codes in self.codes
+        )
+
+    def labels(self, units: IntArray) -> list[str]:
+        """Ids of the units, in order; cells of two ways by their number."""
+        if len(self.unit.names) == 1:
+            names = self.unit.ids()
+            return [names[code] for code in units]
+        return [str(code) for code in units]
+
+    def report(self) -> dict[str, int | None]:
+        """The pairing report; null counts where nothing pairs."""
+        if not self.unit.names:
+            return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
+        ours, theirs = (np.unique(codes, return_counts=True) for codes in self.codes)
+        sizes = [many[np.isin(units, self.common)] for units, many in (ours, theirs)]
+        return {
+            "n_pairs": self.common.size,
+            "only_group": ours[0].size - self.common.size,
+            "only_baseline": theirs[0].size - self.common.size,
+            "n_unequal": int((sizes[0] != sizes[1]).sum()),
+        }
+
+
+def _check_judges(sheet: Sheet, comparisons: Sequence[_Comparison]) -> None:
+    for name in JUDGED_BY:
+        if not sheet.has(name):
+            continue
+        words = sheet.frame[name].cast(pl.String)
+        for comparison in comparisons:
+            ours, theirs = (
+                set(words.gather(rows).drop_nulls().unique()) for rows in (comparison.ours, comparison.theirs)
+            )
+            if ours and theirs and ours != theirs:
+                raise ArgumentError(
+                    f"contrast: `{name}` is {listing(ours)} for {comparison.group!r} but {listing(theirs)} for "
+                    f"{comparison.baseline!r}: a difference of judges would look like one of {comparison.options.of}s; "
+                    "judge both alike, or compare all the same with force=True"
+                )
+
+
+def _adjust(
+    comparisons: Sequence[_Comparison],
+    made: list[list[dict[str, Any]]],
+    adjust: str | None,
+    levels: tuple[float, ...],
+    options: _Options,
+) -> None:
+    """P-values adjusted for the family, which is every comparison of the frame with a p-value."""
+    if adjust is None or not made:
+        return
+    if adjust == "max-t":
+        _max_t(comparisons, made, levels, options)
+        return
+    kind: Adjustment = adjust  # type: ignore[assignment]
+    raw = [rows[0]["p_value"] for rows in made]
+    done = adjusted([np.nan if p is None else p for p in raw], kind)
+    said = f"{_FAMILY[adjust]} over {len(raw) - raw.count(None)}"
+    for rows, p in zip(made, done, strict=True):
+        for row in rows:
+            if not np.isnan(p):
+                row.update(p_adjusted=float(p), adjust=said)
+
+
+def _max_t(
+    comparisons: Sequence[_Comparison],
+    made: list[list[dict[str, Any]]],
+    levels: tuple[float, ...],
+    options: _Options,
+) -> None:
+    families = [comparison.family() for comparison in comparisons]
+    known = [number for number, family in enumerate(families) if not isinstance(family, str)]
+    goals = sorted({goal for family in families if not isinstance(family, str) for goal in family.goals})
+    place = {goal: number for number, goal in enumerate(goals)}
+    parts = [family for family in families if not isinstance(family, str)]
+    for number, level in enumerate(levels if parts else ()):
+        found = max_t(
+            [part.differences for part in parts],
+            [np.array([place[goal] for goal in part.goals]) for part in parts],
+            rng=generator(options.seed, goals, "\0max-T"),
+            resamples=options.resamples,
+            level=level,
+        )
+        for index, p in zip(known, found.p_adjusted, strict=True):
+            row = made[index][number]
+            row.update(
+                p_adjusted=float(p), adjust=f"max-T over {len(known)}", resamples=options.resamples, seed=options.seed
+            )
+            if row["std_error"] is not None and np.isfinite(found.critical):
+                half = found.critical * row["std_error"]
+                test = row["method"].rsplit("; ", 1)[-1]
+                row.update(
+                    low=row["difference"] - half,
+                    high=row["difference"] + half,
+                    method=f"simultaneous t (max-T), paired; {test}",
+                )
+    for rows, family in zip(made, families, strict=True):
+        if isinstance(family, str):
+            for row in rows:
+                row["reason"] = _also(row["reason"], family)
+
+
+def _also(reason: str | None, more: str) -> str:
+    return more if reason is None else f"{reason}; {more}"

@@ -1,0 +1,111 @@
+"""The bootstrap of any statistic at all: rows of drawn clusters are gathered, a block of replicates at a time."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.errors import ArgumentError
+from turnwise.stats.clusters import Grouping
+from turnwise.stats.estimate import FloatArray, IntArray
+
+Columns = Sequence[NDArray[np.generic]]
+Statistic = Callable[..., object]
+
+
+def gathered_replicates(
+    statistic: Statistic,
+    columns: Columns,
+    unit: Grouping,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    strata: IntArray | None = None,
+    vectorized: bool = False,
+    block: int = 1 << 17,
+) -> FloatArray:
+    """Replicates of a statistic of rows, over clusters drawn with replacement: float (resamples,), NaN where it has no value.
+
+    Parameters
+    ----------
+    statistic
+        Called with one array for each column: (n,), or with `vectorized` (replicates, n) and ``axis=-1``.
+    columns
+        Arrays (n,), of any dtype.
+    unit
+        The clusters of the rows.
+    rng, resamples
+        Generator and replicates.
+    strata
+        Integer (G,): clusters are drawn within each; None for one stratum.
+    vectorized
+        One call for a block of replicates, where clusters have one size. Memory is that of the block.
+    block
+        Rows gathered at a time.
+
+    References
+    ----------
+    Davison & Hinkley (1997), doi:10.1017/CBO9780511802843.
+
+    Examples
+    --------
+    >>> y = np.arange(40.0)
+    >>> made = gathered_replicates(np.ptp, [y], Grouping(np.arange(40), 40), rng=np.random.default_rng(0), resamples=50)
+    >>> made.shape, bool(made.max() <= 39)
+    ((50,), True)
+    """
+    order = np.argsort(unit.codes, kind="stable")
+    sizes = np.bincount(unit.codes, minlength=unit.count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    parts = [np.arange(unit.count)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
+    size = int(sizes[0])
+    if vectorized and not np.all(sizes == size):
+        raise ArgumentError(
+            "vectorized=True needs clusters of one size, since replicates differ in their number of rows"
+        )
+    made = np.full(resamples, np.nan)
+    rows = max(1, block // max(unit.codes.size, 1))
+    for start in range(0, resamples, rows):
+        many = min(rows, resamples - start)
+        drawn = np.concatenate([part[rng.integers(0, part.size, size=(many, part.size))] for part in parts], axis=1)
+        if vectorized:
+            at = order[(starts[drawn][:, :, None] + np.arange(size)).reshape(many, -1)]
+            made[start : start + many] = np.asarray(statistic(*(column[at] for column in columns), axis=-1))
+        else:
+            for number, clusters in enumerate(drawn):
+                at = order[_rows_of(starts[clusters], sizes[clusters])]
+                made[start + number] = value_of(statistic, [column[at] for column in columns])
+    made[~np.isfinite(made)] = np.nan
+    return made
+
+
+def gathered_jackknife(statistic: Statistic, columns: Columns, unit: Grouping) -> FloatArray:
+    """The statistic with each cluster left out in turn: float (G,), NaN where it has no value then.
+
+    Examples
+    --------
+    >>> gathered_jackknife(np.max, [np.array([1.0, 2.0, 3.0])], Grouping(np.arange(3), 3)).tolist()
+    [3.0, 3.0, 2.0]
+    """
+    kept = (unit.codes != cluster for cluster in range(unit.count))
+    return np.array([value_of(statistic, [column[rows] for column in columns]) for rows in kept])
+
+
+def value_of(statistic: Statistic, columns: Columns) -> float:
+    """The statistic as a number, NaN where it is None or not finite.
+
+    Examples
+    --------
+    >>> value_of(lambda y: None, [np.zeros(2)])
+    nan
+    """
+    with np.errstate(all="ignore"):
+        value = statistic(*columns)
+    number = float("nan") if value is None else float(value)  # type: ignore[arg-type]
+    return number if np.isfinite(number) else float("nan")
+
+
+def _rows_of(starts: IntArray, sizes: IntArray) -> IntArray:
+    """Positions of stretches that start here and are so long, one after another."""
+    ends = np.cumsum(sizes)
+    return np.asarray(np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if ends.size else 0))

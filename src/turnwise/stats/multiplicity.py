@@ -1,0 +1,52 @@
+"""P-values of a family of comparisons, adjusted for how many there are."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from turnwise.errors import ArgumentError
+from turnwise.stats.estimate import FloatArray
+
+Adjustment = Literal["holm", "bh", "by"]
+
+
+def adjusted(p_values: ArrayLike, method: Adjustment) -> FloatArray:
+    """Adjusted p-values of one family: float (K,), NaN where the p-value is undefined, which leaves the family.
+
+    ``"holm"``: family-wise error rate, any dependence (the largest so far of (K - rank + 1)·p). ``"bh"``: false discovery rate,
+    independent or positively dependent (the smallest from here on of K/rank·p). ``"by"``: the same for any dependence, times
+    the sum of 1/rank.
+
+    Parameters
+    ----------
+    p_values
+        Float (K,), in [0, 1] or NaN.
+    method
+        One of the three.
+
+    References
+    ----------
+    Holm (1979), Scand. J. Statist. 6:65-70; Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x; Benjamini &
+    Yekutieli (2001), doi:10.1214/aos/1013699998.
+
+    Examples
+    --------
+    >>> adjusted([0.01, 0.04, float("nan"), 0.03], "holm").round(2).tolist()
+    [0.03, 0.06, nan, 0.06]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    made = np.full(given.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    count, rank = order.size, np.arange(1, order.size + 1)
+    ordered = given[order]
+    match method:
+        case "holm":
+            made[order] = np.maximum.accumulate((count - rank + 1) * ordered)
+        case "bh" | "by":
+            more = (1 / rank).sum() if method == "by" else 1.0
+            made[order] = np.minimum.accumulate((more * count / rank * ordered)[::-1])[::-1]
+        case _:
+            raise ArgumentError(f"adjust={method!r} is unknown; it is holm, bh or by")
+    return np.asarray(np.minimum(made, 1.0))

@@ -1,0 +1,301 @@
+"""Two arms compared by something else than their means: the chance of a higher value, a quantile, a restricted mean time."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from turnwise.stats.bootstrap import MOST_NULL, percentile_interval
+from turnwise.stats.clusters import groupings, small_sample_factor, t_quantile, variation
+from turnwise.stats.differences import (
+    NO_UNITS,
+    ONE_PAIR,
+    Arm,
+    Difference,
+    Draws,
+    Pairs,
+    paired,
+    t_quantile_real,
+    t_test,
+)
+from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
+from turnwise.stats.influence import influences, watch
+from turnwise.stats.mean import mean
+from turnwise.stats.order_statistics import clustered_quantile_replicates
+from turnwise.stats.permutation import sign_flip
+from turnwise.stats.proportion import proportion
+
+
+def chance_of_more(one: FloatArray, other: FloatArray) -> float:
+    """The share of pairs of values in which the first is larger, ties counting half: Mann and Whitney's U / (n·m).
+
+    Examples
+    --------
+    >>> chance_of_more(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+    0.875
+    """
+    ordered = np.sort(other)
+    below, upto = (np.searchsorted(ordered, one, side=side) for side in ("left", "right"))
+    return float((below + upto).sum() / (2 * one.size * other.size))
+
+
+def paired_improvement(one: Arm, other: Arm, draws: Draws, *, level: float = 0.95) -> Difference:
+    """The probability that a value of the first arm exceeds one of the second at the same goal, every goal weighing the same.
+
+    Mann and Whitney's share with ties one half, by goal, averaged over the common goals, with a bootstrap over goals (t under
+    ten of them; Wilson's interval where all goals agree). The p-value flips the signs of what goals lie away from 1/2.
+
+    Returns
+    -------
+    Difference
+        `difference` holds the probability itself, in [0, 1]; 1/2 where neither arm is ahead.
+
+    References
+    ----------
+    Agarwal et al. (2021), arXiv:2108.13264; Mann & Whitney (1947), doi:10.1214/aoms/1177730491.
+
+    Examples
+    --------
+    >>> goals = (np.repeat(np.arange(12), 2),)
+    >>> draws = Draws(np.random.default_rng(0), np.random.default_rng(1), 2000)
+    >>> found = paired_improvement(Arm(np.tile([1.0, 0.0], 12), goals), Arm(np.zeros(24), goals), draws)
+    >>> found.difference, round(found.low, 2), found.method
+    (0.75, 0.47, 'Wilson over goals; sign flips')
+    """
+    pairs = paired(one, other)
+    if not pairs.units.size:
+        return Difference(reason="no common goal")
+    share = _by_goal(one, other, pairs)
+    spread = variation(share, ())
+    row = Difference(difference=spread.estimate, n_clusters=share.size)
+    if share.size == 1:
+        return replace(row, reason=ONE_PAIR)
+    found = mean(share, (), level=level, rng=draws.interval, resamples=draws.resamples)
+    if found.low is None:
+        found = replace(proportion(share, (), level=level), method="Wilson over goals", reason=None)
+    test = sign_flip(share - 0.5, rng=draws.test, resamples=draws.resamples)
+    low, high = (None if end is None else float(np.clip(end, 0.0, 1.0)) for end in (found.low, found.high))
+    return replace(
+        row,
+        std_error=sqrt(spread.variance) if spread.variance else None,
+        low=low,
+        high=high,
+        p_value=test.p_value,
+        method=f"{found.method}; {test.method.removeprefix('exact ')}",
+        reason=found.reason,
+        resamples=found.resamples or test.resamples,
+    )
+
+
+def _by_goal(one: Arm, other: Arm, pairs: Pairs) -> FloatArray:
+    parts = []
+    for arm in (one, other):
+        order = np.argsort(arm.clusters[0], kind="stable")
+        keys = arm.clusters[0][order]
+        edges = [np.searchsorted(keys, pairs.units, side=side) for side in ("left", "right")]
+        parts.append([arm.values[order[start:stop]] for start, stop in zip(*edges, strict=True)])
+    return np.array([chance_of_more(ours, theirs) for ours, theirs in zip(*parts, strict=True)])
+
+
+def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Difference:
+    """The probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
+
+    Variance by DeLong's placements, summed over whole clusters; t with the smaller arm's clusters minus one.
+
+    References
+    ----------
+    DeLong, DeLong & Clarke-Pearson (1988), doi:10.2307/2531595; Obuchowski (1997), doi:10.2307/2533958.
+
+    Examples
+    --------
+    >>> found = unpaired_improvement(Arm(np.arange(10.0) + 2, ()), Arm(np.arange(10.0), ()))
+    >>> found.difference, found.method
+    (0.68, 'DeLong, t; t test')
+    """
+    if not one.values.size or not other.values.size:
+        return Difference(reason=NO_UNITS)
+    value = chance_of_more(one.values, other.values)
+    ahead = [_placements(one.values, other.values), 1 - _placements(other.values, one.values)]
+    spreads = [variation(place, arm.clusters) for place, arm in zip(ahead, (one, other), strict=True)]
+    fewest = min(spread.n_clusters for spread in spreads)
+    row = Difference(difference=value, n_clusters=sum(spread.n_clusters for spread in spreads))
+    if fewest < 2:
+        return replace(row, reason="one cluster in an arm: no interval over clusters")
+    variance = sum(spread.variance or 0.0 for spread in spreads)
+    if variance <= 0:
+        return replace(row, reason="no variation between clusters")
+    half = t_quantile(level, fewest - 1) * sqrt(variance)
+    test = t_test(value - 0.5, variance, fewest - 1)
+    return replace(
+        row,
+        std_error=sqrt(variance),
+        low=max(0.0, value - half),
+        high=min(1.0, value + half),
+        p_value=test.p_value,
+        method=f"DeLong, {'cluster ' if one.clusters else ''}t; {test.method}",
+    )
+
+
+def _placements(values: FloatArray, others: FloatArray) -> FloatArray:
+    ordered = np.sort(others)
+    below, upto = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    return np.asarray((below + upto) / (2 * others.size))
+
+
+def quantile_difference(
+    one: Arm, other: Arm, draws: tuple[Draws, Draws], *, q: float, level: float = 0.95, common: IntArray | None = None
+) -> Difference:
+    """The difference of two arms' quantiles, with the percentile bootstrap of whole clusters.
+
+    Paired arms draw the same goals together; the p-value is twice the smaller share of replicates on one side of 0,
+    (b + 1)/(B + 1).
+
+    Parameters
+    ----------
+    one, other
+        The arms; of paired ones, only what lies in common goals counts.
+    draws
+        Generators of each arm; paired arms use the first for both.
+    q
+        In (0, 1).
+    common
+        Integer (G,): the common goals, for paired arms; None for unpaired ones.
+
+    References
+    ----------
+    Davison & Hinkley (1997), doi:10.1017/CBO9780511802843.
+
+    Examples
+    --------
+    >>> goals = (np.arange(40),)
+    >>> rng = np.random.default_rng
+    >>> draws = Draws(rng(0), rng(1), 2000), Draws(rng(2), rng(3), 2000)
+    >>> y = np.arange(40.0)
+    >>> found = quantile_difference(Arm(1.1 * y + 3, goals), Arm(y, goals), draws, q=0.5, common=np.arange(40))
+    >>> round(found.difference, 2), found.low < 4.95 < found.high
+    (4.95, True)
+    """
+    if common is not None:
+        one, other = (_within(arm, common) for arm in (one, other))
+    if not one.values.size or not other.values.size:
+        return Difference(reason="no common goal" if common is not None else NO_UNITS)
+    point = float(np.quantile(one.values, q) - np.quantile(other.values, q))
+    units = [groupings(arm.clusters, arm.values.size)[0] for arm in (one, other)]
+    row = Difference(
+        difference=point, n_clusters=units[0].count if common is not None else units[0].count + units[1].count
+    )
+    if min(unit.count for unit in units) < 2:
+        return replace(
+            row, reason=ONE_PAIR if common is not None else "one cluster in an arm: no interval over clusters"
+        )
+    # The same block in both arms, so that the same generator gives the same counts.
+    rows = max(1, (1 << 18) // max(one.values.size, other.values.size))
+    state = draws[0].interval.bit_generator.state
+    replicates = []
+    for number, (arm, unit) in enumerate(zip((one, other), units, strict=True)):
+        rng = draws[number].interval
+        if common is not None:
+            rng = draws[0].interval
+            rng.bit_generator.state = state
+        replicates.append(
+            clustered_quantile_replicates(
+                arm.values,
+                np.ones(arm.values.size),
+                unit,
+                q,
+                rng=rng,
+                resamples=draws[0].resamples,
+                block=rows * arm.values.size,
+            )
+        )
+    moved = replicates[0] - replicates[1]
+    low, high = percentile_interval(moved, level)
+    row = replace(row, resamples=moved.size)
+    if low is None or np.isnan(moved).mean() > MOST_NULL:
+        return replace(row, reason="too many tied values: the bootstrap interval has no width")
+    side = min(np.count_nonzero(moved <= 0), np.count_nonzero(moved >= 0))
+    kind = "paired percentile bootstrap" if common is not None else "percentile bootstrap of both arms"
+    return replace(
+        row,
+        std_error=float(np.nanstd(moved)),
+        low=low,
+        high=high,
+        p_value=min(1.0, 2 * (side + 1) / (moved.size + 1)),
+        method=f"{kind}; clusters drawn",
+    )
+
+
+def _within(arm: Arm, common: IntArray) -> Arm:
+    there = np.isin(arm.clusters[0], common)
+    return Arm(arm.values[there], tuple(way[there] for way in arm.clusters))
+
+
+def restricted_difference(
+    durations: tuple[IntArray, IntArray],
+    observed: tuple[BoolArray, BoolArray],
+    clusters: tuple[Clusters, Clusters],
+    *,
+    level: float = 0.95,
+) -> Difference:
+    """The difference of two restricted mean times up to the last position that both arms were watched to.
+
+    Each cluster moves the area under each curve by its influence; the variance of the difference adds what the arms' clusters
+    do to it together, so that goals in both arms are paired.
+
+    Parameters
+    ----------
+    durations, observed
+        Integer (n,), at least 1, and Boolean (n,), of each arm.
+    clusters
+        None or one way each, with the codes of one list of units.
+    level
+        Nominal coverage.
+
+    References
+    ----------
+    Royston & Parmar (2013), doi:10.1186/1471-2288-13-152; Williams (1995), doi:10.1007/BF00985768.
+
+    Examples
+    --------
+    >>> times, all_seen = (np.array([1, 2, 3, 3]), np.array([2, 2, 3, 3])), (np.ones(4, bool), np.ones(4, bool))
+    >>> found = restricted_difference(times, all_seen, ((np.arange(4),), (np.arange(4),)))
+    >>> round(found.difference, 2), found.n_clusters
+    (-0.25, 4)
+    """
+    if not durations[0].size or not durations[1].size:
+        return Difference(reason=NO_UNITS)
+    horizon = int(min(duration.max() for duration in durations))
+    sizes = [duration.size for duration in durations]
+    if clusters[0]:
+        joint = groupings((np.concatenate([clusters[0][0], clusters[1][0]]),), sum(sizes))[0]
+    else:
+        joint = groupings((), sum(sizes))[0]
+    parts = (joint.codes[: sizes[0]], joint.codes[sizes[0] :])
+    areas, moves = [], []
+    for duration, event, codes in zip(durations, observed, parts, strict=True):
+        seen = watch(duration, event.astype(np.int64), horizon=horizon)
+        areas.append(float(seen.survival[:horizon].sum()))
+        own = groupings((codes,), codes.size)[0]
+        moved = np.zeros(joint.count)
+        blocks = [block[:, :horizon].sum(axis=1) for block in influences(seen, own)]
+        moved[np.unique(codes)] = -np.concatenate(blocks)
+        moves.append(moved)
+    row = Difference(difference=areas[0] - areas[1], n_clusters=joint.count)
+    counts = [np.unique(codes).size for codes in parts]
+    if min(counts) < 2:
+        return replace(row, reason="one cluster in an arm: no interval over clusters")
+    variance = small_sample_factor(min(counts)) * float(np.square(moves[0] - moves[1]).sum())
+    if variance <= 1e-20:
+        return replace(row, reason="no variation between clusters")
+    df = min(counts) - 1
+    half = t_quantile_real(level, df) * sqrt(variance)
+    center = row.difference or 0.0
+    test = t_test(center, variance, df)
+    return replace(
+        row,
+        std_error=sqrt(variance),
+        low=center - half,
+        high=center + half,
+        p_value=test.p_value,
+        method=f"restricted mean up to {horizon}, {'clustered ' if clusters[0] else ''}influence, t; {test.method}",
+    )

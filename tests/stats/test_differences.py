@@ -1,0 +1,264 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""Differences of two arms: worked cases, scipy and statsmodels, edges without zero width, coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from turnwise.stats.differences import Arm, Draws, Pairs, paired, paired_difference, unpaired_difference
+from turnwise.stats.pairs import newcombe
+
+
+def draws(seed=0, resamples=2000):
+    return Draws(np.random.default_rng(seed), np.random.default_rng(seed + 100), resamples)
+
+
+def pairs_of(one, other, size=1.0):
+    one, other = np.asarray(one, float), np.asarray(other, float)
+    return Pairs(np.arange(one.size), one, other, np.full(one.size, float(size)), np.full(one.size, float(size)))
+
+
+def both():
+    return draws(0), draws(50)
+
+
+# ── pairs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_pairing_by_hand():
+    """Goals 1 and 2 are common; the means are over each arm's own attempts."""
+    one = Arm(np.array([1.0, 0.0, 1.0, 1.0]), (np.array([1, 1, 2, 5]),))
+    other = Arm(np.array([0.0, 1.0, 0.0]), (np.array([2, 1, 7]),))
+    found = paired(one, other)
+    assert found.units.tolist() == [1, 2]
+    assert (found.one.tolist(), found.other.tolist()) == ([0.5, 1.0], [1.0, 0.0])
+    assert (found.rollouts_one.tolist(), found.rollouts_other.tolist()) == ([2, 1], [1, 1])
+
+
+def test_single_pairs_are_newcombe_and_mcnemar():
+    """One 0/1 rollout per goal: 12 against 2 discordant of 50."""
+    one = np.r_[np.ones(48), np.zeros(2)]
+    other = np.r_[np.ones(36), np.zeros(12), np.ones(2)]
+    found = paired_difference(pairs_of(one, other), draws(), share=True)
+    assert found.difference == pytest.approx(0.2)
+    assert (found.low, found.high) == pytest.approx(newcombe(36, 12, 2, 0))
+    assert found.method == "Newcombe score, paired; McNemar mid-p"
+    exact = stats.binomtest(2, 14).pvalue - math.comb(14, 2) / 2**14
+    assert found.p_value == pytest.approx(exact)
+
+
+def test_paired_t_equals_scipy():
+    """Numbers, t asked for by name: scipy's paired t interval."""
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(1, 1, 15), rng.normal(0.5, 1, 15)
+    oracle = stats.ttest_rel(one, other).confidence_interval(0.9)
+    found = paired_difference(pairs_of(one, other), draws(), share=False, level=0.9, method="t")
+    assert (found.low, found.high) == pytest.approx((oracle.low, oracle.high))
+    assert found.std_error == pytest.approx((one - other).std(ddof=1) / math.sqrt(15))
+
+
+def test_several_attempts_are_t_over_goals():
+    """Rates of goals: t with G - 1 over their differences; few that differ fall to the score intervals."""
+    rng = np.random.default_rng(1)
+    one, other = rng.binomial(5, 0.4, 30) / 5, rng.binomial(5, 0.3, 30) / 5
+    found = paired_difference(pairs_of(one, other, 5), draws(), share=True)
+    oracle = stats.ttest_rel(one, other).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((oracle.low, oracle.high))
+    few = np.zeros(30)
+    few[:3] = 0.2
+    rare = paired_difference(pairs_of(few, np.zeros(30), 5), draws(), share=True)
+    assert rare.method.startswith("clustered Newcombe score, paired")
+    assert rare.low < 0 < rare.high
+
+
+def test_pairing_gains_what_it_should():
+    """The difference of 220 pairs that agree on most goals: .08 unpaired, .01 paired (lm-evaluation-harness PR#3868)."""
+    one = np.r_[np.ones(120), np.zeros(100)]
+    other = np.r_[np.ones(102), np.zeros(18), np.ones(2), np.zeros(98)]
+    codes = np.arange(220)
+    alone = unpaired_difference(Arm(one, (codes,)), Arm(other, (codes + 220,)), both(), share=True)
+    together = paired_difference(pairs_of(one, other), draws(), share=True)
+    assert alone.difference == pytest.approx(together.difference)
+    assert alone.p_value > 0.08
+    assert together.p_value < 0.001
+    assert together.high - together.low < 0.6 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4, 1.0])
+def test_no_discordance_has_width_and_p_one(rate):
+    """All differences zero, one attempt or several: p = 1 and a score interval, not zero width (T11's family of mistakes)."""
+    for size in (1, 5):
+        values = np.full(20, rate) if size > 1 else (np.arange(20) < 20 * rate).astype(float)
+        found = paired_difference(pairs_of(values, values, size), draws(), share=True)
+        assert (found.difference, found.p_value) == (0.0, 1.0)
+        assert found.low < 0 < found.high
+    number = paired_difference(pairs_of(np.full(20, 3.0), np.full(20, 3.0)), draws(), share=False)
+    assert (number.low, number.high, number.p_value, number.reason) == (None, None, 1.0, "no variation")
+
+
+def test_one_common_goal_and_none():
+    """One common goal gives a difference without interval or p; none gives nothing."""
+    one = paired_difference(pairs_of([1.0], [0.0]), draws(), share=True)
+    assert (one.difference, one.low, one.high, one.p_value) == (1.0, None, None, None)
+    assert one.reason.startswith("one common goal")
+    none = paired_difference(pairs_of([], []), draws(), share=True)
+    assert (none.difference, none.reason) == (None, "no common goal")
+
+
+def test_two_ways_are_clustered_by_both():
+    """Cells of goals x tasks: t with min(A, B) - 1 degrees of freedom."""
+    goal, task = np.repeat(np.arange(6), 5), np.tile(np.arange(5), 6)
+    rng = np.random.default_rng(2)
+    arms = [Arm(rng.normal(0, 1, 30) + rng.normal(0, 1, 6)[goal], (goal, task)) for _ in range(2)]
+    found = paired_difference(paired(*arms), draws(), share=False, ways=2)
+    half = stats.t.ppf(0.975, 4) * found.std_error
+    assert (found.low, found.high) == pytest.approx((found.difference - half, found.difference + half))
+    assert found.method == "paired two-way t; t test"
+    assert found.n_clusters == 5
+
+
+@pytest.mark.parametrize(
+    "method", ["newcombe", "bonett-price", "t", "bootstrap", "resample", "percentile", "basic", "studentized"]
+)
+def test_every_method_by_name(method):
+    """Each interval by name is made, or says why not; the point never changes."""
+    rng = np.random.default_rng(3)
+    one, other = (rng.random(40) < 0.5).astype(float), (rng.random(40) < 0.3).astype(float)
+    found = paired_difference(pairs_of(one, other), draws(), share=True, method=method)
+    assert found.difference == pytest.approx((one - other).mean())
+    assert found.low < found.difference < found.high
+    several = paired_difference(pairs_of(one, other, 3), draws(), share=True, method=method)
+    assert (several.low is None) == (method == "bonett-price")
+
+
+# ── no pairs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_independent_shares_equal_statsmodels():
+    """Unclustered shares: Newcombe's hybrid score interval."""
+    oracle = confint_proportions_2indep(56, 70, 48, 80, method="newcomb", compare="diff")
+    arms = Arm(np.r_[np.ones(56), np.zeros(14)], ()), Arm(np.r_[np.ones(48), np.zeros(32)], ())
+    found = unpaired_difference(*arms, both(), share=True)
+    assert (found.low, found.high) == pytest.approx(oracle)
+    assert found.method == "Newcombe score; label permutation"
+
+
+def test_welch_equals_scipy():
+    """Unclustered numbers: Welch's t."""
+    rng = np.random.default_rng(4)
+    one, other = rng.normal(1, 3, 20), rng.normal(0, 1, 35)
+    oracle = stats.ttest_ind(one, other, equal_var=False)
+    interval = oracle.confidence_interval(0.95)
+    found = unpaired_difference(Arm(one, ()), Arm(other, ()), both(), share=False)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.p_value == pytest.approx(oracle.pvalue, abs=0.03)
+
+
+def test_shared_goals_are_not_counted_as_independent():
+    """Not paired but over the same goals: the covariance that goals bring narrows the interval to the paired one."""
+    rng = np.random.default_rng(5)
+    goal = np.arange(60)
+    common = rng.normal(0, 2, 60)
+    one, other = common + rng.normal(0, 0.3, 60), common + rng.normal(0, 0.3, 60)
+    together = unpaired_difference(Arm(one, (goal,)), Arm(other, (goal,)), both(), share=False)
+    apart = unpaired_difference(Arm(one, (goal,)), Arm(other, (goal + 60,)), both(), share=False)
+    assert together.std_error == pytest.approx((one - other).std(ddof=1) / math.sqrt(60))
+    assert together.std_error < apart.std_error / 4
+    assert (together.n_clusters, apart.n_clusters) == (60, 120)
+
+
+def test_one_cluster_in_an_arm_has_no_interval():
+    """Several rollouts of one goal: never independence by stealth; empty arms have nothing."""
+    goal = np.zeros(6, dtype=int)
+    found = unpaired_difference(
+        Arm(np.arange(6.0), (goal,)), Arm(np.arange(8.0), (np.arange(1, 9),)), both(), share=False
+    )
+    assert (found.low, found.high, found.p_value) == (None, None, None)
+    assert "one cluster" in found.reason
+    nothing = unpaired_difference(Arm(np.zeros(0), ()), Arm(np.ones(3), ()), both(), share=True)
+    assert (nothing.difference, nothing.reason) == (None, "no value in one of the arms")
+
+
+def test_unpaired_bootstrap():
+    """Both arms drawn on their own: near Welch; basic mirrors percentile."""
+    rng = np.random.default_rng(6)
+    arms = Arm(rng.normal(1, 1, 60), ()), Arm(rng.normal(0, 1, 60), ())
+    plain = unpaired_difference(*arms, both(), share=False)
+    drawn = unpaired_difference(*arms, both(), share=False, method="bootstrap")
+    basic = unpaired_difference(*arms, both(), share=False, method="basic")
+    assert (drawn.low, drawn.high) == pytest.approx((plain.low, plain.high), abs=0.1)
+    assert basic.low == pytest.approx(2 * plain.difference - drawn.high, abs=0.05)
+    assert drawn.resamples == 2000
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=0, max_size=25),
+    st.booleans(),
+    st.sampled_from(["auto", "t", "bootstrap", "newcombe"]),
+)
+def test_properties(counts, share, method):
+    """Never NaN, never zero width, never p = 0, and swapping the arms mirrors the interval of a mean."""
+    one, other = (np.array([pair[side] / 5 for pair in counts]) for side in (0, 1))
+    found, mirrored = (
+        paired_difference(pairs_of(*arms, 5), draws(resamples=200), share=share, method=method)
+        for arms in ((one, other), (other, one))
+    )
+    for value in (found.difference, found.std_error, found.low, found.high, found.p_value):
+        assert value is None or math.isfinite(value)
+    if found.low is None:
+        assert found.high is None
+        assert found.reason
+    else:
+        assert found.low < found.high
+        if method != "bootstrap":
+            assert mirrored.high == pytest.approx(-found.low, abs=1e-9)
+    assert found.p_value is None or 0 < found.p_value <= 1
+    assert found.p_value == pytest.approx(mirrored.p_value, abs=0.15) if found.p_value is not None else True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("goals", "attempts", "p", "q", "icc"),
+    [
+        (20, 5, 0.05, 0.05, 0.3),
+        (50, 5, 0.05, 0.02, 0.3),
+        (30, 5, 0.3, 0.2, 0.3),
+        (100, 10, 0.02, 0.02, 0.3),
+        (50, 5, 0.01, 0.01, 0.3),
+    ],
+)
+@pytest.mark.parametrize("alike", [False, True])
+def test_coverage_of_paired_shares(goals, attempts, p, q, icc, alike, covers, record_property):
+    """Several attempts per goal, goals of one difficulty in both arms or not: at least .94."""
+    rng, repetitions, hits = np.random.default_rng(goals), 1000, 0
+    precision = (1 - icc) / icc
+    for _ in range(repetitions):
+        luck = rng.random((2, goals))
+        rates = [
+            stats.beta.ppf(luck[0 if alike else arm], rate * precision, (1 - rate) * precision)
+            for arm, rate in enumerate((p, q))
+        ]
+        one, other = (rng.binomial(attempts, rate) / attempts for rate in rates)
+        found = paired_difference(pairs_of(one, other, attempts), draws(resamples=100), share=True)
+        hits += found.low <= p - q <= found.high
+    record_property("coverage", hits / repetitions)
+    assert covers(hits, repetitions, 0.94)
+
+
+@pytest.mark.slow
+def test_coverage_of_unpaired_clusters(beta_binomial, covers, record_property):
+    """Two sets of goals, 5 attempts each: the clustered score interval of a difference covers at least .94, numbers .93."""
+    rng, repetitions = np.random.default_rng(7), 1000
+    hits = {"share": 0, "number": 0}
+    for _ in range(repetitions):
+        samples = [beta_binomial(rng, 40, 5, rate, 0.3) for rate in (0.3, 0.1)]
+        arms = [Arm(values, (codes + 40 * arm,)) for arm, (values, codes) in enumerate(samples)]
+        found = unpaired_difference(*arms, (draws(resamples=100), draws(1, 100)), share=True)
+        hits["share"] += found.low <= 0.2 <= found.high
+        noisy = [Arm(arm.values + rng.gamma(2.0, 0.5, arm.values.size), arm.clusters) for arm in arms]
+        number = unpaired_difference(*noisy, (draws(resamples=100), draws(1, 100)), share=False)
+        hits["number"] += number.low <= 0.2 <= number.high
+    record_property("coverage", {name: count / repetitions for name, count in hits.items()})
+    assert covers(hits["share"], repetitions, 0.94)
+    assert covers(hits["number"], repetitions, 0.93)

@@ -1,0 +1,49 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""Families of p-values."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from turnwise.errors import ArgumentError
+from turnwise.stats.multiplicity import adjusted
+
+THEIRS = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
+
+
+def test_by_hand():
+    """Three p-values .01, .02, .04: Holm .03, .04, .04; BH .03, .03, .04."""
+    assert adjusted([0.01, 0.02, 0.04], "holm") == pytest.approx([0.03, 0.04, 0.04])
+    assert adjusted([0.01, 0.02, 0.04], "bh") == pytest.approx([0.03, 0.03, 0.04])
+    assert adjusted([0.01, 0.02, 0.04], "by") == pytest.approx([0.055, 0.055, 0.04 * 11 / 6])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from(sorted(THEIRS)))
+def test_equals_statsmodels(p_values, method):
+    """Statsmodels' adjusted p-values; never below the raw ones, never above 1, in the same order."""
+    made = adjusted(p_values, method)
+    assert made == pytest.approx(multipletests(p_values, method=THEIRS[method])[1], abs=1e-12)
+    assert (made >= np.array(p_values) - 1e-12).all()
+    assert (np.diff(made[np.argsort(p_values, kind="stable")]) >= -1e-12).all()
+
+
+def test_undefined_leaves_the_family():
+    """An undefined p-value stays undefined and does not count."""
+    made = adjusted([0.01, np.nan, 0.5], "holm")
+    assert np.isnan(made[1])
+    assert made[[0, 2]] == pytest.approx([0.02, 0.5])
+    assert adjusted([], "bh").size == 0
+
+
+def test_best_of_23_subsets():
+    """RewardBench's harm: the best of 23 subsets has p = .009 alone and about .19 in its family (reward-bench#270)."""
+    p_values = np.r_[0.009, np.linspace(0.1, 0.9, 22)]
+    assert adjusted(p_values, "holm")[0] == pytest.approx(23 * 0.009)
+
+
+def test_unknown_method():
+    """A misspelt method is refused by name."""
+    with pytest.raises(ArgumentError, match="bonferoni"):
+        adjusted([0.1], "bonferoni")

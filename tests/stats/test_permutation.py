@@ -1,0 +1,108 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""Tests by re-randomization, against full enumeration and scipy; and their level under no difference."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from turnwise.stats.permutation import label_permutation, max_t, sign_flip
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=9))
+def test_sign_flips_are_enumerated(values):
+    """Up to 20 differences: the share of all sign vectors whose mean is as far from 0."""
+    d = np.array(values, dtype=float)
+    means = [abs(np.dot(signs, d)) for signs in product((-1, 1), repeat=d.size)]
+    made = sign_flip(d, rng=rng(), resamples=100)
+    assert made.p_value == pytest.approx(np.mean(np.array(means) >= abs(d.sum()) - 1e-9))
+    assert made.resamples is None
+
+
+def test_sign_flips_equal_scipy():
+    """The exact test of scipy for paired samples, and its Monte Carlo for more of them."""
+    d = rng(1).normal(0.4, 1, 12)
+    oracle = stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert sign_flip(d, rng=rng(), resamples=100).p_value == pytest.approx(oracle.pvalue)
+    many = rng(2).normal(0.15, 1, 200)
+    made = sign_flip(many, rng=rng(), resamples=20_000)
+    assert made.method == "sign flips"
+    assert made.p_value == pytest.approx(stats.ttest_1samp(many, 0).pvalue, abs=0.01)
+
+
+def test_never_zero():
+    """However far apart: (b + 1)/(B + 1), never 0 (Phipson & Smyth); no difference at all: p = 1."""
+    assert sign_flip(np.full(50, 3.0), rng=rng(), resamples=999).p_value == 1 / 1000
+    apart = label_permutation(np.r_[np.zeros(15), np.ones(15)], np.ones(30), np.arange(15), rng=rng(), resamples=999)
+    assert apart.p_value == 1 / 1000
+    assert sign_flip(np.zeros(50), rng=rng(), resamples=999).p_value == 1.0
+    assert label_permutation(np.ones(30), np.ones(30), np.arange(15), rng=rng(), resamples=999).p_value == 1.0
+    assert max_t([np.full(12, 2.0)], [np.arange(12)], rng=rng(), resamples=999, level=0.95).p_adjusted[0] <= 2 / 1000
+
+
+def test_labels_against_enumeration():
+    """Ten clusters in two groups of five: near the share of all 252 relabelings, with the studentized statistic."""
+    values = rng(3).gamma(2.0, 1.0, 10) + np.r_[np.zeros(5), np.full(5, 0.8)]
+
+    def welch(chosen):
+        rest = np.setdiff1d(np.arange(10), chosen)
+        return abs(stats.ttest_ind(values[list(chosen)], values[rest], equal_var=False).statistic)
+
+    observed = welch((0, 1, 2, 3, 4))
+    exact = np.mean([welch(chosen) >= observed - 1e-9 for chosen in combinations(range(10), 5)])
+    made = label_permutation(values, np.ones(10), np.arange(5), rng=rng(), resamples=20_000)
+    assert made.p_value == pytest.approx(exact, abs=0.012)
+
+
+def test_whole_clusters_are_relabeled():
+    """Twenty copies of a rollout are one cluster: the p-value is that of the clusters, not of 200 rollouts."""
+    means = rng(4).normal(0, 1, 10) + np.r_[np.zeros(5), np.ones(5)]
+    clustered = label_permutation(20 * means, np.full(10, 20.0), np.arange(5), rng=rng(), resamples=5000)
+    alone = label_permutation(np.repeat(means, 20), np.ones(200), np.arange(100), rng=rng(), resamples=5000)
+    assert clustered.p_value > 0.02
+    assert alone.p_value < clustered.p_value / 3
+
+
+def test_max_t_of_one_is_the_sign_flip():
+    """A family of one has the p-value of its own sign flips; copies of one comparison cost nothing."""
+    d = rng(5).normal(0.5, 1, 30)
+    alone = sign_flip(d, rng=rng(), resamples=20_000).p_value
+    goals = np.arange(30)
+    once = max_t([d], [goals], rng=rng(), resamples=20_000, level=0.95)
+    assert once.p_adjusted[0] == pytest.approx(alone, abs=0.006)
+    assert once.critical == pytest.approx(stats.t.ppf(0.975, 29), rel=0.05)
+    thrice = max_t([d, d, -d], [goals] * 3, rng=rng(), resamples=20_000, level=0.95)
+    assert thrice.p_adjusted == pytest.approx(once.p_adjusted[0])
+
+
+def test_max_t_of_independent_comparisons_is_like_sidak():
+    """Five comparisons over goals of their own: the critical value of the largest of five |t|."""
+    parts = [rng(seed).normal(0, 1, 60) for seed in range(5)]
+    goals = [np.arange(60) + 60 * number for number in range(5)]
+    found = max_t(parts, goals, rng=rng(), resamples=20_000, level=0.95)
+    assert found.critical == pytest.approx(stats.t.ppf(1 - (1 - 0.95 ** (1 / 5)) / 2, 59), rel=0.04)
+    raw = [sign_flip(part, rng=rng(), resamples=5000).p_value for part in parts]
+    assert (found.p_adjusted >= np.array(raw) - 0.01).all()
+
+
+@pytest.mark.slow
+def test_level_under_no_difference(record_property):
+    """Unequal spread and sizes, no difference: label permutation rejects at most 6 % at 5 %; max-T at most 6 % of families."""
+    repetitions, generator = 1500, rng(0)
+    labels = families = 0
+    for _ in range(repetitions):
+        values = np.r_[generator.normal(0, 3, 15), generator.normal(0, 1, 40)]
+        labels += label_permutation(values, np.ones(55), np.arange(15), rng=generator, resamples=399).p_value <= 0.05
+        shared = generator.normal(0, 1, 40)
+        parts = [shared + generator.normal(0, 1, 40) for _ in range(4)]
+        families += max_t(parts, [np.arange(40)] * 4, rng=generator, resamples=399, level=0.95).p_adjusted.min() <= 0.05
+    record_property("rejected", {"labels": labels / repetitions, "families": families / repetitions})
+    assert labels / repetitions <= 0.07
+    assert families / repetitions <= 0.065

@@ -1,0 +1,132 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""Interquartile mean, optimality gap and their bootstraps: scipy, rliable, and the guard that rliable lacks."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import trim_mean
+
+from turnwise.stats.robust import aggregate, aggregate_replicates, greedy_order, interquartile_mean, optimality_gap
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=60))
+def test_iqm_equals_scipy(values):
+    """Scipy's 25 % trimmed mean."""
+    assert interquartile_mean(np.array(values)) == pytest.approx(trim_mean(values, 0.25), abs=1e-9)
+
+
+def test_by_hand():
+    """Eight values drop two at each end; the gap counts what lies beyond the target as there."""
+    assert interquartile_mean(np.array([-100.0, 1, 2, 3, 4, 5, 6, 1000])) == 3.5
+    assert optimality_gap(np.array([0.0, 0.5, 3.0])) == 0.5
+    goals = np.array([0, 0, 1, 2])
+    assert aggregate(np.array([1.0, 3.0, 5.0, 9.0]), goals, "median") == 5.0
+    assert aggregate(np.array([1.0, 3.0, 5.0, 9.0]), goals, "mean") == pytest.approx(16 / 3)
+
+
+def test_outcomes_of_0_and_1_have_no_interquartile_mean():
+    """T8: rliable's mean of the middle half is 0 at success rates .1 and .2 and 1 at .8; of goals' rates it is none of that."""
+    for rate, wrong in ((0.1, 0.0), (0.2, 0.0), (0.8, 1.0)):
+        outcomes = (np.arange(200) % 10 < 10 * rate).astype(float)
+        assert interquartile_mean(outcomes) == wrong
+        goals = np.repeat(np.arange(20), 10)
+        rates = np.bincount(goals, weights=outcomes) / 10
+        assert interquartile_mean(rates) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("drawn", ["goals", "attempts"])
+@pytest.mark.parametrize("which", ["iqm", "optimality_gap", "mean", "median"])
+@pytest.mark.parametrize("rates", [False, True])
+def test_replicates_equal_gathered_rows(drawn, which, rates):
+    """Counting a row twice is having it twice: each replicate is the aggregate of the rows drawn."""
+    rng = np.random.default_rng(0)
+    goals = np.repeat(np.arange(9), 4)
+    values = rng.normal(size=36)
+    made = aggregate_replicates(
+        values, goals, which, drawn=drawn, rates=rates, rng=np.random.default_rng(1), resamples=4000
+    )
+    again = []
+    for _ in range(4000):
+        if drawn == "goals":
+            rows = np.concatenate([np.flatnonzero(goals == g) for g in rng.integers(0, 9, 9)])
+            codes = np.repeat(np.arange(9), 4)
+        else:
+            rows = np.concatenate([rng.choice(np.flatnonzero(goals == g), 4) for g in range(9)])
+            codes = goals
+        y = values[rows]
+        means = y.reshape(9, 4).mean(axis=1)
+        again.append(aggregate(means, np.arange(9), which) if rates else aggregate(y, codes, which))
+    assert made.mean() == pytest.approx(np.mean(again), abs=4 * np.std(again) / np.sqrt(2000))
+    assert made.std() == pytest.approx(np.std(again), rel=0.06)
+
+
+RLIABLE = os.environ.get("TURNWISE_RLIABLE_PYTHON", "")
+
+
+@pytest.mark.skipif(
+    not RLIABLE, reason="rliable needs an environment of its own: TURNWISE_RLIABLE_PYTHON names its python"
+)
+def test_equals_rliable():
+    """Rliable in its own environment: the same aggregates, and its stratified intervals within their scatter."""
+    scores = np.random.default_rng(3).gamma(1.2, 0.6, (5, 20))  # runs x tasks, as rliable has them
+    code = (
+        "import json,sys,numpy as np\nfrom rliable import library as rly, metrics\n"
+        "x=np.array(json.loads(sys.stdin.read()))\n"
+        "f=lambda x: np.array([metrics.aggregate_iqm(x),metrics.aggregate_optimality_gap(x),"
+        "metrics.aggregate_mean(x),metrics.aggregate_median(x)])\n"
+        "p,i=rly.get_interval_estimates({'a':x},f,reps=5000)\nprint(json.dumps([p['a'].tolist(),i['a'].tolist()]))"
+    )
+    done = subprocess.run(
+        [RLIABLE, "-W", "ignore", "-c", code],
+        input=json.dumps(scores.tolist()),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    points, (lows, highs) = json.loads(done.stdout.splitlines()[-1])
+    goals, values = np.repeat(np.arange(20), 5), scores.T.ravel()
+    for number, which in enumerate(("iqm", "optimality_gap", "mean", "median")):
+        assert aggregate(values, goals, which) == pytest.approx(points[number])
+        made = aggregate_replicates(
+            values, goals, which, drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=5000
+        )
+        ends = np.quantile(made, [0.025, 0.975])
+        assert ends == pytest.approx([lows[number], highs[number]], abs=0.12 * made.std())
+
+
+@given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 1000))
+def test_greedy_order_never_gains_more_later(goals, attacks, seed):
+    """All members once; what each adds never grows; the union is that of all."""
+    broken = np.random.default_rng(seed).random((goals, attacks)) < 0.4
+    order = greedy_order(broken)
+    assert sorted(order) == list(range(attacks))
+    reached = np.array([broken[:, order[: k + 1]].any(axis=1).sum() for k in range(attacks)])
+    added = np.diff(reached, prepend=0)
+    assert (np.diff(added) <= 0).all()
+    assert reached[-1] == broken.any(axis=1).sum()
+    assert broken[:, order[0]].sum() == broken.sum(axis=0).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drawn", ["goals", "attempts"])
+def test_coverage_of_the_interquartile_mean(drawn, covers, record_property):
+    """40 goals of 10: goals drawn cover the population's value, attempts drawn that of these goals, at least .92."""
+    rng, repetitions, hits = np.random.default_rng(0), 600, 0
+    goals = np.repeat(np.arange(40), 10)
+    # The population's interquartile mean is 0 by symmetry; these goals' own, by many more attempts.
+    for _ in range(repetitions):
+        ease = rng.normal(0, 1, 40)
+        values = ease[goals] + rng.normal(0, 1, 400)
+        truth = 0.0
+        if drawn == "attempts":
+            truth = interquartile_mean((ease[:, None] + rng.normal(0, 1, (40, 2000))).ravel())
+        made = aggregate_replicates(values, goals, "iqm", drawn=drawn, rates=False, rng=rng, resamples=500)
+        low, high = np.quantile(made, [0.025, 0.975])
+        hits += low <= truth <= high
+    record_property("coverage", hits / repetitions)
+    assert covers(hits, repetitions, 0.92)

@@ -1,0 +1,120 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""`portfolio` and `tradeoff`: what attacks reach together, and what safety costs."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError
+from turnwise.stats.intervals import wilson
+
+
+def tried(rows):
+    """ROLLOUTS of (attack, goal, success)."""
+    return pl.DataFrame(
+        {
+            "rollout_id": [f"r{i:03}" for i in range(len(rows))],
+            "attack": pl.Series([row[0] for row in rows], dtype=pl.String),
+            "goal": pl.Series([row[1] for row in rows], dtype=pl.String),
+            "attack_success": pl.Series([row[2] for row in rows], dtype=pl.Boolean),
+        }
+    )
+
+
+WINS = {"pair": "uv", "tap": "vwx", "gcg": "u"}
+THREE = tried([(attack, goal, goal in wins) for attack, wins in WINS.items() for goal in "uvwxyz"])
+
+
+def test_pairs_by_hand():
+    """Pair breaks u, v; tap breaks v, w, x: one alone, two alone, one both, four of six together."""
+    row = tw.portfolio(THREE).filter(kind="pair", member="pair", other="tap").row(0, named=True)
+    counts = {name: row[name] for name in ("only_member", "only_other", "both", "neither", "union", "n")}
+    assert counts == {"only_member": 1, "only_other": 2, "both": 1, "neither": 2, "union": 4, "n": 6}
+    assert row["estimate"] == pytest.approx(4 / 6)
+    assert (row["low"], row["high"]) == pytest.approx(wilson(4, 6))
+    assert row["estimand"] == "share of goals with any attack_success by pair or tap; unit: goal"
+
+
+def test_the_greedy_order_by_hand():
+    """Tap adds three goals, then gcg one (before pair, by name: both add u alone), then pair none."""
+    greedy = tw.portfolio(THREE).filter(kind="greedy")
+    assert greedy.select("rank", "member", "only_member", "union").rows() == [
+        (1, "tap", 3, 3),
+        (2, "gcg", 1, 4),
+        (3, "pair", 0, 4),
+    ]
+    assert tw.check(tw.portfolio(THREE), schema.PORTFOLIO).columns == list(schema.PORTFOLIO.names)
+
+
+def test_unknown_is_not_unreached():
+    """A goal with an unknown attempt and no success, or not tried, is left out of the comparison and counted."""
+    ours = [("a", "x", True), ("a", "x", None), ("a", "y", False), ("a", "y", None), ("a", "z", False)]
+    theirs = [("b", "x", False), ("b", "y", True), ("b", "z", False), ("b", "only b", True), ("none", "x", False)]
+    frame = tried([*ours, *theirs])
+    row = tw.portfolio(frame).filter(kind="pair").row(0, named=True)
+    assert (row["n"], row["n_missing"], row["only_member"], row["neither"]) == (2, 2, 1, 1)
+    assert set(tw.portfolio(frame)["member"]) == {"a", "b"}
+
+
+def test_groups_and_bad_usage():
+    """Each group has its own portfolio; what is not Boolean or not there is refused."""
+    both = pl.concat(
+        [THREE.with_columns(target=pl.lit(name), rollout_id=pl.lit(name) + pl.col("rollout_id")) for name in "ts"]
+    )
+    made = tw.portfolio(both, by="target")
+    assert made["target"].to_list() == ["s"] * 6 + ["t"] * 6
+    assert made.filter(target="t").drop("target").equals(tw.portfolio(THREE))
+    with pytest.raises(ArgumentError, match="there is no column 'method'"):
+        tw.portfolio(THREE, of="method")
+    with pytest.raises(ArgumentError, match="reached or not is Boolean"):
+        tw.portfolio(THREE.with_columns(attack_success=1.0))
+    assert tw.portfolio(THREE.clear()).height == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from([True, False, None])), max_size=30
+    )
+)
+def test_counts_add_up(rows):
+    """The four cells add up to the goals compared, and every share has an interval with width."""
+    for row in tw.portfolio(tried(rows)).rows(named=True):
+        assert row["only_member"] + row["only_other"] + row["both"] + row["neither"] == row["n"]
+        assert row["union"] == row["n"] - row["neither"]
+        assert (row["n"] == 0) == (row["low"] is None)
+        assert row["low"] is None or row["low"] < row["high"]
+
+
+def test_tradeoff_by_hand():
+    """Four rollouts known in both, one in one alone: four shares that add up, with their intervals."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": list("abcde"),
+            "goal": list("vwxyz"),
+            "attack_success": [True, False, False, False, None],
+            "task_success": [False, True, True, False, True],
+        }
+    )
+    made = tw.tradeoff(frame)
+    assert made["count"].to_list() == [1, 2, 1, 0]
+    assert made["estimate"].sum() == pytest.approx(1.0)
+    assert made["n_missing"].unique().item() == 1
+    assert (made["low"][1], made["high"][1]) == pytest.approx(wilson(2, 4))
+    assert tw.check(made, schema.TRADEOFF).columns == list(schema.TRADEOFF.names)
+    with pytest.raises(ArgumentError, match="there is no metric 'task_success'"):
+        tw.tradeoff(frame.drop("task_success"))
+
+
+def test_tradeoff_of_real_agentdojo_logs(shared):
+    """AgentDojo's runs: the margins of the table are the two rates that `summarize` gives over the same rollouts."""
+    turns = tw.read(shared / "agentdojo_drift")
+    rollouts = tw.measure(turns, tw.metrics.attack_success(), tw.metrics.task_success())
+    known = rollouts.drop_nulls(["attack_success", "task_success"]).filter(pl.col("attack") != "none")
+    made = tw.tradeoff(known)
+    assert made["count"].sum() == known.height > 100
+    for column in ("attack_success", "task_success"):
+        rate = made.filter(pl.col(column))["estimate"].sum()
+        assert rate == pytest.approx(known[column].mean())

@@ -1,0 +1,180 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""`iqm` and `profile`: the Atari figures reproduce, 0/1 outcomes are guarded, and every share has its interval."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError
+from turnwise.stats.bootstrap import percentile_interval
+from turnwise.stats.intervals import wilson
+
+
+def rollouts(values, goals):
+    """ROLLOUTS of attack successes, or of grades."""
+    name = "attack_success" if all(isinstance(value, bool) or value is None for value in values) else "grade"
+    return pl.DataFrame({"rollout_id": [f"r{i:04}" for i in range(len(values))], "goal": goals, name: values})
+
+
+@pytest.fixture(scope="module")
+def atari(shared):
+    """DIAMOND's scores of 26 games by 5 seeds, normalized by random and human play."""
+    scores = json.loads((shared / "atari" / "DIAMOND.json").read_text())
+    anchors = json.loads((shared / "atari" / "rliable_atari100k_random_human.json").read_text())
+    rows = [
+        (f"{game}/{run}", game, (score - anchors["random"][game]) / (anchors["human"][game] - anchors["random"][game]))
+        for game, runs in scores.items()
+        for run, score in enumerate(runs)
+    ]
+    return pl.DataFrame(rows, schema=["rollout_id", "goal", "score_human"], orient="row")
+
+
+def test_the_atari_figures(atari):
+    """DIAMOND, table 1 (arXiv:2405.12399): mean 1.459, median .373, IQM .641, optimality gap .480, 11 superhuman games."""
+    statistics = ("mean", "median", "iqm", "optimality_gap")
+    made = tw.iqm(atari, metrics="score_human", statistics=statistics, draws="attempts", resamples=5000)
+    found = dict(made.select("statistic", "estimate").iter_rows())
+    assert {name: round(value, 3) for name, value in found.items()} == {
+        "mean": 1.459,
+        "median": 0.373,
+        "iqm": 0.641,
+        "optimality_gap": 0.480,
+    }
+    above = tw.profile(atari, metric="score_human", at=[1.0])
+    assert above["estimate"].item() == pytest.approx(11 / 26)
+
+
+def test_the_atari_intervals(atari):
+    """Runs drawn within games, as rliable does: .578 to .707 for the IQM, 1.354 to 1.569 for the mean; goals drawn are wider."""
+    options = {"metrics": "score_human", "statistics": ("iqm", "mean"), "resamples": 5000}
+    these = tw.iqm(atari, draws="attempts", **options)
+    assert these["low"].to_list() == pytest.approx([0.578, 1.354], abs=0.012)
+    assert these["high"].to_list() == pytest.approx([0.707, 1.569], abs=0.012)
+    assert these["method"].unique().item() == "percentile bootstrap; attempts drawn within goals"
+    assert these["estimand"].str.contains("for these very goals").all()
+    alike = tw.iqm(atari, **options)
+    assert (alike["high"] - alike["low"] > 2 * (these["high"] - these["low"])).all()
+
+
+def test_the_arena_hard_intervals(shared):
+    """The published ends are the percentile interval of the 1000 published replicates; of the reference against itself, none."""
+    lines = (shared / "arena_hard" / "bootstrap_stats_arena_hard.jsonl").read_text().splitlines()
+    assert len(lines) == 28
+    for line in lines:
+        row = json.loads(line)
+        made = percentile_interval(np.array(row["results"]), 0.95)
+        if row["lower"] == row["upper"]:  # gpt-4-0314 wins half of the time against itself, in every replicate
+            assert (row["model"], made) == ("gpt-4-0314", (None, None))
+        else:
+            assert made == pytest.approx((row["lower"], row["upper"]), abs=1e-9), row["model"]
+
+
+@pytest.mark.parametrize(("rate", "wrong"), [(0.1, 0.0), (0.2, 0.0), (0.8, 1.0)])
+def test_outcomes_of_0_and_1_are_taken_as_rates(rate, wrong):
+    """T8: rliable's IQM over 0/1 outcomes is 0 at .1 and .2 and 1 at .8; ours is over the goals' rates, number or Boolean."""
+    values = [attempt < 10 * rate for _ in range(12) for attempt in range(10)]
+    goals = [f"g{goal:02}" for goal in range(12) for _ in range(10)]
+    for frame in (rollouts(values, goals), rollouts([float(value) for value in values], goals)):
+        row = tw.iqm(frame, metrics=frame.columns[-1], statistics="iqm").row(0, named=True)
+        assert row["estimate"] == pytest.approx(rate)
+        assert row["estimate"] != wrong
+        assert "the goals’ means" in row["estimand"]
+
+
+def test_the_guards():
+    """Fewer than 8 goals, single 0/1 outcomes, nothing known: null, and the reason says why."""
+    few = tw.iqm(
+        rollouts([float(i) for i in range(14)], [f"g{i % 7}" for i in range(14)]), metrics="grade", statistics="iqm"
+    )
+    assert (few["estimate"].item(), few["reason"].item()[:28]) == (None, "7 goals are too few for an i")
+    single = tw.iqm(rollouts([True, False] * 10, [f"g{i}" for i in range(20)]), metrics="attack_success")
+    assert single["estimate"].to_list() == [None, 0.5]
+    assert "single 0/1 outcomes" in single["reason"][0]
+    nothing = tw.iqm(rollouts([None] * 9, [f"g{i}" for i in range(9)]).cast({"attack_success": pl.Boolean}))
+    assert nothing["reason"].unique().item() == "no values"
+    same = tw.iqm(rollouts([0.5] * 9, [f"g{i}" for i in range(9)]), metrics="grade", statistics="iqm").row(
+        0, named=True
+    )
+    assert (same["estimate"], same["low"], same["reason"]) == (0.5, None, "the bootstrap interval has no width")
+    with pytest.raises(ArgumentError, match="iqm: statistics='mode' is unknown"):
+        tw.iqm(rollouts([1.0], ["g"]), statistics="mode")
+
+
+def test_iqm_is_a_summary():
+    """The frame is a SUMMARY with every count, and the same seed gives the same numbers."""
+    frame = rollouts([float(i % 9) for i in range(60)] + [None] * 2, [f"g{i % 10}" for i in range(62)])
+    made = tw.iqm(frame, metrics="grade", level=(0.8, 0.95), seed=4)
+    assert tw.check(made, schema.SUMMARY).columns == list(schema.SUMMARY.names)
+    assert made["n_missing"].unique().item() == 2
+    assert made.equals(tw.iqm(frame.reverse(), metrics="grade", level=(0.8, 0.95), seed=4))
+
+
+def test_a_mean_hides_what_a_profile_shows():
+    """The same rate of one half: every goal half the time, or half the goals every time."""
+    goals = [f"g{goal:02}" for goal in range(10) for _ in range(4)]
+    every = rollouts([attempt < 2 for _ in range(10) for attempt in range(4)], goals)
+    half = rollouts([goal < 5 for goal in range(10) for _ in range(4)], goals)
+    shares = [tw.profile(frame, at=[0.0, 0.4, 0.5, 0.9])["estimate"].to_list() for frame in (every, half)]
+    assert shares == [[1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5]]
+
+
+def test_profile_by_hand():
+    """Rates 1, .5, 0, 0 of four goals: half exceed 0, a quarter exceeds .5; Wilson at each, or one band for all."""
+    frame = rollouts([True, True, True, False, False, False, False, False, None], list("aabbccdde"))
+    made = tw.profile(frame, at=[0.5, 0.0])
+    assert made["at"].to_list() == [0.0, 0.5]
+    assert made["estimate"].to_list() == [0.5, 0.25]
+    assert (made["low"][0], made["high"][0]) == pytest.approx(wilson(2, 4))
+    assert (made["n"][0], made["n_missing"][0], made["attempts"][0]) == (4, 1, 2.0)
+    band = tw.profile(frame, at=[0.0], band="simultaneous")
+    assert band["high"].item() == pytest.approx(min(1.0, 0.5 + np.sqrt(np.log(40) / 8)))
+    assert tw.check(made, schema.PROFILE).columns == list(schema.PROFILE.names)
+
+
+def test_one_outcome_a_goal_is_flat_and_says_so():
+    """One 0/1 rollout per goal has no profile to speak of."""
+    made = tw.profile(rollouts([True, False, False], list("abc")))
+    assert made.filter(pl.col("at") < 1)["estimate"].unique().item() == pytest.approx(1 / 3)
+    assert made["reason"].unique().item().startswith("one 0/1 rollout for each goal")
+    times = pl.Series("t", [{"duration": 1, "observed": True}], dtype=schema.TIME_TO_EVENT)
+    timed = rollouts([1.0], ["a"]).with_columns(times)
+    with pytest.raises(ArgumentError, match=r"tw\.curve"):
+        tw.profile(timed, metric="t")
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([True, False, None])), max_size=40))
+def test_profiles_never_rise(drawn):
+    """A share of goals above a threshold falls with it, lies in its interval, and ends at 0 above 1."""
+    frame = rollouts([value for _, value in drawn], [str(goal) for goal, _ in drawn]).cast({"goal": pl.String})
+    made = tw.profile(frame.with_columns(pl.col(frame.columns[-1]).cast(pl.Boolean)), metric=frame.columns[-1])
+    known = made.drop_nulls("estimate")
+    assert (known["estimate"].diff().drop_nulls() <= 0).all()
+    assert (known["low"] <= known["estimate"] + 1e-12).all()
+    assert (known["high"] >= known["estimate"] - 1e-12).all()
+    assert (known["low"] < known["high"]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
+def test_coverage_of_profiles(band, record_property):
+    """60 goals of 6: at each threshold, and over all of them, the true share lies in the band as often as is said."""
+    rng = np.random.default_rng(0)
+    at = [0.1, 0.3, 0.6]
+    truth = [(rng.binomial(6, rng.beta(1, 2, 400_000)) / 6 > threshold + 1e-12).mean() for threshold in at]
+    goals = [f"g{goal:02}" for goal in range(60) for _ in range(6)]
+    hits = np.zeros(4)
+    for _ in range(300):
+        values = (rng.random((60, 6)) < rng.beta(1, 2, (60, 1))).ravel().tolist()
+        made = tw.profile(rollouts(values, goals), at=at, band=band)
+        inside = (made["low"].to_numpy() <= truth) & (truth <= made["high"].to_numpy())
+        hits += [*inside, inside.all()]
+    record_property("coverage", (hits / 300).tolist())
+    assert (hits[:3] / 300 >= 0.92).all()
+    if band == "simultaneous":
+        assert hits[3] / 300 >= 0.95

@@ -1,0 +1,107 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""`bootstrap`: any function of columns, over whole clusters, with its edges said in words."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError, MetricError
+
+RNG = np.random.default_rng(0)
+TURNS = RNG.integers(1, 9, 60)
+FRAME = pl.DataFrame(
+    {
+        "rollout_id": [f"r{i:02}" for i in range(60)],
+        "goal": [f"g{i // 2:02}" for i in range(60)],
+        "category": ["x" if i < 20 else "y" for i in range(60)],
+        "num_turns": TURNS,
+        "harm": TURNS / 10 + RNG.normal(0, 0.2, 60),
+    }
+)
+
+
+def correlation(turns, harm):
+    """Pearson's."""
+    return np.corrcoef(turns, harm)[0, 1]
+
+
+def only(frame):
+    """The frame's one row."""
+    assert frame.height == 1
+    return frame.row(0, named=True)
+
+
+def test_a_correlation():
+    """The point is the function of the data; whole goals are drawn; the row says all."""
+    row = only(tw.bootstrap(FRAME, correlation, columns=["num_turns", "harm"], resamples=1000, seed=3))
+    assert row["estimate"] == pytest.approx(stats.pearsonr(FRAME["num_turns"], FRAME["harm"])[0])
+    assert row["low"] < row["estimate"] < row["high"]
+    assert (row["metric"], row["statistic"], row["n"], row["n_clusters"]) == ("num_turns, harm", "correlation", 60, 30)
+    assert (row["method"], row["resamples"], row["seed"]) == ("percentile bootstrap; rows gathered", 1000, 3)
+    assert row["estimand"] == "correlation of num_turns, harm over rollouts; unit: goal"
+
+
+def test_a_mean_is_the_mean():
+    """The mean by gathered rows is that of `summarize` by weights, and BCa with it; drawn exactly as often as asked (T16)."""
+    for interval, method in (("percentile", "percentile"), ("bca", "bca"), ("basic", "basic")):
+        mine = only(tw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=6001))
+        theirs = only(tw.summarize(FRAME, metrics="harm", statistics="mean", method=method))
+        assert mine["resamples"] == 6001
+        assert (mine["low"], mine["high"]) == pytest.approx(
+            (theirs["low"], theirs["high"]), abs=0.08 * theirs["std_error"]
+        )
+
+
+def test_vectorized_and_order_change_nothing():
+    """One call for a block gives the same numbers as a loop, and so does another order of rows."""
+    options = {"columns": "harm", "resamples": 300, "name": "median"}
+    loop = tw.bootstrap(FRAME, np.median, **options)
+    assert tw.bootstrap(FRAME.sample(fraction=1.0, shuffle=True, seed=1), np.median, **options).equals(loop)
+    block = tw.bootstrap(FRAME, np.median, vectorized=True, **options)
+    assert block["low"].item() == pytest.approx(loop["low"].item())
+
+
+def test_strata():
+    """Strata keep the number of goals of each category; a stratum that splits a goal is refused."""
+
+    def share(category):
+        return (category == "x").mean()
+
+    free = only(tw.bootstrap(FRAME, share, columns="category", resamples=300))
+    assert free["low"] < 1 / 3 < free["high"]
+    held = only(tw.bootstrap(FRAME, share, columns="category", strata="category", resamples=300))
+    assert (held["estimate"], held["low"]) == (pytest.approx(1 / 3), None)
+    assert held["reason"] == "the bootstrap interval has no width"
+    mean = only(tw.summarize(FRAME, metrics="harm", statistics="mean", strata="category"))
+    assert mean["method"] == "cluster percentile bootstrap within strata; weights x GEMM"
+    assert mean["estimand"].endswith("unit: goal, drawn within category")
+    with pytest.raises(ArgumentError, match="differs within a cluster"):
+        tw.summarize(FRAME.with_columns(odd=pl.col("rollout_id")), metrics="harm", statistics="mean", strata="odd")
+
+
+def test_edges():
+    """Nothing known, one cluster, no value, no width: null with a reason; a function that fails is named."""
+    assert only(tw.bootstrap(FRAME.clear(), np.mean, columns="harm"))["reason"] == "no values"
+    one = only(tw.bootstrap(FRAME.head(2), np.mean, columns="harm"))
+    assert (one["low"], one["estimate"] is None) == (None, False)
+    assert "one cluster" in one["reason"]
+    flat = only(tw.bootstrap(FRAME.with_columns(harm=1.0), correlation, columns=["num_turns", "harm"]))
+    assert (flat["estimate"], flat["reason"]) == (None, "correlation has no value here")
+    missing = FRAME.with_columns(harm=pl.when(pl.col("goal") == "g00").then(None).otherwise("harm"))
+    assert only(tw.bootstrap(missing, np.mean, columns="harm", resamples=200))["n_missing"] == 2
+    with pytest.raises(MetricError, match="failed on the data themselves: division"):
+        tw.bootstrap(FRAME, lambda _: 1 / 0, columns="harm")
+    for options, words in (
+        ({"columns": "nobody"}, "there is no column 'nobody'"),
+        ({"columns": "harm", "interval": "wald"}, "interval='wald' is unknown"),
+        ({"columns": "harm", "strata": "category", "interval": "bca"}, "no bca interval over strata"),
+        ({"columns": "harm", "cluster": ("goal", "category")}, "one way"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            tw.bootstrap(FRAME, np.mean, **options)
+    with pytest.raises(ArgumentError, match="is no function"):
+        tw.bootstrap(FRAME, "mean", columns="harm")
+    assert tw.check(tw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1

@@ -256,7 +256,10 @@ def summarize(
 @app.command()
 def contrast(
     paths: Table,
-    of: Annotated[str, typer.Option("--of", help="Column whose values are compared.", show_default=False)],
+    of: Annotated[
+        str | None,
+        typer.Option("--of", help="Column whose values are compared; of two evaluations, the run.", show_default=False),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -306,12 +309,17 @@ def contrast(
     fact: Facts = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Groups of rollouts against a baseline, paired by goal."""
+    """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
     from turnwise.contrasts import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    rollouts, metric, of, baseline = (
+        _runs(paths, metric, log_format, errors, fact)
+        if of is None
+        else (_rollouts(paths, metric, log_format, errors, fact), metric, of, baseline)
+    )
     frame = contrasted(
-        _rollouts(paths, metric, log_format, errors, fact),
+        rollouts,
         of=of,
         baseline=baseline,
         by=by or (),
@@ -601,6 +609,23 @@ def _rollouts(
     if len(paths) == 1 and log_format is None and (table := read_rollouts(paths[0])) is not None:
         return table
     return _measured(paths, metric, log_format, errors, fact)
+
+
+def _runs(
+    paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
+) -> "tuple[pl.DataFrame, list[str], str, str]":
+    """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
+    from turnwise.evaluation import pairing
+
+    if len(paths) != 2 or not all(map(pairing.is_run, paths)):
+        raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
+    rollouts = pairing.paired_runs(*paths)
+    scores = metric or pairing.scores_in(rollouts)
+    differing = pairing.changed(*paths)
+    for task, attempt, name, first, second, _ in differing.head(pairing.MOST_SHOWN).iter_rows():
+        _say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
+    _say(f"{differing.height:,} scores differ")
+    return rollouts, scores, "run", rollouts["run"][0]
 
 
 def _emit(frame: "pl.DataFrame", out: Path | None, format: str, *, overwrite: bool) -> None:  # noqa: A002

@@ -30,6 +30,13 @@ async def slow(question: str, log: str = "", pause: float = 0.0) -> str:
     return question
 
 
+def count(question: str, log: str) -> str:
+    """How often it was asked."""
+    with Path(log).open("a", encoding="utf-8") as file:
+        file.write("x")
+    return str(len(Path(log).read_text(encoding="utf-8")))
+
+
 def fragile(question: str) -> str:
     if "1" in question:
         raise RuntimeError("no answer to ones")

@@ -1,5 +1,6 @@
 """The files of an evaluation: the seed's JSON, what was asked, and the frames; each whole or not at all."""
 
+import importlib.util
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ import msgspec
 import polars as pl
 from ruamel.yaml import YAML
 
-from turnwise import __version__
+from turnwise import __version__, schema
 from turnwise.configuration import Document
 from turnwise.errors import WriteError
 from turnwise.evaluation.config import SECRET, EvalConfig, without_secrets
@@ -86,6 +87,8 @@ class Folder:
         frames = dict(zip(FRAMES, (items, turns, scores, told), strict=True))
         if steps.height:
             frames["steps.parquet"] = steps
+        if self._asked.reps > 1 and importlib.util.find_spec("turnwise.repeats") is not None:
+            frames["attempts.parquet"] = _repeats(items, scores)
         for name, frame in frames.items():
             write(frame, self.path / name, overwrite=True)
         self._say(COMPLETED, failed=list(failures))
@@ -180,6 +183,20 @@ class Folder:
         parts = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
         with whole(self.path / name, overwrite=True) as draft, draft.open("wb") as file:
             file.writelines(parts)
+
+
+def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """CURVE over attempts of each evaluator whose scores are all 0 or 1: pass@k and pass^k."""
+    import turnwise as tw
+
+    found = [schema.empty(schema.CURVE)]
+    for keyword in scores["judge"].unique(maintain_order=True):
+        score = items[keyword]
+        if score.dtype == pl.String or not score.drop_nulls().cast(pl.Float64).is_in([0.0, 1.0]).all():
+            continue
+        held = items.with_columns(pl.col(keyword).cast(pl.Boolean))
+        found.append(tw.attempts(held, metric=keyword, stopped=False))
+    return pl.concat(found, how="diagonal_relaxed")
 
 
 def account(made: "Evaluation") -> pl.DataFrame:

@@ -1,7 +1,6 @@
 """Two runs side by side: their items paired, and what changed between them."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -9,6 +8,7 @@ from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, ReadError, listing
 
 ITEMS = "items.parquet"
+MOST_SHOWN = 20  # items that changed
 PAIRED_BY = ("task", "attempt")
 Run = str | Path | object
 
@@ -108,25 +108,6 @@ def scores_in(items: pl.DataFrame) -> list[str]:
     from turnwise.arguments import metric_columns
 
     return [name for name in metric_columns(items, (), None, None) if name != "num_turns"]
-
-
-def contrast_runs(first: Run, second: Run, **options: Any) -> pl.DataFrame:
-    """CONTRAST: how much the second run exceeds the first, score by score, paired by item.
-
-    Parameters
-    ----------
-    first, second
-        Folders of evaluations, or their `items`.
-    **options
-        Those of `tw.contrast`.
-    """
-    import turnwise as tw
-
-    rollouts = paired_runs(first, second)
-    metrics = options.pop("metrics", None) or scores_in(rollouts)
-    baseline = rollouts["run"][0]
-    found: pl.DataFrame = tw.contrast(rollouts, of="run", baseline=baseline, metrics=metrics, **options)
-    return found
 
 
 def _long(items: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -82,7 +82,7 @@ def test_repeats_give_pass_at_k(bench, items) -> None:
     bench.data([{"id": 1, "question": "q", "answer": "1"}])
     log = bench.folder / "log"
     workflow = {"_type": "function", "function": "workflows:count", "kwargs": {"log": str(log)}}
-    bench.config({"match": {"_type": "choice_match"}}, workflow=workflow)
+    bench.config({"match": {"_type": "choice_match"}}, workflow=workflow, general={"max_concurrency": 1})
     bench.run(reps=2)
     found = pl.read_parquet(bench.out / "attempts.parquet")
     told = {(kind, at): value for kind, at, value in found.select("kind", "at", "estimate").iter_rows()}

@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 from ruamel.yaml import YAML
 
-from turnwise import __version__, schema
+from turnwise import __version__, metrics, schema
 from turnwise.configuration import Document
 from turnwise.errors import WriteError
 from turnwise.evaluation.config import SECRET, EvalConfig, without_secrets
@@ -196,6 +196,8 @@ def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
             continue
         held = items.with_columns(pl.col(keyword).cast(pl.Boolean))
         found.append(tw.attempts(held, metric=keyword, stopped=False))
+        if metrics.catalog.about(keyword) is None:  # a score of an answer is no success of an attack
+            found[-1] = found[-1].with_columns(kind=pl.col("kind").replace("asr@k", "pass@k"))
     return pl.concat(found, how="diagonal_relaxed")
 
 

@@ -3,7 +3,7 @@
 import importlib
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ def looking_in(folder: Path) -> Iterator[None]:
             sys.path.remove(each)
 
 
-def found_at(place: str, folder: Path) -> Any:
-    """The object at a place.
+def found_at(place: str, folder: Path | None = None) -> Any:
+    """The object at a place; modules are looked for where Python does, and, with a folder, also there.
 
     Raises
     ------
@@ -32,13 +32,13 @@ def found_at(place: str, folder: Path) -> Any:
 
     Examples
     --------
-    >>> found_at("math:sqrt", Path())(9)
+    >>> found_at("math:sqrt")(9)
     3.0
     """
     module, colon, name = place.partition(":")
     if not colon or not module or not name:
         raise ArgumentError(f"{place!r} is no place of a Python object; write it as `package.module:name`")
-    with looking_in(folder):
+    with nullcontext() if folder is None else looking_in(folder):
         try:
             found: Any = importlib.import_module(module)
             for part in name.split("."):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+import typer.core
 
 from turnwise import __version__
 from turnwise.errors import ArgumentError, TurnwiseError
@@ -278,7 +279,10 @@ def summarize(
 @app.command()
 def contrast(
     paths: Table,
-    of: Annotated[str, typer.Option("--of", help="Column whose values are compared.", show_default=False)],
+    of: Annotated[
+        str | None,
+        typer.Option("--of", help="Column whose values are compared; of two evaluations, the run.", show_default=False),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -328,12 +332,17 @@ def contrast(
     fact: Facts = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Groups of rollouts against a baseline, paired by goal."""
+    """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
     from turnwise.contrasts import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    rollouts, metric, of, baseline = (
+        _runs(paths, metric, log_format, errors, fact)
+        if of is None
+        else (_rollouts(paths, metric, log_format, errors, fact), metric, of, baseline)
+    )
     frame = contrasted(
-        _rollouts(paths, metric, log_format, errors, fact),
+        rollouts,
         of=of,
         baseline=baseline,
         by=by or (),
@@ -482,6 +491,75 @@ def rollout(
         raise typer.Exit(1)
 
 
+class _WithOverrides(typer.core.TyperCommand):
+    """A command whose option --override takes two words, as often as it stands: typer knows either, not both."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Hand the two words on as one."""
+        words, joined = list(args), []
+        while words:
+            joined.append(words.pop(0))
+            if joined[-1] == "--override" and len(words) > 1 and "=" not in words[0]:
+                joined.append(f"{words.pop(0)}={words.pop(0)}")
+        return super().parse_args(ctx, joined)
+
+
+@app.command("eval", cls=_WithOverrides)
+def evaluate(
+    config_file: Annotated[
+        Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
+    ],
+    dataset: Annotated[
+        Path | None, typer.Option("--dataset", help="Data set, instead of the file's.", show_default=False)
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--override",
+            metavar="KEY VALUE",
+            help="Entry of the file to replace, as in eval.general.max_concurrency 4; repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    reps: Annotated[int, typer.Option("--reps", min=1, help="How often each item is answered.")] = 1,
+    skip_workflow: Annotated[
+        bool, typer.Option("--skip_workflow", help="Score the answers that the data set holds.")
+    ] = False,
+    skip_completed_entries: Annotated[
+        bool, typer.Option("--skip_completed_entries", help="Answer only what the data set holds no answer of.")
+    ] = False,
+    endpoint: Annotated[
+        str | None, typer.Option("--endpoint", help="HTTP address that answers.", show_default=False)
+    ] = None,
+    result_json_path: Annotated[
+        str, typer.Option("--result_json_path", help="Where in the endpoint's answer the answer stands.")
+    ] = "$",
+    overwrite: Overwrite = False,
+) -> None:
+    """Answer, score and write what a configuration file describes; goes on where it was killed."""
+    import signal
+
+    from turnwise import tables
+    from turnwise.evaluation import evaluate as evaluated
+    from turnwise.evaluation.outputs import account
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as an interrupt: what is done is kept
+    made = evaluated(
+        config_file,
+        dataset=dataset,
+        override=list(_pairs(override, "--override", "eval.general.max_concurrency 4").items()),
+        reps=reps,
+        skip_workflow=skip_workflow,
+        skip_completed_entries=skip_completed_entries,
+        endpoint=endpoint,
+        result_json_path=result_json_path,
+        overwrite=overwrite,
+    )
+    typer.echo(tables.text(account(made)))
+    if made.failures:
+        raise typer.Exit(FAILED)
+
+
 @app.command()
 def simulate(
     out: Annotated[Path, typer.Option("--out", help="File of turns to write.", show_default=False)],
@@ -522,30 +600,39 @@ def simulate(
         typer.echo(write(known, truth, overwrite=overwrite))
 
 
-info = typer.Typer(help="What there is: readers, metrics.", no_args_is_help=True)
+info = typer.Typer(help="What there is: readers, metrics, evaluators.", no_args_is_help=True)
 app.add_typer(info, name="info")
 
 
 @info.callback()
 def about() -> None:
-    """What there is: readers, metrics."""
+    """What there is: readers, metrics, evaluators."""
 
 
 @info.command()
 def components(
     kind: Annotated[
-        Literal["reader", "metric"], typer.Option("--type", "-t", help="Of which kind.", show_default=False)
+        Literal["reader", "metric", "evaluator"],
+        typer.Option("--type", "-t", help="Of which kind.", show_default=False),
     ],
     name: Annotated[
         str | None, typer.Option("--name", help="One of them, with all that it says.", show_default=False)
     ] = None,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", help="Plug-in to load first: a module, or a .py file; repeat.", show_default=False),
+    ] = None,
 ) -> None:
     """List what is there, in one line each, or explain one of them."""
-    found = _readers() if kind == "reader" else _metrics()
+    found = _readers() if kind == "reader" else _metrics() if kind == "metric" else _evaluators(plugin or [])
     if name is None:
         width = max(map(len, found))
         for known, doc in sorted(found.items()):
-            typer.echo(f"{known:<{width}}  {doc.splitlines()[0]}")
+            first, _, rest = doc.partition("\n")
+            typer.echo(f"{known:<{width}}  {first}")
+            if kind == "evaluator":
+                for line in rest.partition("Options:\n")[2].splitlines():
+                    typer.echo(f"{'':<{width}}  {line}")
     elif name in found:
         typer.echo(f"{name}: {found[name]}")
     else:
@@ -562,6 +649,13 @@ def _metrics() -> dict[str, str]:
     from turnwise.metrics import catalog
 
     return {about.name: inspect.cleandoc(about.doc) for about in catalog.everything()}
+
+
+def _evaluators(places: list[str]) -> dict[str, str]:
+    from turnwise.evaluation import plugins
+
+    plugins.load(places, Path.cwd())
+    return plugins.listed()
 
 
 def _read(
@@ -612,6 +706,23 @@ def _rollouts(
     if len(paths) == 1 and log_format is None and (table := read_rollouts(paths[0])) is not None:
         return table
     return _measured(paths, metric, log_format, errors, fact)
+
+
+def _runs(
+    paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
+) -> "tuple[pl.DataFrame, list[str], str, str]":
+    """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
+    from turnwise.evaluation import pairing
+
+    if len(paths) != 2 or not all(map(pairing.is_run, paths)):
+        raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
+    rollouts = pairing.paired_runs(*paths)
+    scores = metric or pairing.scores_in(rollouts)
+    differing = pairing.changed(*paths)
+    for task, attempt, name, first, second, _ in differing.head(pairing.MOST_SHOWN).iter_rows():
+        _say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
+    _say(f"{differing.height:,} scores differ")
+    return rollouts, scores, "run", rollouts["run"][0]
 
 
 def _emit(frame: "pl.DataFrame", out: Path | None, format: str, *, overwrite: bool) -> None:  # noqa: A002

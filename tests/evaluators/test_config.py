@@ -123,10 +123,13 @@ def test_rules_are_built_from_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("seeds: 3\n", "entry `sampler` is missing"),
+        ("seeds: 3\n", "rollout.yaml lacks the key `sampler`; add it"),
         ("sampler: {use: simulated}\nseds: 3\n", "seeds"),
-        ("sampler: {use: simulated}\nseeds: 3\nstroe: x\n", "entry `stroe` is unknown"),
-        ("sampler: {use: simulated}\nseeds: 0\n", "entry `seeds`"),
+        (
+            "sampler: {use: simulated}\nseeds: 3\nstroe: x\n",
+            "rollout.yaml, line 3: `stroe` is unknown; did you mean `store`?",
+        ),
+        ("sampler: {use: simulated}\nseeds: 0\n", "line 2: `seeds` is 0"),
         ("sampler: {use: simulated}\nseeds: nowhere.txt\n", "nowhere.txt cannot be read"),
         ("sampler: {use: simulated}\nseeds: 3\nrun: {max_concurrency: 0}\n", "max_concurrency"),
         ("sampler: {use: simulated}\nseeds: 3\nrun: {timeout: soon}\n", "timeout"),

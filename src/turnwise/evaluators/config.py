@@ -16,41 +16,34 @@ The models of `chat` are given by their options, a function by its place: ``targ
 ``judge: my.judges:harmful``. Keys belong into the environment, not into the file. Paths are seen from the file's folder.
 """
 
-import importlib
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
+from turnwise.configuration import Document, Strict
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.evaluators.chat import ChatSampler
 from turnwise.evaluators.frame_evaluator import FrameEvaluator
 from turnwise.evaluators.simulated import SimulatedSampler
 from turnwise.evaluators.until import Above, Below, Precision, Rule
 from turnwise.metrics import catalog
+from turnwise.places import found_at
 from turnwise.scoring.endpoint import Endpoint
 from turnwise.scoring.local_model import LocalModel
 
 Whole = Annotated[int, pydantic.Field(ge=1)]
 
 
-class _Strict(pydantic.BaseModel):
-    """A block of the file; an entry that it does not know is an error."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-
-class SamplerConfig(_Strict):
+class SamplerConfig(Strict):
     """What rolls out."""
 
     use: str
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = pydantic.Field(default_factory=dict)
 
 
-class UntilConfig(_Strict):
+class UntilConfig(Strict):
     """When to stop early."""
 
     rule: Literal["precision", "below", "above"]
@@ -60,7 +53,7 @@ class UntilConfig(_Strict):
     level: float = 0.95
 
 
-class RunConfig(_Strict):
+class RunConfig(Strict):
     """How to run."""
 
     max_concurrency: Whole = 1
@@ -69,7 +62,7 @@ class RunConfig(_Strict):
     on_error: Literal["raise", "record"] = "record"
 
 
-class RolloutConfig(_Strict):
+class RolloutConfig(Strict):
     """The whole file.
 
     Examples
@@ -80,7 +73,7 @@ class RolloutConfig(_Strict):
 
     sampler: SamplerConfig
     seeds: Whole | list[int | str] | str
-    metrics: list[str] = []
+    metrics: list[str] = pydantic.Field(default_factory=list)
     until: UntilConfig | None = None
     run: RunConfig = RunConfig()
     store: Path | None = None
@@ -93,7 +86,7 @@ def load(path: str | Path) -> RolloutConfig:
     Raises
     ------
     ReadError
-        Where the file is not there, is no YAML, or has an entry that is unknown, missing, or of the wrong kind; the entry is named.
+        Where the file is not there, is no YAML, or has an entry that is unknown, missing, or of the wrong kind; its line is named.
 
     Examples
     --------
@@ -104,19 +97,7 @@ def load(path: str | Path) -> RolloutConfig:
     10
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-        given = YAML(typ="safe", pure=True).load(text)
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}; check the path") from error
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path}: is no YAML ({_first(error)}); mend it") from error
-    if not isinstance(given, dict):
-        raise ReadError(f"{path}: holds no entries; it needs at least `sampler:` and `seeds:`")
-    try:
-        config = RolloutConfig(**given)
-    except (pydantic.ValidationError, TypeError) as error:
-        raise ReadError(f"{path}: {_entry(error)}; mend it") from error
+    config = Document.read(path).checked(RolloutConfig)
     config.out = path.parent / config.out
     config.store = None if config.store is None else path.parent / config.store
     if isinstance(config.seeds, str):
@@ -171,8 +152,8 @@ def _sampler(config: SamplerConfig) -> Any:
         if config.use == "chat":
             models = {role: _model(role, options.pop(role, None)) for role in ("attacker", "target")}
             judge = options.pop("judge", None)
-            return ChatSampler(**models, judge=_found(judge) if isinstance(judge, str) else judge, **options)
-        made = _found(config.use)
+            return ChatSampler(**models, judge=found_at(judge) if isinstance(judge, str) else judge, **options)
+        made = found_at(config.use)
         return made(**options) if isinstance(made, type) or options else made
     except TypeError as error:
         raise ArgumentError(f"sampler: {config.use} does not take these options ({error})") from error
@@ -181,27 +162,13 @@ def _sampler(config: SamplerConfig) -> Any:
 def _model(role: str, given: Any) -> Any:
     """A chat model: from its options behind an endpoint or on this machine, or a function by its place."""
     if isinstance(given, str):
-        return _found(given)
+        return found_at(given)
     if not isinstance(given, dict):
         raise ArgumentError(
             f"sampler: `{role}` is missing; give {{model: ..., base_url: ...}}, or `package.module:name`"
         )
     options = dict(given)
     return LocalModel(options.pop("path"), **options) if "path" in options else Endpoint(**options)
-
-
-def _found(place: str) -> Any:
-    """What stands at ``package.module:name``."""
-    module, colon, name = place.partition(":")
-    if not colon:
-        raise ArgumentError(f"{place!r} is no place of a Python object; write it as `package.module:name`")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ArgumentError(f"{place!r} cannot be imported ({error}); is it installed, and spelled so?") from error
-    return found
 
 
 def _seeds_in(path: Path) -> list[int | str]:
@@ -220,17 +187,6 @@ def _seeds_in(path: Path) -> list[int | str]:
             raise ReadError(f"seeds: {path} is no list of numbers and texts; mend it")
         return found
     return [line for line in text.splitlines() if line.strip()]
-
-
-def _entry(error: Exception) -> str:
-    if not isinstance(error, pydantic.ValidationError):
-        return str(error)
-    first = error.errors()[0]
-    place = ".".join(
-        str(part) for part in first["loc"] if isinstance(part, str) and not part.startswith(("list[", "constrained"))
-    )
-    unknown = "is unknown" if first["type"] == "extra_forbidden" else "is missing" if first["type"] == "missing" else ""
-    return f"entry `{place}` {unknown or first['msg'][:1].lower() + first['msg'][1:]}"
 
 
 def _first(error: Exception) -> str:

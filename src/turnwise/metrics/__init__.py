@@ -7,6 +7,7 @@ unknown: no metric turns null into False.
 Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word, `AST` and
 `TOOL_USE` need columns of their own, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column
 `refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns.
+`EVENTS` read STEPS.
 """
 
 from turnwise.metrics import catalog
@@ -60,6 +61,18 @@ from turnwise.metrics.effort import (
     tokens_used,
     total,
 )
+from turnwise.metrics.events import (
+    EVENTS,
+    calls_at_once,
+    model_calls,
+    model_cost_usd,
+    model_seconds,
+    model_tokens,
+    run_seconds,
+    tokens_per_call,
+    tool_seconds,
+    tool_steps,
+)
 from turnwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from turnwise.metrics.metric import metric
 from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
@@ -79,6 +92,7 @@ __all__ = [
     "AST",
     "CONDUCT",
     "EFFORT",
+    "EVENTS",
     "INSTRUCTIONS",
     "OUTCOME",
     "TEXT",
@@ -90,6 +104,7 @@ __all__ = [
     "average_adversarial_toxicity",
     "average_reward",
     "average_target_toxicity",
+    "calls_at_once",
     "catalog",
     "choice_match",
     "composite",
@@ -116,12 +131,17 @@ __all__ = [
     "lowest_target_toxicity",
     "majority",
     "metric",
+    "model_calls",
+    "model_cost_usd",
+    "model_seconds",
+    "model_tokens",
     "num_tool_calls",
     "num_turns",
     "overconfidence",
     "refusal_rate",
     "refused_by_rule",
     "response_length",
+    "run_seconds",
     "seconds_used",
     "sentence_count",
     "spent_to_success",
@@ -135,11 +155,14 @@ __all__ = [
     "time_to_success",
     "time_to_target_toxicity",
     "token_f1",
+    "tokens_per_call",
     "tokens_used",
     "tool_call_f1",
     "tool_call_precision",
     "tool_call_recall",
     "tool_calls_match",
+    "tool_seconds",
+    "tool_steps",
     "total",
     "total_reward",
 ]

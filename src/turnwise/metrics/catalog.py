@@ -10,6 +10,7 @@ from turnwise.metrics.adversarial import AST, WITH_THRESHOLD
 from turnwise.metrics.answers import ANSWERS
 from turnwise.metrics.conduct import CONDUCT
 from turnwise.metrics.effort import EFFORT, average, final, highest, total
+from turnwise.metrics.events import EVENTS
 from turnwise.metrics.instructions import instruction_followed
 from turnwise.metrics.metric import ABOUT, About
 from turnwise.metrics.outcome import OUTCOME, ever
@@ -31,7 +32,9 @@ WITH_PARAMETERS: tuple[Callable[..., pl.Expr], ...] = (
     *OF_A_COLUMN,
     *OF_A_CONDITION,
 )
-_BY_NAME = {ABOUT[function].name: function for function in (*ALL, *AST, *ANSWERS, *TOOL_USE) if function in ABOUT}
+_BY_NAME = {
+    ABOUT[function].name: function for function in (*ALL, *AST, *ANSWERS, *TOOL_USE, *EVENTS) if function in ABOUT
+}
 _AT = {ABOUT[function].name: function for function in WITH_THRESHOLD}
 _THRESHOLD = re.compile(r"(.+)_at_(\d+(?:\.\d+)?(?:e[+-]\d+)?)")
 _WITHIN, _DISTINCT = re.compile(r"success_within_([1-9]\d*)"), re.compile(r"distinct_([1-9]\d*)(?:_(.+))?")

@@ -1,0 +1,234 @@
+"""A YAML file -> a checked model; every mistake in it is a sentence with file, line and key, and what was probably meant."""
+
+import difflib
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar, Union, get_args, get_origin
+
+import pydantic
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+
+from turnwise.errors import ReadError, listing
+
+Place = tuple[str | int, ...]
+MOST_ENTRIES = 100_000  # aliases of aliases can make a small file a huge one
+Model = TypeVar("Model", bound=pydantic.BaseModel)
+
+
+class Strict(pydantic.BaseModel):
+    """A block of a file; a key that it does not know is an error."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
+
+
+@dataclass(slots=True)
+class Document:
+    """What a YAML file holds, and on which line each key stands.
+
+    Attributes
+    ----------
+    path
+        The file.
+    data
+        Its content: dicts, lists, text, numbers.
+    lines
+        The line of each key by its place, ``("eval", "general")``.
+    overrides
+        What replaces entries of the file, as (dotted key, text).
+    """
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[Place, int] = field(default_factory=dict)
+    overrides: list[tuple[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        r"""The content of a file (YAML 1.2: `no` is a word, 1e-3 a number); tags that would run code are refused.
+
+        Raises
+        ------
+        ReadError
+            Where the file is not there, is no YAML, holds a key twice, or holds no entries.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "run.yaml"
+        >>> _ = path.write_text("eval:\n  general: {max_concurrency: 4}\n")
+        >>> Document.read(path).lines["eval", "general"]
+        2
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+            node = YAML(typ="safe", pure=True).compose(text)
+            lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
+            data = YAML(typ="safe", pure=True).load(text)
+        except OSError as error:
+            raise ReadError(f"{path}: {error.strerror}; check the path") from error
+        except MarkedYAMLError as error:
+            line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
+            raise ReadError(f"{path}{line}: is no YAML ({_first(error.problem or error)}); mend it") from error
+        except (YAMLError, UnicodeDecodeError, ValueError) as error:
+            raise ReadError(f"{path}: is no YAML ({_first(error)}); mend it") from error
+        except RecursionError as error:
+            raise ReadError(f"{path}: an entry holds itself, or is nested too deeply; write it out") from error
+        if not isinstance(data, dict):
+            raise ReadError(f"{path}: holds no entries; write `key: value` lines")
+        return cls(path, data, lines)
+
+    def override(self, key: str, text: str) -> None:
+        """Replace the entry at a dotted key; the text is read as YAML, so that 4 is a number.
+
+        Raises
+        ------
+        ReadError
+            Where the key leads through something that is no block, or the text is no YAML.
+        """
+        try:
+            value = YAML(typ="safe", pure=True).load(text)
+        except YAMLError as error:
+            raise ReadError(f"--override {key}: {text!r} is no YAML ({_first(error)}); put it in quotes") from error
+        *blocks, last = key.split(".")
+        block = self.data
+        for name in blocks:
+            block = block.setdefault(name, {})
+            if not isinstance(block, dict):
+                raise ReadError(f"--override {key}: `{name}` is no block of entries; name an entry that can be set")
+        block[last] = value
+        self.overrides.append((key, text))
+
+    def where(self, place: Place) -> str:
+        """File, line and key of an entry: of the next one around it that is written down, where it is not itself."""
+        key = ".".join(str(part) for part in place)
+        for overridden, _ in self.overrides:
+            if key == overridden or key.startswith(f"{overridden}."):
+                return f"{self.path}, --override: `{key}`"
+        known = place
+        while known and known not in self.lines:
+            known = known[:-1]
+        line = f", line {self.lines[known]}" if known else ""
+        return f"{self.path}{line}: `{key}`" if key else f"{self.path}"
+
+    def error(self, place: Place, sentence: str) -> ReadError:
+        """A mistake at an entry, as an error to raise."""
+        return ReadError(f"{self.where(place)} {sentence}")
+
+    def checked(self, model: type[Model], data: Any = None, place: Place = ()) -> Model:
+        """The entries (all, or those at a place) as a model.
+
+        Raises
+        ------
+        ReadError
+            With file, line and key of the first mistake: unknown, missing, or of the wrong kind.
+        """
+        try:
+            return model.model_validate(self.data if data is None else data)
+        except pydantic.ValidationError as error:
+            found = min(error.errors(), key=lambda each: self.lines.get((*place, *each["loc"]), 1 << 30))
+            raise self.error(*self._told(model, found, place)) from error
+
+    def _told(self, model: type[pydantic.BaseModel], found: Any, place: Place) -> tuple[Place, str]:
+        """Where the mistake is, and what it is."""
+        inner = tuple(part for part in found["loc"] if not _is_branch(part))
+        where = (*place, *inner)
+        match found["type"]:
+            case "extra_forbidden":
+                known = _keys_at(model, inner[:-1])
+                return where, f"is unknown; {meant(str(inner[-1]), known)}"
+            case "missing":
+                return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
+            case "recursion_loop":
+                return where, "holds itself; write it out"
+        said = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        given = repr(found["input"])
+        shown = given if len(given) <= 60 else f"{given[:57]}..."
+        return where, f"is {shown}, but {said[:1].lower() + said[1:]}; mend it"
+
+
+def meant(word: str, known: object) -> str:
+    """What was probably meant by a word that is not known, for the end of a sentence.
+
+    Examples
+    --------
+    >>> meant("similarty", ["similarity", "ragas"])
+    'did you mean `similarity`?'
+    >>> meant("zzz", ["similarity"])
+    'there is similarity'
+    """
+    words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
+    near = difflib.get_close_matches(word, words, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=40)}"
+
+
+def _lines(node: Node, place: Place, seen: dict[int, int | None]) -> Iterator[tuple[Place, int]]:
+    """The line of each key; what an alias repeats keeps the line of the alias.
+
+    `seen` is how many entries each node comes to when written out, None while it is being walked: an alias that leads back to
+    itself, or aliases of aliases that come to too many entries, are errors.
+    """
+    if seen.get(id(node), 0) is None:
+        raise RecursionError
+    if id(node) in seen:
+        return
+    seen[id(node)] = None
+    children: list[Node] = []
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield (*place, str(key.value)), key.start_mark.line + 1
+            yield from _lines(value, (*place, str(key.value)), seen)
+            children.append(value)
+    elif isinstance(node, SequenceNode):
+        for number, value in enumerate(node.value):
+            yield (*place, number), value.start_mark.line + 1
+            yield from _lines(value, (*place, number), seen)
+            children.append(value)
+    seen[id(node)] = size = 1 + sum(seen[id(child)] or 0 for child in children)
+    if size > MOST_ENTRIES:
+        raise RecursionError
+
+
+def _is_branch(part: object) -> bool:
+    """Whether a part of pydantic's place names a branch of a union, not a key."""
+    return isinstance(part, str) and (
+        part.startswith(("list[", "dict[", "constrained", "function-", "literal["))
+        or part in {"int", "str", "float", "bool", "[key]"}
+    )
+
+
+def _keys_at(model: Any, place: Place) -> list[str]:
+    """The keys that a block knows."""
+    for part in place:
+        model = _within(model, part)
+    fields: Mapping[str, Any] = getattr(model, "model_fields", {})
+    return [found.alias or name for name, found in fields.items()]
+
+
+def _within(kind: Any, part: str | int) -> Any:
+    """The type of an entry of a block or list."""
+    for found in _alternatives(kind):
+        fields = getattr(found, "model_fields", None)
+        if fields is not None:
+            return next((each.annotation for name, each in fields.items() if part in {name, each.alias}), None)
+        with suppress(IndexError):
+            return get_args(found)[-1]
+    return None
+
+
+def _alternatives(kind: Any) -> Iterator[Any]:
+    if get_origin(kind) in {Union, types.UnionType}:
+        for each in get_args(kind):
+            yield from _alternatives(each)
+    elif kind is not type(None):
+        yield kind
+
+
+def _first(error: object) -> str:
+    words = str(error).strip()
+    return words.splitlines()[0] if words else type(error).__name__

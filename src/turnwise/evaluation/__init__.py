@@ -1,0 +1,67 @@
+"""Evaluation by configuration: items answered by a workflow, scored by evaluators, and written.
+
+An **evaluator** is a class that scores one item (`BaseEvaluator`), or a function of all of them, registered under a name with its
+options (`register_evaluator`). `evaluate` reads a YAML file that names a data set, a workflow and evaluators, runs them, and writes
+the seed's files and the frames.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnwise.evaluation.item_evaluator import BaseEvaluator
+    from turnwise.evaluation.items import (
+        EvalInput,
+        EvalInputItem,
+        EvalOutput,
+        EvalOutputItem,
+        IntermediateStep,
+        WorkflowOutput,
+    )
+    from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+    from turnwise.evaluation.run import Evaluation, Options, evaluate
+
+_ROOMS = {
+    "BaseEvaluator": "item_evaluator",
+    "EvalBuilder": "plugins",
+    "EvalInput": "items",
+    "EvalInputItem": "items",
+    "EvalOutput": "items",
+    "EvalOutputItem": "items",
+    "Evaluation": "run",
+    "EvaluatorBaseConfig": "plugins",
+    "EvaluatorInfo": "plugins",
+    "IntermediateStep": "items",
+    "Options": "run",
+    "WorkflowOutput": "items",
+    "evaluate": "run",
+    "register_evaluator": "plugins",
+}
+
+__all__ = [
+    "BaseEvaluator",
+    "EvalBuilder",
+    "EvalInput",
+    "EvalInputItem",
+    "EvalOutput",
+    "EvalOutputItem",
+    "Evaluation",
+    "EvaluatorBaseConfig",
+    "EvaluatorInfo",
+    "IntermediateStep",
+    "Options",
+    "WorkflowOutput",
+    "evaluate",
+    "register_evaluator",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported on first use: who writes an evaluator loads neither Polars nor a client."""
+    if name in _ROOMS:
+        return getattr(importlib.import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,44 @@
+"""Values by item -> what an evaluator gives; built-in evaluators compute columns, not items."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from turnwise.evaluation.frames import Tables, tables_of
+from turnwise.evaluation.item_evaluator import average
+from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
+from turnwise.rollouts import measure
+
+Evaluate = Callable[[EvalInput], EvalOutput]
+
+
+def output(
+    given: EvalInput, scores: Sequence[Any], reasoning: Iterable[Any], errors: Sequence[str | None] = ()
+) -> EvalOutput:
+    """The scores of the items, with their reasons."""
+    told = errors or [None] * len(scores)
+    items = [
+        EvalOutputItem(id=item.id, score=score, reasoning=why, error=error)
+        for item, score, why, error in zip(given.eval_input_items, scores, reasoning, told, strict=True)
+    ]
+    return EvalOutput.model_construct(average_score=average(items), eval_output_items=items)
+
+
+def by_expression(expression: pl.Expr, reasons: Callable[[Tables], Iterable[Any]] | None = None) -> Evaluate:
+    """An evaluator whose scores a metric of the turns gives."""
+
+    def evaluate(given: EvalInput) -> EvalOutput:
+        tables = tables_of(given)
+        measured = measure(tables.turns, expression.alias("score"))
+        scores = tables.of_rollouts(measured.select("rollout_id", "score"))["score"].to_list()
+        return output(given, scores, reasons(tables) if reasons else [None] * len(scores))
+
+    return evaluate
+
+
+def texts_of(tables: Tables) -> list[dict[str, Any]]:
+    """What was asked, expected and answered, as the seed's page repeats it."""
+    return [
+        {"question": item.question, "answer": item.answer, "generated_answer": item.generated} for item in tables.items
+    ]

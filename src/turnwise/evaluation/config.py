@@ -1,0 +1,221 @@
+"""The file of an evaluation: what is evaluated, by whom, and where the results go.
+
+```yaml
+plugins: [my_package.register]        # modules, or files beside this one; the only code that a file can run
+llms:
+  judge: {_type: openai, model_name: gpt-4o, base_url: ..., api_key: "${OPENAI_API_KEY}"}
+workflow: my_package.answer:respond   # or {_type: sampler | chat | endpoint, ...}; none to score answers that are there
+eval:
+  general:
+    output_dir: ./results
+    max_concurrency: 8
+    dataset: {_type: json, file_path: questions.json}
+  evaluators:
+    similarity_eval: {_type: similarity, similarity_type: cosine}
+```
+
+Paths are seen from the working folder, as the seed has it; a data set that is not there is looked for beside the file. A value
+``${NAME}`` or ``${NAME:-else}`` is the environment's; keys belong there, and a key that stands in the file is not copied into
+the results.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from turnwise.configuration import Document, Place, Strict, meant
+from turnwise.errors import ReadError
+
+Whole = Annotated[int, pydantic.Field(ge=1)]
+Scalar = str | int | float | bool
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_KEYWORD = re.compile(r"\w[\w .-]*", re.ASCII)
+_RESERVED = frozenset({"workflow"})  # workflow_output.json is ours
+SECRET = re.compile(r"(?i)(api_?key|token|secret|password|authorization)$")
+
+
+class Structure(Strict):
+    """Which field of an entry is what."""
+
+    disable: bool = False
+    question_key: str = "question"
+    answer_key: str = "answer"
+    generated_answer_key: str = "generated_answer"
+    trajectory_key: str = "intermediate_steps"
+    expected_trajectory_key: str = "expected_intermediate_steps"
+
+
+class Matching(Strict):
+    """Values by field, each with ``*`` for anything."""
+
+    field: dict[str, Scalar | list[Scalar]] = pydantic.Field(default_factory=dict)
+
+
+class Filter(Strict):
+    """Which entries are kept: those that match every field of `allowlist`, and no field of `denylist`."""
+
+    allowlist: Matching | None = None
+    denylist: Matching | None = None
+
+
+class Dataset(Strict):
+    """The data set."""
+
+    type: Literal["json", "jsonl", "csv", "parquet", "xls", "custom"] | None = pydantic.Field(
+        default=None, alias="_type"
+    )
+    file_path: str | None = None
+    function: str | None = None
+    kwargs: dict[str, Any] = pydantic.Field(default_factory=dict)
+    id_key: str = "id"
+    structure: Structure = Structure()
+    filter: Filter = Filter()
+    pass_full_entry: bool = False
+
+
+class Output(Strict):
+    """Where results go, and which steps stand in ``workflow_output.json``."""
+
+    dir: Path | None = None
+    workflow_output_step_filter: list[str] | None = None
+
+
+class General(Strict):
+    """How to run."""
+
+    output_dir: Path = Path("evaluation")
+    output: Output = Output()
+    max_concurrency: Whole = 8
+    timeout: Annotated[float, pydantic.Field(gt=0)] | None = None
+    retries: Annotated[int, pydantic.Field(ge=0)] = 0
+    workflow_alias: str | None = None
+    dataset: Dataset = pydantic.Field(default_factory=lambda: Dataset.model_validate({}))
+    parity: Literal["nat"] | None = None
+    level: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.95
+
+
+class Eval(Strict):
+    """The part of the file that says how to evaluate."""
+
+    general: General = General()
+    evaluators: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
+
+
+class EvalConfig(Strict):
+    """The whole file.
+
+    Examples
+    --------
+    >>> EvalConfig(eval={"general": {"max_concurrency": 2}}).eval.general.max_concurrency
+    2
+    """
+
+    plugins: list[str] = pydantic.Field(default_factory=list)
+    llms: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
+    workflow: str | dict[str, Any] | None = None
+    eval: Eval = Eval()
+
+    @property
+    def folder(self) -> Path:
+        """Where results go."""
+        return self.eval.general.output.dir or self.eval.general.output_dir
+
+
+def load(document: Document) -> EvalConfig:
+    r"""The configuration, checked, with what it takes from the environment.
+
+    Raises
+    ------
+    ReadError
+        With file, line and key of the first mistake.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "eval.yml"
+    >>> _ = path.write_text("eval:\n  evaluators:\n    ../x: {_type: similarity}\n")
+    >>> load(Document.read(path))
+    Traceback (most recent call last):
+    turnwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` is no name of a file; use letters, digits, _ and -
+    """
+    config = document.checked(EvalConfig, _from_environment(document.data, document, ()))
+    for keyword, given in config.eval.evaluators.items():
+        place = ("eval", "evaluators", keyword)
+        if not _KEYWORD.fullmatch(keyword) or len(keyword) > 100:
+            raise document.error(place, "is no name of a file; use letters, digits, _ and -")
+        if keyword in _RESERVED:
+            raise document.error(place, "would be written where the workflow's own output goes; choose another keyword")
+        if not isinstance(given.get("_type"), str):
+            raise document.error(place, "lacks the key `_type`, the name of an evaluator; add it")
+    return config
+
+
+def kind_of(document: Document, place: Place, given: dict[str, Any], known: Mapping[str, Any]) -> Any:
+    """What the `_type` of an entry stands for.
+
+    Raises
+    ------
+    ReadError
+        Where it is missing or unknown, with what was probably meant.
+    """
+    name = given.get("_type")
+    if not isinstance(name, str):
+        raise document.error(place, f"lacks the key `_type`, one of {', '.join(known)}; add it")
+    if name not in known:
+        raise document.error((*place, "_type"), f"is {name!r}, which is not known; {meant(name, known)}")
+    return known[name]
+
+
+def without_secrets(value: Any, name: str = "") -> Any:
+    """The entries as they may be written down: keys and passwords that stand in a file are masked.
+
+    Examples
+    --------
+    >>> without_secrets({"llms": {"judge": {"api_key": "sk-1", "model_name": "gpt-4o"}}})
+    {'llms': {'judge': {'api_key': '***', 'model_name': 'gpt-4o'}}}
+    """
+    if isinstance(value, dict):
+        return {key: without_secrets(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(inner) for inner in value]
+    masked = SECRET.search(name) and isinstance(value, str) and not _VARIABLE.fullmatch(value)
+    return "***" if masked else value
+
+
+def masked(text: str, data: Any) -> str:
+    """The text of a file, the keys and passwords that stand in it masked."""
+    for secret in sorted(_secrets(data, without_secrets(data)), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _from_environment(value: Any, document: Document, place: Place) -> Any:
+    if isinstance(value, dict):
+        return {key: _from_environment(inner, document, (*place, str(key))) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_from_environment(inner, document, (*place, number)) for number, inner in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+
+    def of(found: re.Match[str]) -> str:
+        known = os.environ.get(found[1], found[2])
+        if known is None:
+            raise document.error(place, f"asks for ${{{found[1]}}}, which the environment lacks; set it")
+        return known
+
+    try:
+        return _VARIABLE.sub(of, value)
+    except RecursionError as error:
+        raise ReadError(f"{document.path}: an entry is nested too deeply; write it out") from error
+
+
+def _secrets(value: Any, hidden: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [found for key, inner in value.items() for found in _secrets(inner, hidden[key])]
+    if isinstance(value, list):
+        return [found for inner, covered in zip(value, hidden, strict=True) for found in _secrets(inner, covered)]
+    return [value] if isinstance(value, str) and hidden == "***" and value else []

@@ -1,0 +1,269 @@
+"""A data set -> items: read, filtered, checked; nothing is dropped or renamed silently."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnwise.configuration import Document, Place, meant
+from turnwise.errors import ReadError, TurnwiseError, listing
+from turnwise.evaluation.config import Dataset, Matching
+from turnwise.evaluation.items import EvalInputItem, as_steps
+from turnwise.places import found_at
+
+_FIELDS = set(EvalInputItem.model_fields)  # one for all items: each would have its own, which is most of what it weighs
+HERE: Place = ("eval", "general", "dataset")
+_KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+_KINDS |= {".xls": "xls", ".xlsx": "xls"}
+Entry = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Item:
+    """One entry of a data set in one attempt, with the answer once there is one; None is unknown."""
+
+    id: Any
+    attempt: int
+    entry: Entry
+    question: Any
+    answer: Any = None
+    generated: Any = None
+    steps: list[Any] = field(default_factory=list)
+    expected_steps: list[Any] = field(default_factory=list)
+    error: str | None = None
+
+    def seen(self, *, rep: bool, whole: bool) -> EvalInputItem:
+        """The item as an evaluator sees it: `rep` says that its id names the attempt, `whole` that it has its entry."""
+        return EvalInputItem.model_construct(
+            _FIELDS,
+            id=f"{self.id}_rep{self.attempt - 1}" if rep else self.id,
+            input_obj=self.question,
+            expected_output_obj=self.answer,
+            output_obj=self.generated,
+            trajectory=_as_steps(self.steps),
+            expected_trajectory=_as_steps(self.expected_steps),
+            full_dataset_entry=self.entry if whole else {},
+        )
+
+
+def read(document: Document, config: Dataset, override: Path | None = None) -> tuple[list[Item], Path | None]:
+    """The items of a data set and its file, in its order, each once.
+
+    Parameters
+    ----------
+    document, config
+        The file, and its part about the data set.
+    override
+        Another file to read instead; its suffix says how.
+
+    Raises
+    ------
+    ReadError
+        Where the data set cannot be read, lacks a column, or holds an id twice.
+    """
+    path, entries = _entries(document, config, override)
+    where = str(path or config.function)
+    if not entries:
+        raise ReadError(f"{where}: holds no entries; give a data set with at least one")
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise ReadError(f"{where}, entry {number + 1}: is {entry!r:.40}, no object with fields; mend it")
+    columns = list(dict.fromkeys(name for entry in entries for name in entry))
+    kept = list(_filtered(entries, config, columns, document))
+    if not kept:
+        raise document.error((*HERE, "filter"), f"leaves none of {len(entries)} entries; loosen it")
+    return list(_items(kept, config, columns, document, where)), path
+
+
+def repeated(items: Sequence[Item], reps: int) -> list[Item]:
+    """The items so many times over, attempt by attempt."""
+    return [
+        Item(each.id, attempt, each.entry, each.question, each.answer, each.generated, each.steps, each.expected_steps)
+        for attempt in range(1, reps + 1)
+        for each in items
+    ]
+
+
+def _items(
+    entries: Sequence[Entry], config: Dataset, columns: list[str], document: Document, where: str
+) -> Iterator[Item]:
+    keys, seen = config.structure, set[str]()
+    _require(config.id_key, columns, document, (*HERE, "id_key"), where)
+    if not keys.disable:
+        _require(keys.question_key, columns, document, (*HERE, "structure", "question_key"), where)
+        for name in keys.model_fields_set - {"disable", "question_key"}:
+            _require(getattr(keys, name), columns, document, (*HERE, "structure", name), where)
+    for number, entry in enumerate(entries, start=1):
+        item = entry.get(config.id_key)
+        if item is None or isinstance(item, dict | list | bool):
+            raise ReadError(
+                f"{where}, entry {number}: its `{config.id_key}` is {item!r}; give every entry a text or a number"
+            )
+        if str(item) in seen:
+            raise ReadError(f"{where}, entry {number}: the id {item!r} stands twice; give every entry an id of its own")
+        seen.add(str(item))
+        yield Item(
+            item,
+            1,
+            entry,
+            entry if keys.disable else entry.get(keys.question_key),
+            entry.get(keys.answer_key),
+            entry.get(keys.generated_answer_key),
+            _listed(entry.get(keys.trajectory_key), f"{where}, entry {number}: `{keys.trajectory_key}`"),
+            _listed(
+                entry.get(keys.expected_trajectory_key), f"{where}, entry {number}: `{keys.expected_trajectory_key}`"
+            ),
+        )
+
+
+def _require(name: str, columns: list[str], document: Document, place: Place, where: str) -> None:
+    if name not in columns:
+        raise document.error(place, f"names the column {name!r}, which {where} lacks; {meant(name, columns)}")
+
+
+def _listed(value: Any, what: str) -> list[Any]:
+    """The steps of an entry; as JSON text, where the file holds tables only; a whole trajectory as the one entry."""
+    if isinstance(value, str) and value.strip():
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError as error:
+            raise ReadError(f"{what} is no JSON ({error}); mend it") from error
+    if value is None or value == "":
+        return []
+    if isinstance(value, dict):
+        return [value]
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ReadError(f"{what} is no list of steps; mend it")
+    return value
+
+
+def _as_steps(steps: list[Any]) -> list[Any]:
+    """Steps of NAT as objects; other trajectories as they are."""
+    return as_steps(steps) if steps and all("payload" in each for each in steps) else list(steps)
+
+
+# ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _filtered(entries: list[Entry], config: Dataset, columns: list[str], document: Document) -> Iterator[Entry]:
+    allowed = _tests(config.filter.allowlist, columns, document, "allowlist")
+    denied = _tests(config.filter.denylist, columns, document, "denylist")
+    for entry in entries:
+        if all(test(entry.get(name)) for name, test in allowed) and not any(
+            test(entry.get(name)) for name, test in denied
+        ):
+            yield entry
+
+
+def _tests(
+    matching: Matching | None, columns: list[str], document: Document, name: str
+) -> list[tuple[str, Callable[[Any], bool]]]:
+    tests: list[tuple[str, Callable[[Any], bool]]] = []
+    for column, values in (matching.field if matching else {}).items():
+        if column not in columns:
+            place = (*HERE, "filter", name, "field", column)
+            raise document.error(place, f"is no column of the data set; {meant(column, columns)}")
+        listed = values if isinstance(values, list) else [values]
+        pattern = re.compile("|".join(fnmatch.translate(_text(value)) for value in listed) or r"(?!)")
+        tests.append((column, partial(_fits, pattern)))
+    return tests
+
+
+def _fits(pattern: re.Pattern[str], value: Any) -> bool:
+    return pattern.match(_text(value)) is not None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _entries(document: Document, config: Dataset, override: Path | None) -> tuple[Path | None, list[Any]]:
+    if config.type == "custom" and override is None:
+        return None, _custom(document, config)
+    given = str(override) if override is not None else config.file_path
+    if given is None:
+        raise document.error(HERE, "names no data set; add `file_path`, or give --dataset")
+    path = Path(given)
+    if not path.exists() and override is None and (document.path.parent / path).exists():
+        path = document.path.parent / path
+    by_suffix = _KINDS.get(path.suffix.lower())
+    kind = by_suffix if override is not None else config.type or by_suffix
+    if kind is None:
+        raise ReadError(f"{path}: the suffix {path.suffix!r} names no data set; it is one of {listing(_KINDS)}")
+    if not path.is_file():
+        place = (*HERE, "file_path")
+        if override is not None:
+            raise ReadError(f"--dataset {path}: there is no such file; check the path")
+        raise document.error(place, f"is {str(path)!r}, but there is no such file; check the path")
+    try:
+        return path, _READERS[kind](path)
+    except TurnwiseError:
+        raise
+    except Exception as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise ReadError(f"{path}: cannot be read as {kind} ({said[0]}); check the file and its `_type`") from error
+
+
+def _custom(document: Document, config: Dataset) -> list[Any]:
+    """What a function gives: a list of entries, or a frame."""
+    if config.function is None:
+        raise document.error(HERE, "lacks the key `function`, written as `package.module:name`; add it")
+    made = found_at(config.function, document.path.parent)(**config.kwargs)
+    if isinstance(made, list):
+        return made
+    from turnwise.arguments import frame_of
+
+    return frame_of(made, "dataset").to_dicts()
+
+
+def _json(path: Path) -> list[Any]:
+    found = msgspec.json.decode(path.read_bytes())
+    if not isinstance(found, list):
+        raise ReadError(f"{path}: is no list of entries; write [{{...}}, {{...}}]")
+    return found
+
+
+def _lines(path: Path) -> list[Any]:
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if line.strip():
+            try:
+                found.append(msgspec.json.decode(line))
+            except msgspec.DecodeError as error:
+                raise ReadError(f"{path}, line {number}: is no JSON ({error}); mend it") from error
+    return found
+
+
+def _csv(path: Path) -> list[Any]:
+    import polars as pl
+
+    return pl.read_csv(path, infer_schema=False).to_dicts()
+
+
+def _parquet(path: Path) -> list[Any]:
+    import polars as pl
+
+    return pl.read_parquet(path).to_dicts()
+
+
+def _excel(path: Path) -> list[Any]:
+    import importlib.util
+
+    import polars as pl
+
+    if importlib.util.find_spec("fastexcel") is None:
+        raise ReadError(f"{path}: fastexcel is not installed; pip install 'turnwise[excel]', or save it as CSV")
+    return pl.read_excel(path).to_dicts()
+
+
+_READERS: dict[str, Callable[[Path], list[Any]]] = {
+    "json": _json,
+    "jsonl": _lines,
+    "csv": _csv,
+    "parquet": _parquet,
+    "xls": _excel,
+}

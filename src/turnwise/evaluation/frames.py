@@ -1,0 +1,299 @@
+"""Items and what evaluators said of them -> TURNS, STEPS, VERDICTS, ROLLOUTS and SUMMARY."""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from turnwise import metrics, schema
+from turnwise.activity import measure_steps
+from turnwise.errors import ArgumentError
+from turnwise.evaluation.dataset import Item
+from turnwise.evaluation.item_evaluator import is_number
+from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
+from turnwise.evaluation.results_log import plain
+from turnwise.readers.events import of_items, worded
+from turnwise.summary import summarize
+
+ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
+USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
+SAID = ("prompt", "response", "error")
+TEXTS = ("target", "attack", "goal", "category")  # facts that a data set may say of its items
+
+
+@dataclass
+class Tables:
+    """The items of a run as frames, made when somebody asks for them."""
+
+    items: Sequence[Item]
+    run: str
+    used: frozenset[str] = USED  # fields of the data set that have a place of their own
+
+    @cached_property
+    def ids(self) -> pl.Series:
+        """`rollout_id` of each item: the run, the item's id, and the attempt."""
+        names = [f"{self.run}/{item.id}/{item.attempt}" for item in self.items]
+        return pl.Series("rollout_id", names, dtype=pl.String)
+
+    @cached_property
+    def turns(self) -> pl.DataFrame:
+        """TURNS: each item is a rollout of one turn; fields of the data set that mean nothing to us are kept."""
+        items = self.items
+        failed = pl.Series([item.error for item in items], dtype=pl.String)
+        told: dict[str, Any] = {
+            "rollout_id": self.ids,
+            "turn": pl.repeat(1, len(items), dtype=pl.Int32, eager=True),
+            "source": pl.repeat("turnwise", len(items), dtype=pl.String, eager=True),
+            "run": pl.repeat(self.run, len(items), dtype=pl.String, eager=True),
+            "attack": pl.repeat(schema.NO_ATTACK, len(items), dtype=pl.String, eager=True),
+            "task": pl.Series([str(item.id) for item in items], dtype=pl.String),
+            "attempt": pl.Series([item.attempt for item in items], dtype=pl.Int32),
+            "expected": _texts(item.answer for item in items),
+            "ending": pl.Series([None if item.error is None else schema.ERROR for item in items], dtype=schema.ENDINGS),
+            "prompt": _texts(item.question for item in items),
+            "response": _texts(item.generated for item in items),
+            "error": failed,
+        }
+        told |= self._beside()
+        if self.steps.height or self.expected_steps.height:
+            took = self.of_rollouts(measure_steps(self.steps, metrics.model_tokens, metrics.run_seconds))
+            told |= {"total_tokens": took["model_tokens"], "total_seconds": took["run_seconds"]}
+            told |= {"tool_calls": self.calls["made"], "expected_calls": self.calls["expected"]}
+        lacking = (pl.lit(None, dtype).alias(name) for name, dtype in schema.TURNS.dtypes.items() if name not in told)
+        extra = [name for name in told if name not in schema.TURNS.names]
+        return pl.DataFrame(told).with_columns(lacking).select(*schema.TURNS.names, *extra).drop(schema.TREE_COLUMNS)
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """STEPS of the items."""
+        return of_items((name, item.steps) for name, item in zip(self.ids, self.items, strict=True))
+
+    @cached_property
+    def expected_steps(self) -> pl.DataFrame:
+        """STEPS that the data set expects."""
+        return of_items((name, item.expected_steps) for name, item in zip(self.ids, self.items, strict=True))
+
+    @cached_property
+    def calls(self) -> pl.DataFrame:
+        """`made` and `expected` calls of tools of each item, in order; null where nobody says.
+
+        What was expected are the tools among the expected steps, else the list in a field of the data set: names, or objects
+        with `name` (or `tool`, `function`) and `arguments`.
+        """
+        made, expected = self._calls_of(self.steps), self._calls_of(self.expected_steps)
+        fields = (
+            next((item.entry[name] for name in ASKED if item.entry.get(name) is not None), None) for item in self.items
+        )
+        whole = [known if known is not None else _listed(field) for known, field in zip(expected, fields, strict=True)]
+        return pl.DataFrame(
+            {"made": made, "expected": whole}, schema={"made": schema.TOOL_CALLS, "expected": schema.TOOL_CALLS}
+        )
+
+    def _calls_of(self, steps: pl.DataFrame) -> list[Any]:
+        """The tools among the steps; an empty list where there are steps and none is a tool."""
+        call = pl.struct(name=pl.col("name"), arguments=pl.col("input")).filter(pl.col("kind") == "tool")
+        order = pl.col("step").filter(pl.col("kind") == "tool")
+        return self.of_rollouts(steps.group_by("rollout_id").agg(calls=call.sort_by(order)))["calls"].to_list()
+
+    def of_rollouts(self, measured: pl.DataFrame) -> pl.DataFrame:
+        """A frame by `rollout_id`, in the order of the items; null where an item has no row."""
+        return self.ids.to_frame().join(measured, on="rollout_id", how="left", maintain_order="left")
+
+    def _beside(self) -> dict[str, pl.Series]:
+        """The other fields of the data set; one that is named like a column of ours, and is none, gets the prefix ``data_``."""
+        entries = [item.entry for item in self.items]
+        found = {}
+        for name in dict.fromkeys(name for entry in entries for name in entry):
+            if name in self.used:
+                continue
+            values = [entry.get(name) for entry in entries]
+            if name in TEXTS and all(value is None or isinstance(value, str) for value in values):
+                found[name] = pl.Series(values, dtype=pl.String)
+            else:
+                taken = name in schema.TURNS.names or name in {"rollout_id", "turn"}
+                found[f"data_{name}" if taken else name] = _column(values)
+        return found
+
+
+STORE: ContextVar[Path | None] = ContextVar("STORE", default=None)  # where the run keeps verdicts of judges
+TABLES: ContextVar[Tables | None] = ContextVar("TABLES", default=None)  # those of the run that is under way
+
+
+def tables_of(eval_input: EvalInput) -> Tables:
+    """The frames of some items: those of the run, or made of the items where there is none."""
+    known = TABLES.get()
+    if known is not None and len(known.items) == len(eval_input.eval_input_items):
+        return known
+    return Tables([_item(each) for each in eval_input.eval_input_items], "items")
+
+
+def _item(given: EvalInputItem) -> Item:
+    steps, expected = (
+        [each.model_dump() if hasattr(each, "model_dump") else each for each in listed]
+        for listed in (given.trajectory, given.expected_trajectory)
+    )
+    entry = given.full_dataset_entry if isinstance(given.full_dataset_entry, dict) else {}
+    return Item(given.id, 1, entry, given.input_obj, given.expected_output_obj, given.output_obj, steps, expected)
+
+
+def _texts(values: Any) -> pl.Series:
+    return pl.Series([worded(value) for value in values], dtype=pl.String)
+
+
+def _column(values: list[Any]) -> pl.Series:
+    """A column of its own kind where all its values are of one; else JSON text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        return pl.Series(values, dtype=pl.Int64)
+    if kinds <= {int, float}:
+        return pl.Series(
+            [None if value is None or math.isnan(value) else float(value) for value in values], dtype=pl.Float64
+        )
+    if kinds == {bool}:
+        return pl.Series(values, dtype=pl.Boolean)
+    return _texts(values)
+
+
+# ── what evaluators said ──────────────────────────────────────────────────────────────────────────────────────────────
+@dataclass
+class Scored:
+    """What one evaluator said: an entry for each item, in their order; or why it failed as a whole."""
+
+    keyword: str
+    kind: str
+    items: list[EvalOutputItem]
+    average: Any = None
+    failure: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every score that is known is a number."""
+        known = [item.score for item in self.items if item.error is None and item.score is not None]
+        return all(map(is_number, known))
+
+    def column(self) -> pl.Series:
+        """The scores: Boolean where all are True or False, numbers where all are numbers, else JSON text."""
+        scores = [None if item.error is not None else item.score for item in self.items]
+        known = [score for score in scores if score is not None]
+        if known and all(isinstance(score, bool) for score in known):
+            return pl.Series(self.keyword, scores, dtype=pl.Boolean)
+        if self.numeric:
+            return pl.Series(self.keyword, [None if each is None else float(each) for each in scores], dtype=pl.Float64)
+        return pl.Series(self.keyword, [_label(score) for score in scores], dtype=pl.String)
+
+
+def verdicts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
+    """VERDICTS: what each evaluator said of each item."""
+    frames = []
+    for each in scored:
+        known = [item.error is None for item in each.items]
+        frames.append(
+            pl.DataFrame(
+                {
+                    "rollout_id": tables.ids,
+                    "turn": pl.repeat(1, len(known), dtype=pl.Int32, eager=True),
+                    "judge": pl.repeat(each.keyword, len(known), dtype=pl.String, eager=True),
+                    "sample": pl.repeat(1, len(known), dtype=pl.Int32, eager=True),
+                    "value": pl.Series(
+                        [
+                            float(item.score) if ok and is_number(item.score) else None
+                            for ok, item in zip(known, each.items, strict=True)
+                        ],
+                        dtype=pl.Float64,
+                    ),
+                    "label": pl.Series(
+                        [
+                            None if not ok or is_number(item.score) else _label(item.score)
+                            for ok, item in zip(known, each.items, strict=True)
+                        ],
+                        dtype=pl.String,
+                    ),
+                    "reasoning": pl.Series([_label(item.reasoning) for item in each.items], dtype=pl.String),
+                    "error": pl.Series([item.error for item in each.items], dtype=pl.String),
+                }
+            )
+        )
+    told = pl.concat(frames) if frames else pl.DataFrame(schema=schema.VERDICTS.dtypes)
+    lacking = (
+        pl.lit(None, dtype).alias(name) for name, dtype in schema.VERDICTS.dtypes.items() if name not in told.columns
+    )
+    return told.with_columns(lacking).select(schema.VERDICTS.names)
+
+
+def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
+    """ROLLOUTS: one row per item and attempt, its scores by the keywords of their evaluators.
+
+    Raises
+    ------
+    ArgumentError
+        Where a keyword is the name of another column.
+    """
+    turns = tables.turns  # of one turn each, so that they are their rollouts
+    beside = [name for name in turns.columns if name not in {*schema.TURNS.names, "tool_calls", "expected_calls"}]
+    counts = {"num_turns": pl.lit(1, pl.Int32), "num_judged": pl.col("succeeded").is_not_null().cast(pl.Int32)}
+    frame = turns.select("rollout_id", *schema.TURNS.facts, *SAID, *beside, **counts)
+    for each in scored:
+        if each.keyword in frame.columns:
+            raise ArgumentError(
+                f"eval.evaluators.{each.keyword}: `{each.keyword}` is the name of a column of the items; choose another keyword"
+            )
+    return frame.hstack([each.column() for each in scored])
+
+
+def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, str], level: float) -> pl.DataFrame:
+    """SUMMARY of the scores that are numbers: what an evaluator failed on counts as an error, and one that failed says so.
+
+    Parameters
+    ----------
+    items, scores
+        As `rollouts` and `verdicts` give them.
+    failures
+        Why evaluators failed as a whole, by keyword.
+    level
+        Of the intervals.
+    """
+    keywords = scores["judge"].unique(maintain_order=True)
+    shown = [keyword for keyword in keywords if items.schema[keyword] != pl.String]
+    if not shown:
+        return schema.empty(schema.SUMMARY)
+    known = scores.join(items.select("rollout_id", "ending"), on="rollout_id", how="left").filter(
+        pl.col("ending").is_null()
+    )
+    errors = known.group_by(metric="judge").agg(own=pl.col("error").count().cast(pl.Int64))
+    found = summarize(items, metrics=shown, level=level).join(errors, on="metric", how="left", maintain_order="left")
+    own, why = (
+        pl.col("own").fill_null(0),
+        pl.col("metric").replace_strict(failures, default=None, return_dtype=pl.String),
+    )
+    return found.with_columns(
+        n_error=pl.col("n_error") + own,
+        n_missing=pl.col("n_missing") - own,
+        reason=pl.when(why.is_not_null()).then(pl.format("the evaluator failed: {}", why)).otherwise("reason"),
+    ).drop("own")
+
+
+def _label(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value, enc_hook=plain).decode()
+
+
+def _listed(field: Any) -> list[dict[str, Any]] | None:
+    """Calls as a data set lists them, as the column `tool_calls` holds them."""
+    if not isinstance(field, list):
+        return None
+    whole = [{"name": each} if isinstance(each, str) else each for each in field]
+    return [
+        {
+            "name": each.get("name") or each.get("tool") or each.get("function"),
+            "arguments": worded(each.get("arguments", each.get("parameters"))),
+        }
+        for each in whole
+    ]

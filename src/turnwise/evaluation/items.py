@@ -1,0 +1,221 @@
+"""What an evaluator is given and what it gives: items with their steps, and scores with their reasons."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import pydantic
+
+
+class _Model(pydantic.BaseModel):
+    """Data of others, which may hold more than we know."""
+
+    model_config = pydantic.ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+
+class _Lean(pydantic.BaseModel):
+    """Data of which there may be a lot."""
+
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+
+
+class TokenUsage(_Model):
+    """Tokens of one call of a model; None is unknown."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    total_tokens: int | None = None
+
+
+class UsageInfo(_Model):
+    """What one call of a model took."""
+
+    token_usage: TokenUsage = pydantic.Field(default_factory=TokenUsage)
+    num_llm_calls: int | None = None
+    seconds_between_calls: float | None = None
+
+
+class StreamEventData(_Model):
+    """What went in and what came out."""
+
+    input: Any = None
+    output: Any = None
+    chunk: Any = None
+
+
+class IntermediateStepPayload(_Model):
+    """One event: its type, such as ``LLM_END``, its time in seconds, its name, its data."""
+
+    event_type: str
+    event_timestamp: float | None = None
+    span_event_timestamp: float | None = None
+    framework: str | None = None
+    name: str | None = None
+    tags: list[str] | None = None
+    metadata: Any = None
+    data: StreamEventData | None = None
+    usage_info: UsageInfo | None = None
+    UUID: str | None = None
+
+
+class InvocationNode(_Model):
+    """Which function an event happened in, and what had called that."""
+
+    function_id: str | None = None
+    function_name: str | None = None
+    parent_id: str | None = None
+    parent_name: str | None = None
+
+
+class IntermediateStep(_Model):
+    """One event on the way to an answer, with what it stood in.
+
+    Examples
+    --------
+    >>> step = IntermediateStep(payload={"event_type": "TOOL_END", "name": "search"})
+    >>> step.event_type, step.name
+    ('TOOL_END', 'search')
+    """
+
+    payload: IntermediateStepPayload
+    parent_id: str | None = None
+    function_ancestry: InvocationNode | None = None
+
+    @property
+    def event_type(self) -> str:
+        """The type of the event: ``LLM_START``, ``TOOL_END``, ..."""
+        return self.payload.event_type
+
+    @property
+    def event_timestamp(self) -> float | None:
+        """Its time in seconds."""
+        return self.payload.event_timestamp
+
+    @property
+    def name(self) -> str | None:
+        """The model, tool or function."""
+        return self.payload.name
+
+    @property
+    def data(self) -> StreamEventData | None:
+        """What went in and what came out."""
+        return self.payload.data
+
+    @property
+    def usage_info(self) -> UsageInfo | None:
+        """The tokens it took."""
+        return self.payload.usage_info
+
+    @property
+    def UUID(self) -> str | None:  # noqa: N802  # the name is the seed's
+        """What its start and its end have in common."""
+        return self.payload.UUID
+
+
+class EvalInputItem(_Lean):
+    """One item to evaluate.
+
+    Attributes
+    ----------
+    id
+        Text or a number, as in the data set; with several repeats of a data set, ``<id>_rep0``, ``<id>_rep1``, ...
+    input_obj, expected_output_obj, output_obj
+        The question, the reference answer and the answer of the workflow: anything that JSON can hold; None is unknown.
+    trajectory, expected_trajectory
+        The steps that led to the answer, and those that should have: lists of `IntermediateStep`.
+    full_dataset_entry
+        The whole entry of the data set, where ``eval.general.dataset.pass_full_entry`` is true; else empty.
+
+    Examples
+    --------
+    >>> EvalInputItem(id=1, input_obj="2 + 2?", expected_output_obj="4", output_obj="4").output_obj
+    '4'
+    """
+
+    id: Any
+    input_obj: Any = None
+    expected_output_obj: Any = None
+    output_obj: Any = None
+    trajectory: list[Any] = []
+    expected_trajectory: list[Any] = []
+    full_dataset_entry: Any = pydantic.Field(default_factory=dict)
+
+    def copy_with_updates(self, **updates: Any) -> Self:
+        """The item with some fields replaced."""
+        return self.model_copy(update=updates)
+
+
+class EvalInput(_Lean):
+    """All items of a run.
+
+    Examples
+    --------
+    >>> len(EvalInput(eval_input_items=[EvalInputItem(id=1)]).eval_input_items)
+    1
+    """
+
+    eval_input_items: list[EvalInputItem]
+
+
+class EvalOutputItem(_Lean):
+    """What an evaluator says of one item.
+
+    Attributes
+    ----------
+    id
+        That of the item.
+    score
+        Anything that JSON can hold; a number, True or False goes into the average.
+    reasoning
+        How the score came about: anything that JSON can hold.
+    error
+        Why there is no score; None where there is one.
+
+    Examples
+    --------
+    >>> EvalOutputItem(id=1, score=0.5, reasoning={"shared": 2}).score
+    0.5
+    """
+
+    id: Any
+    score: Any = None
+    reasoning: Any = None
+    error: str | None = None
+
+
+class EvalOutput(_Lean):
+    """What an evaluator says of all items: one entry for each, and the average of the scores, None where they are no numbers.
+
+    Examples
+    --------
+    >>> EvalOutput(average_score=0.5, eval_output_items=[EvalOutputItem(id=1, score=0.5)]).average_score
+    0.5
+    """
+
+    average_score: Any = None
+    eval_output_items: list[EvalOutputItem]
+
+
+class WorkflowOutput(_Lean):
+    """What a workflow may return instead of its bare answer: the answer, and the steps that led to it.
+
+    Examples
+    --------
+    >>> WorkflowOutput(output="4", intermediate_steps=[{"payload": {"event_type": "LLM_END"}}]).output
+    '4'
+    """
+
+    output: Any = None
+    intermediate_steps: list[Any] = []
+
+
+def as_steps(given: Sequence[Mapping[str, Any]] | None) -> list[IntermediateStep]:
+    """Steps as a data set holds them, as objects.
+
+    Examples
+    --------
+    >>> as_steps([{"payload": {"event_type": "LLM_END", "name": "gpt-4o"}}])[0].name
+    'gpt-4o'
+    """
+    return [IntermediateStep.model_validate(each) for each in given or ()]

@@ -1,0 +1,124 @@
+"""The language models of a file: behind an OpenAI-compatible address, on this machine, or a function."""
+
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from turnwise.configuration import Document, Strict, meant
+from turnwise.errors import ArgumentError
+from turnwise.evaluation.config import EvalConfig, kind_of
+from turnwise.places import found_at
+
+NIM_URL = "https://integrate.api.nvidia.com/v1"
+
+
+class OpenAIOptions(Strict):
+    """A model behind an OpenAI-compatible address."""
+
+    type: str = pydantic.Field("openai", alias="_type")
+    model_name: str = pydantic.Field(validation_alias=pydantic.AliasChoices("model_name", "model"))
+    base_url: str | None = None
+    api_key: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    timeout: float = 120.0
+    max_retries: int = 5
+    requests_per_minute: float | None = None
+    prices: tuple[float, float] | None = None
+    options: dict[str, Any] = pydantic.Field(default_factory=dict)
+
+
+class LocalOptions(Strict):
+    """A `transformers` model on this machine."""
+
+    type: str = pydantic.Field("local", alias="_type")
+    path: str
+    max_new_tokens: int = 256
+    temperature: float = 0.0
+    device: str | None = None
+
+
+class FunctionOptions(Strict):
+    """A function of the messages."""
+
+    type: str = pydantic.Field("function", alias="_type")
+    function: str
+
+
+class Models:
+    """The models of a file, made when they are first asked for."""
+
+    def __init__(self, document: Document, config: EvalConfig) -> None:
+        self._document, self._given = document, config.llms
+        self._made: dict[str, Any] = {}
+        for name, entry in self._given.items():
+            model, _ = kind_of(document, ("llms", name), entry, _KINDS)
+            document.checked(model, entry, ("llms", name))
+
+    def __call__(self, name: str) -> Any:
+        """The model of this name.
+
+        Raises
+        ------
+        ArgumentError
+            Where there is none.
+        """
+        if name not in self._given:
+            there = meant(name, self._given) if self._given else "the file has no `llms:`; add it there"
+            raise ArgumentError(f"{self._document.path}: there is no language model {name!r}; {there}")
+        if name not in self._made:
+            model, make = kind_of(self._document, ("llms", name), self._given[name], _KINDS)
+            options = self._document.checked(model, self._given[name], ("llms", name))
+            self._made[name] = make(options, self._document.path.parent)
+        return self._made[name]
+
+
+def _endpoint(options: OpenAIOptions, folder: Path) -> Any:
+    from turnwise.scoring.endpoint import Endpoint
+
+    more = {name: getattr(options, name) for name in ("top_p", "seed") if getattr(options, name) is not None}
+    known = (
+        "base_url",
+        "api_key",
+        "temperature",
+        "max_tokens",
+        "timeout",
+        "max_retries",
+        "requests_per_minute",
+        "prices",
+    )
+    return Endpoint(
+        options.model_name, **{name: getattr(options, name) for name in known}, options={**options.options, **more}
+    )
+
+
+def _nim(options: OpenAIOptions, folder: Path) -> Any:
+    return _endpoint(options.model_copy(update={"base_url": options.base_url or NIM_URL}), folder)
+
+
+def _local(options: LocalOptions, folder: Path) -> Any:
+    from turnwise.scoring.local_model import LocalModel
+
+    return LocalModel(options.path, options.max_new_tokens, options.temperature, options.device)
+
+
+def _function(options: FunctionOptions, folder: Path) -> Any:
+    from turnwise.scoring.clients import model_of
+
+    function = found_at(options.function, folder)
+
+    def refused(name: str) -> Any:
+        raise ArgumentError(f"llms: {name!r} is a text; name a function")
+
+    return model_of("llms: the function", function() if isinstance(function, type) else function, refused)
+
+
+_KINDS: dict[str, Any] = {
+    "openai": (OpenAIOptions, _endpoint),
+    "nim": (OpenAIOptions, _nim),
+    "local": (LocalOptions, _local),
+    "function": (FunctionOptions, _function),
+}

@@ -1,0 +1,262 @@
+"""The files of an evaluation: the seed's JSON, what was asked, and the frames; each whole or not at all."""
+
+import importlib.util
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+from ruamel.yaml import YAML
+
+from turnwise import __version__, metrics, schema
+from turnwise.configuration import Document
+from turnwise.errors import WriteError
+from turnwise.evaluation.config import SECRET, EvalConfig, without_secrets
+from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
+from turnwise.evaluation.item_evaluator import is_number
+from turnwise.evaluation.items import EvalOutputItem
+from turnwise.evaluation.results_log import plain
+from turnwise.files import content_hash, whole
+
+if TYPE_CHECKING:
+    from turnwise.evaluation.run import Evaluation, Options
+
+METADATA = "config_metadata.json"
+FRAMES = ("items.parquet", "turns.parquet", "scores.parquet", "summary.parquet")
+RUNNING, COMPLETED = "running", "completed"
+
+
+class Folder:
+    """The folder that an evaluation writes to: it may hold an earlier, interrupted run of the same, and anything of others."""
+
+    def __init__(
+        self, config: EvalConfig, document: Document, original: str, asked: "Options", dataset: Path | None
+    ) -> None:
+        self._config, self._document, self._original, self._asked = config, document, original, asked
+        self._dataset = dataset
+        self.path = config.folder
+
+    def open(self) -> None:
+        """Say what is asked, before it is done; nothing that stands there is touched.
+
+        Raises
+        ------
+        WriteError
+            Where results of another evaluation stand there, or the folder cannot be written to.
+        """
+        known = self._known()
+        ours = known is not None and known.get("key") == self._key
+        if not ours and not self._asked.overwrite:
+            standing = [name for name in self._names() if (self.path / name).exists()]
+            if standing:
+                raise WriteError(
+                    f"{self.path} holds another evaluation ({standing[0]}); choose another output_dir, or replace it with "
+                    "--overwrite, which keeps what was answered before"
+                )
+        self._put("config_original.yml", self._original)
+        self._put("config_effective.yml", _yaml(without_secrets(self._document.data)))
+        self._say(RUNNING)
+
+    def write(self, tables: Tables, scored: Sequence[Scored]) -> "Evaluation":
+        """Write the results, and say that they are whole.
+
+        Raises
+        ------
+        WriteError
+            Where one cannot be written.
+        """
+        from turnwise.evaluation.run import Evaluation
+        from turnwise.writers import write
+
+        self._put("workflow_output.json", _listed(self._answers(tables)))
+        for each in scored:
+            if each.failure is None:
+                self._put(f"{each.keyword}_output.json", self._output(each))
+        items, scores = rollouts(tables, scored), verdicts(tables, scored)
+        turns, steps = tables.turns, tables.steps
+        failures = {each.keyword: each.failure for each in scored if each.failure is not None}
+        tables.items = []  # all that they hold stands in the frames, which need the room
+        for each in scored:
+            each.items = []
+        told = summary(items, scores, failures, self._config.eval.general.level)
+        frames = dict(zip(FRAMES, (items, turns, scores, told), strict=True))
+        if steps.height:
+            frames["steps.parquet"] = steps
+        if self._asked.reps > 1 and importlib.util.find_spec("turnwise.repeats") is not None:
+            frames["attempts.parquet"] = _repeats(items, scores)
+        for name, frame in frames.items():
+            write(frame, self.path / name, overwrite=True)
+        self._say(COMPLETED, failed=list(failures))
+        return Evaluation(self._config, turns, steps, items, scores, told, failures, self.path)
+
+    # ── what is in them ───────────────────────────────────────────────────────────────────────────────────────────────
+    def _output(self, scored: Scored) -> Iterator[bytes]:
+        """The seed's fields; in parity with it an error scores 0.0, and the average is that of the numbers to two digits."""
+        parity = self._config.eval.general.parity == "nat"
+        average, items = scored.average, scored.items
+        if parity:
+            numbers = [
+                float(item.score) if item.error is None else 0.0
+                for item in items
+                if item.error or is_number(item.score)
+            ]
+            average = round(math.fsum(numbers) / len(numbers), 2) if numbers else None
+        yield b"{\n"
+        if average is not None or parity:
+            yield b'  "average_score": ' + msgspec.json.encode(average, enc_hook=plain) + b",\n"
+        yield b'  "eval_output_items": '
+        yield from _listed((_entry(item, parity=parity) for item in items), indent=b"  ")
+        yield b"}\n"
+
+    def _answers(self, tables: Tables) -> Iterator[dict[str, Any]]:
+        """The items with their answers, as the seed keeps them."""
+        keys = self._config.eval.general.dataset.structure
+        wanted = self._config.eval.general.output.workflow_output_step_filter
+        several = self._asked.reps > 1
+        for item in tables.items:
+            own = {} if keys.disable else {keys.question_key: item.question, keys.answer_key: item.answer}
+            steps = item.steps if wanted is None else [step for step in item.steps if _type_of(step) in wanted]
+            answer = {keys.generated_answer_key: item.generated, keys.trajectory_key: steps}
+            name = f"{item.id}_rep{item.attempt - 1}" if several else item.id
+            error = {} if item.error is None else {"error": item.error}
+            expected = {keys.expected_trajectory_key: item.expected_steps}
+            yield {**item.entry, self._config.eval.general.dataset.id_key: name, **own, **answer, **expected, **error}
+
+    @property
+    def _key(self) -> str:
+        """What is asked, by its content: the configuration but for where it writes and how fast, the data set, and the options."""
+        asked = self._asked
+        about = without_secrets(self._config.model_dump(mode="json", by_alias=True))
+        for name in ("output_dir", "output", "max_concurrency", "timeout", "retries"):
+            about["eval"]["general"].pop(name, None)
+        dataset = None if self._dataset is None else content_hash(self._dataset)
+        options = [
+            asked.endpoint,
+            asked.reps,
+            asked.skip_workflow,
+            asked.skip_completed_entries,
+            asked.result_json_path,
+        ]
+        return blake2b(msgspec.json.encode([about, dataset, options], enc_hook=plain), digest_size=8).hexdigest()
+
+    def _names(self) -> list[str]:
+        keywords = [f"{keyword}_output.json" for keyword in self._config.eval.evaluators]
+        return [METADATA, "config_original.yml", "config_effective.yml", "workflow_output.json", *FRAMES, *keywords]
+
+    def _known(self) -> dict[str, Any] | None:
+        try:
+            found = msgspec.json.decode((self.path / METADATA).read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def _say(self, status: str, failed: Sequence[str] = ()) -> None:
+        asked = self._asked
+        dataset = None if self._dataset is None else str(self._dataset)
+        told = {
+            "config_file": str(self._document.path),
+            "config_file_type": "Path",
+            "overrides": [
+                {"path": path, "value": "***" if SECRET.search(path) else value} for path, value in asked.override
+            ],
+            "dataset": dataset,
+            "dataset_blake2b": None if self._dataset is None else content_hash(self._dataset),
+            "result_json_path": asked.result_json_path,
+            "skip_workflow": asked.skip_workflow,
+            "skip_completed_entries": asked.skip_completed_entries,
+            "reps": asked.reps,
+            "endpoint": asked.endpoint,
+            "timestamp": datetime.now(UTC).isoformat(),
+            "turnwise": __version__,
+            "key": self._key,
+            "status": status,
+            "failed_evaluators": list(failed),
+        }
+        self._put(METADATA, _json(without_secrets(told)))
+
+    def _put(self, name: str, content: bytes | str | Iterable[bytes]) -> None:
+        parts = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
+        with whole(self.path / name, overwrite=True) as draft, draft.open("wb") as file:
+            file.writelines(parts)
+
+
+def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """CURVE over attempts of each evaluator whose scores are all 0 or 1: pass@k and pass^k."""
+    import turnwise as tw
+
+    found = [schema.empty(schema.CURVE)]
+    for keyword in scores["judge"].unique(maintain_order=True):
+        score = items[keyword]
+        if score.dtype == pl.String or not score.drop_nulls().cast(pl.Float64).is_in([0.0, 1.0]).all():
+            continue
+        held = items.with_columns(pl.col(keyword).cast(pl.Boolean))
+        found.append(tw.attempts(held, metric=keyword, stopped=False))
+        if metrics.catalog.about(keyword) is None:  # a score of an answer is no success of an attack
+            found[-1] = found[-1].with_columns(kind=pl.col("kind").replace("asr@k", "pass@k"))
+    return pl.concat(found, how="diagonal_relaxed")
+
+
+def account(made: "Evaluation") -> pl.DataFrame:
+    """What there is to say of each evaluator in a line: how it went, its scores, and where they stand."""
+    rows = []
+    for (keyword,), own in made.scores.group_by("judge", maintain_order=True):
+        known = made.summary.filter((pl.col("metric") == keyword) & (pl.col("statistic") == "mean"))
+        row = known.row(0, named=True) if known.height else {}
+        errors = own["error"].count()
+        failed = str(keyword) in made.failures
+        rows.append(
+            {
+                "evaluator": keyword,
+                "status": "failed" if failed else "done",
+                "average": row.get("estimate"),
+                "low": row.get("low"),
+                "high": row.get("high"),
+                "n": row.get("n", own.height - errors),
+                "errors": errors,
+                "file": None if failed else f"{keyword}_output.json",
+            }
+        )
+    shape = {"evaluator": pl.String, "status": pl.String, "average": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame(rows, schema={**shape, "n": pl.Int64, "errors": pl.Int64, "file": pl.String})
+
+
+def _entry(item: EvalOutputItem, *, parity: bool) -> dict[str, Any]:
+    score = item.score
+    if item.error is not None:
+        score = 0.0 if parity else None
+    elif is_number(score) and not isinstance(score, bool):
+        score = plain(score) if hasattr(score, "tolist") else score
+    error = {} if item.error is None else {"error": item.error}
+    return {"id": item.id, "score": score, "reasoning": item.reasoning, **error}
+
+
+def _type_of(step: Any) -> Any:
+    payload = step.get("payload") if isinstance(step, dict) else None
+    return payload.get("event_type") if isinstance(payload, dict) else None
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2) + b"\n"
+
+
+def _listed(values: Iterable[Any], indent: bytes = b"") -> Iterator[bytes]:
+    """A list in JSON, value after value, so that it need not be there as a whole."""
+    separator, within = b"[", b"\n" + indent + b"  "
+    for value in values:
+        text = msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2)
+        yield separator + within + text.replace(b"\n", within)
+        separator = b","
+    yield b"[]\n" if separator == b"[" else b"\n" + indent + b"]\n"
+
+
+def _yaml(value: Any) -> str:
+    stream = io.StringIO()
+    writer = YAML(typ="safe", pure=True)
+    writer.default_flow_style = False
+    writer.dump(value, stream)
+    return stream.getvalue()

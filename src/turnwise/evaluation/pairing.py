@@ -1,0 +1,117 @@
+"""Two runs side by side: their items paired, and what changed between them."""
+
+from pathlib import Path
+
+import polars as pl
+
+from turnwise.arguments import frame_of
+from turnwise.errors import ArgumentError, ReadError, listing
+
+ITEMS = "items.parquet"
+MOST_SHOWN = 20  # items that changed
+PAIRED_BY = ("task", "attempt")
+Run = str | Path | object
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a folder holds an evaluation.
+
+    Examples
+    --------
+    >>> is_run("nowhere")
+    False
+    """
+    return (Path(path) / ITEMS).is_file()
+
+
+def items_of(run: Run) -> pl.DataFrame:
+    """The items of a run: of the folder of an evaluation, of its ``items.parquet``, or the frame itself.
+
+    Raises
+    ------
+    ReadError
+        Where there are none.
+    """
+    if not isinstance(run, str | Path):
+        return frame_of(run, "contrast")
+    path = Path(run) / ITEMS if Path(run).is_dir() else Path(run)
+    if not path.is_file():
+        raise ReadError(
+            f"{run}: holds no evaluation, as there is no {ITEMS}; name the output folder of `turnwise eval`"
+        )
+    return pl.read_parquet(path)
+
+
+def paired_runs(first: Run, second: Run) -> pl.DataFrame:
+    """ROLLOUTS of two runs in one table, `run` telling them apart: to be contrasted, paired by item.
+
+    Runs of one name are told apart as ``<name> (1)`` and ``<name> (2)``. Scores that only one run has are left out.
+
+    Parameters
+    ----------
+    first, second
+        Folders of evaluations, or their `items`.
+
+    Raises
+    ------
+    ReadError, ArgumentError
+        Where a run cannot be read, or the two have no item or no score in common.
+
+    Examples
+    --------
+    >>> a = pl.DataFrame({"rollout_id": ["r/1/1"], "run": ["r"], "task": ["1"], "attempt": [1], "match": [True]})
+    >>> paired_runs(a, a.with_columns(match=False)).select("rollout_id", "run", "task", "match").rows()
+    [('1/r/1/1', 'r (1)', '1', True), ('2/r/1/1', 'r (2)', '1', False)]
+    """
+    frames = [items_of(first), items_of(second)]
+    common = [name for name in frames[0].columns if name in frames[1].columns]
+    if not scores_in(frames[0].select(common)):
+        raise ArgumentError(
+            f"contrast: the runs have no score in common: one has {listing(scores_in(frames[0]))}, the other "
+            f"{listing(scores_in(frames[1]))}"
+        )
+    if frames[0].join(frames[1], on="task", how="semi").is_empty():
+        raise ArgumentError("contrast: the runs have no item in common; were they made from the same data set?")
+    names = [frame["run"][0] if "run" in frame.columns else None for frame in frames]
+    told = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
+    sides = [
+        frame.select(common).with_columns(
+            run=pl.lit(name), rollout_id=pl.format("{}/{}", pl.lit(str(number)), "rollout_id")
+        )
+        for number, (frame, name) in enumerate(zip(frames, told, strict=True), start=1)
+    ]
+    return pl.concat(sides, how="vertical_relaxed")
+
+
+def changed(first: Run, second: Run) -> pl.DataFrame:
+    """The items whose score differs between two runs: `task, attempt, metric, first, second, difference`.
+
+    An item that only one run has, or that has no score in one of them, is there with null for what is not known.
+
+    Examples
+    --------
+    >>> a = pl.DataFrame(
+    ...     {"rollout_id": ["a", "b"], "run": "r", "task": ["1", "2"], "attempt": 1, "match": [True, True]}
+    ... )
+    >>> changed(a, a.with_columns(match=pl.Series([True, False]))).rows()
+    [('2', 1, 'match', 1.0, 0.0, -1.0)]
+    """
+    long = [_long(items_of(run), name) for run, name in ((first, "first"), (second, "second"))]
+    both = long[0].join(long[1], on=[*PAIRED_BY, "metric"], how="full", coalesce=True, maintain_order="left_right")
+    return both.filter(pl.col("first").ne_missing(pl.col("second"))).with_columns(
+        difference=pl.col("second") - pl.col("first")
+    )
+
+
+def scores_in(items: pl.DataFrame) -> list[str]:
+    """The columns of items that are scores: Booleans and numbers that are no facts."""
+    from turnwise.arguments import metric_columns
+
+    return [name for name in metric_columns(items, (), None, None) if name != "num_turns"]
+
+
+def _long(items: pl.DataFrame, name: str) -> pl.DataFrame:
+    scores = scores_in(items)
+    return items.select(*PAIRED_BY, pl.col(scores).cast(pl.Float64)).unpivot(
+        on=scores, index=list(PAIRED_BY), variable_name="metric", value_name=name
+    )

@@ -1,0 +1,351 @@
+"""Which evaluators are there: those in the box, those of installed packages, and those that a file names.
+
+An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. It is found by its name, the
+`_type` of a configuration file. What the file names under ``plugins:``, and what was imported before, outranks an evaluator in the
+box of the same name, and stderr says so; packages that are merely installed (entry points of the group ``turnwise.evaluators``) are
+loaded where a name is not known otherwise. Two plug-ins of one name are an error.
+"""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, get_args
+
+import pydantic
+
+from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.evaluation.items import EvalInput
+from turnwise.labels import say
+from turnwise.metrics import catalog
+from turnwise.places import looking_in
+
+GROUP = "turnwise.evaluators"
+IN_THE_BOX = "turnwise.evaluation.builtin"
+_OURS = f"{IN_THE_BOX}."
+MOST_SHOWN = 80  # characters of a default
+
+
+class EvaluatorBaseConfig(pydantic.BaseModel):
+    """The options of an evaluator: a subclass names it by the class keyword `name`, and each of its fields is an option.
+
+    Examples
+    --------
+    >>> class LengthConfig(EvaluatorBaseConfig, name="length"):
+    ...     '''Length of the answer.'''
+    ...
+    ...     unit: str = "words"
+    >>> LengthConfig.static_type(), LengthConfig(unit="characters").unit
+    ('length', 'characters')
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
+    _name: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
+        """Take the name."""
+        super().__init_subclass__(**kwargs)
+        if name is not None:
+            cls._name = name
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
+        """Let the name pass."""
+
+    @classmethod
+    def static_type(cls) -> str:
+        """The name, which a configuration file gives as `_type`."""
+        if cls._name is None:
+            raise ArgumentError(f'{cls.__qualname__} has no name; write class {cls.__name__}(..., name="my_evaluator")')
+        return cls._name
+
+
+@dataclass(frozen=True)
+class EvaluatorInfo:
+    """An evaluator that is ready: its options, the function that evaluates, and a line for people.
+
+    Examples
+    --------
+    >>> async def evaluate(eval_input): ...
+    >>> EvaluatorInfo(config=EvaluatorBaseConfig(), evaluate_fn=evaluate, description="Nothing").description
+    'Nothing'
+    """
+
+    config: Any
+    evaluate_fn: Callable[[EvalInput], Any]
+    description: str = ""
+
+
+class EvalBuilder:
+    """What an evaluator may ask for while it is built.
+
+    Parameters
+    ----------
+    max_concurrency
+        How many items may be under way at the same time.
+    llms
+        The language models of the file, by their names.
+
+    Examples
+    --------
+    >>> EvalBuilder(max_concurrency=8).get_max_concurrency()
+    8
+    """
+
+    def __init__(self, max_concurrency: int = 8, llms: Callable[[str], Any] | None = None) -> None:
+        self._max_concurrency = max_concurrency
+        self._llms = llms
+
+    def get_max_concurrency(self) -> int:
+        """How many items may be under way at the same time: ``eval.general.max_concurrency``."""
+        return self._max_concurrency
+
+    async def get_llm(self, llm_name: str, wrapper_type: Any = None) -> Any:  # noqa: ARG002  # the seed has one
+        """The language model of this name under ``llms:``, a `ChatModel`; there are no wrappers for frameworks.
+
+        Raises
+        ------
+        ArgumentError
+            Where there is none of that name.
+        """
+        return self.llm(llm_name)
+
+    def llm(self, name: str) -> Any:
+        """The same, without waiting."""
+        if self._llms is None:
+            raise ArgumentError(f"there is no language model {name!r}, as the file has no `llms:`; add it there")
+        return self._llms(name)
+
+
+Build = Callable[[Any, EvalBuilder], AbstractAsyncContextManager[EvaluatorInfo]]
+
+
+@dataclass(frozen=True)
+class Registration:
+    """An evaluator by its name: the class of its options, how it is built, and where it comes from."""
+
+    name: str
+    config_type: type[EvaluatorBaseConfig]
+    build: Build
+    module: str
+    place: str
+    source: tuple[str, str] = ("", "")  # its file and its name there: one file may be imported under two names
+
+    @property
+    def in_the_box(self) -> bool:
+        """Whether it comes with turnwise."""
+        return self.module.startswith(_OURS)
+
+    @property
+    def about(self) -> str:
+        """What it is: the docstring of its options, else of its function."""
+        own = self.config_type.__doc__ if self.config_type.__doc__ != EvaluatorBaseConfig.__doc__ else None
+        return inspect.cleandoc(own or getattr(self.build, "__doc__", None) or "No description.")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Each option with its type and default, as text."""
+        return {name: _option(field) for name, field in self.config_type.model_fields.items()}
+
+
+_PLUGINS: dict[str, Registration] = {}
+_BUILTINS: dict[str, Registration] = {}
+_INSTALLED: dict[str, Registration] = {}
+_installing: ContextVar[bool] = ContextVar("_installing", default=False)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_Function], Any]:
+    """Bind a configuration class to the function that builds its evaluator: an async generator that yields `EvaluatorInfo`.
+
+    What stands after the ``yield`` runs when the evaluation is over.
+
+    Parameters
+    ----------
+    config_type
+        A subclass of `EvaluatorBaseConfig` that has a name.
+
+    Raises
+    ------
+    ArgumentError
+        Where another plug-in has that name already.
+
+    Examples
+    --------
+    >>> class AlwaysConfig(EvaluatorBaseConfig, name="always_for_this_example"):
+    ...     "The same score for everything."
+    >>> @register_evaluator(config_type=AlwaysConfig)
+    ... async def always(config, builder):
+    ...     yield EvaluatorInfo(config=config, evaluate_fn=None, description="Always")
+    >>> find("always_for_this_example").about
+    'The same score for everything.'
+    """
+
+    def register(function: _Function) -> Any:
+        name = config_type.static_type()
+        if not inspect.isasyncgenfunction(function):
+            raise ArgumentError(f"{name}: {function.__qualname__} is no async generator; write `async def` and `yield`")
+        build = asynccontextmanager(function)
+        module = getattr(function, "__module__", "") or ""
+        source = (function.__code__.co_filename, function.__qualname__)
+        found = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}", source)
+        shelf = _BUILTINS if found.in_the_box else _INSTALLED if _installing.get() else _PLUGINS
+        known = shelf.get(name) or (None if found.in_the_box else {**_INSTALLED, **_PLUGINS}.get(name))
+        if known is not None and known.source != found.source:
+            raise ArgumentError(
+                f"two plug-ins are called `{name}`: {known.place} and {found.place}; rename one, or name one of them only"
+            )
+        shelf[name] = found
+        return build
+
+    return register
+
+
+_ROOMS = {
+    "answers": ("similarity", "classification_accuracy", "instruction_following"),
+    "judges": (
+        *(
+            "factuality",
+            "relevance",
+            "truthfulness",
+            "informativeness",
+            "harmfulness",
+            "refusal",
+            "attack_success_judge",
+        ),
+        *("llm_judge", "trajectory", "tunable_rag_evaluator"),
+    ),
+    "red_team": ("red_teaming_evaluator",),
+    "steps": ("avg_llm_latency", "avg_workflow_runtime", "avg_num_llm_calls", "avg_tokens_per_llm_end", "cost"),
+    "tools": ("trajectory_match", "tsq_evaluator", "tool_quality"),
+    "catalog": (),  # and every metric by its own name
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def load_builtin(name: str) -> None:
+    """Register the evaluator in the box that has this name, if there is one."""
+    room = _ROOM_OF.get(name) or ("catalog" if any(each.name == name for each in catalog.everything()) else None)
+    if room is not None:
+        importlib.import_module(f"{IN_THE_BOX}.{room}")
+
+
+def load_builtins() -> None:
+    """Register all evaluators in the box."""
+    for room in _ROOMS:
+        importlib.import_module(f"{IN_THE_BOX}.{room}")
+
+
+def load_installed() -> None:
+    """Import the plug-ins of installed packages; one that cannot be imported is named on stderr and left out."""
+    token = _installing.set(True)
+    try:
+        for point in entry_points(group=GROUP):
+            try:
+                point.load()
+            except TurnwiseError:
+                raise
+            except Exception as error:  # noqa: BLE001  # somebody else's package must not keep ours from working
+                why = f"{type(error).__name__}: {error}"
+                say(f"the plug-in {point.name} ({point.value}) cannot be imported ({why}); left out")
+    finally:
+        _installing.reset(token)
+
+
+def load(places: Iterable[str], folder: Path) -> None:
+    """Import the plug-ins that a file names: modules (``my_package.register``), or files seen from the file's folder.
+
+    Modules are looked for where Python looks, then in the working folder, then in that of the file. A file may import its
+    neighbors as ``from .neighbor import ...``.
+
+    Raises
+    ------
+    ArgumentError
+        Where one cannot be imported.
+    """
+    with looking_in(folder):
+        for place in places:
+            _import(place, folder)
+
+
+def find(name: str) -> Registration | None:
+    """The evaluator of this name; None where there is none. One that outranks another says so on stderr."""
+    load_builtin(name)
+    if name not in _PLUGINS and name not in _BUILTINS:
+        load_installed()
+    if name in _PLUGINS and name in _BUILTINS:
+        say(f"`{name}` is the plug-in {_PLUGINS[name].place}, which outranks the evaluator of that name in the box")
+    return _PLUGINS.get(name) or _BUILTINS.get(name) or _INSTALLED.get(name)
+
+
+def everything() -> list[Registration]:
+    """All evaluators that can be found, by name; of one name, the plug-in first."""
+    load_builtins()
+    load_installed()
+    return sorted([*_PLUGINS.values(), *_INSTALLED.values(), *_BUILTINS.values()], key=lambda found: found.name)
+
+
+def listed() -> dict[str, str]:
+    """What each evaluator is, where it comes from, and its options, as text; of one name, that which counts.
+
+    Examples
+    --------
+    >>> print(listed()["similarity"].splitlines()[-2])
+      similarity_type: Literal['cosine', 'jaccard', 'levenshtein'] = 'cosine': which likeness
+    """
+    found = {}
+    for each in reversed(everything()):
+        first, _, rest = each.about.partition("\n")
+        origin = "" if each.in_the_box else f" [plug-in {each.place}]"
+        told = [f"  {name}: {words}" for name, words in each.options.items()]
+        options = "\n".join(["", "", "Options:", *told]) if told else ""
+        found[each.name] = f"{first}{origin}{rest and chr(10)}{rest.rstrip()}{options}"
+    return found
+
+
+def forget(name: str) -> None:
+    """Take a plug-in away again."""
+    _PLUGINS.pop(name, None)
+    _INSTALLED.pop(name, None)
+
+
+def _import(place: str, folder: Path) -> None:
+    try:
+        if place.endswith(".py"):
+            _import_file((folder / place).resolve() if (folder / place).exists() else Path(place).resolve())
+        else:
+            importlib.import_module(place)
+    except TurnwiseError:
+        raise
+    except Exception as error:
+        raise ArgumentError(
+            f"the plug-in {place!r} cannot be imported ({type(error).__name__}: {error}); is it installed, and spelled so?"
+        ) from error
+
+
+def _import_file(path: Path) -> None:
+    """Import a file as a module of a package that is its folder."""
+    package = f"turnwise_plugins_{blake2b(str(path.parent).encode(), digest_size=4).hexdigest()}"
+    if package not in sys.modules:
+        made = types.ModuleType(package)
+        made.__path__ = [str(path.parent)]
+        sys.modules[package] = made
+    importlib.import_module(f"{package}.{path.stem}")
+
+
+def _option(field: Any) -> str:
+    bare = field.annotation if get_args(field.annotation) else getattr(field.annotation, "__name__", field.annotation)
+    kind = str(bare).replace("typing.", "")
+    about = f": {field.description}" if field.description else ""
+    if field.is_required():
+        return f"{kind}, required{about}"
+    default = repr(field.get_default(call_default_factory=True))
+    return f"{kind} = {default if len(default) <= MOST_SHOWN else default[: MOST_SHOWN - 3] + '...'}{about}"

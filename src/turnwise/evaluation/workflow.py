@@ -1,0 +1,216 @@
+"""What answers the questions: a function, a sampler, a chat model, or a service behind an HTTP address."""
+
+import importlib.util
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from turnwise.configuration import Document, Place, Strict
+from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.evaluation.config import EvalConfig, kind_of
+from turnwise.evaluation.items import WorkflowOutput
+from turnwise.places import found_at
+from turnwise.scoring.callables import called, identity
+
+HERE: Place = ("workflow",)
+Answer = Callable[[Any], Awaitable[Any]]
+
+
+class WorkflowError(TurnwiseError):
+    """A workflow that gave no answer."""
+
+
+class Workflow:
+    """What answers, and all that decides on its answers."""
+
+    def __init__(self, answer: Answer, configuration: Any) -> None:
+        self.answer = answer
+        self.configuration = configuration
+
+
+class FunctionOptions(Strict):
+    """A function of the question, sync or async: its answer, or a `WorkflowOutput`."""
+
+    type: str = pydantic.Field("function", alias="_type")
+    function: str
+    kwargs: dict[str, Any] = pydantic.Field(default_factory=dict)
+
+
+class SamplerOptions(Strict):
+    """A sampler: `simulated`, or ``package.module:name``; it rolls out the question, and its last response is the answer."""
+
+    type: str = pydantic.Field("sampler", alias="_type")
+    use: str
+    options: dict[str, Any] = pydantic.Field(default_factory=dict)
+
+
+class ChatOptions(Strict):
+    """A chat model of `llms`, asked each question."""
+
+    type: str = pydantic.Field("chat", alias="_type")
+    llm_name: str
+    system: str | None = None
+
+
+class EndpointOptions(Strict):
+    """A service: the question is posted as JSON, ``{input_key: question}``, and the answer read at `result_json_path`."""
+
+    type: str = pydantic.Field("endpoint", alias="_type")
+    url: str
+    input_key: str = "input_message"
+    result_json_path: str = "$"
+    timeout: float = 300.0
+    max_retries: int = 3
+    headers: dict[str, str] = pydantic.Field(default_factory=dict)
+
+
+def workflow_of(
+    document: Document, config: EvalConfig, llm: Callable[[str], Any], endpoint: str | None, path: str = "$"
+) -> Workflow:
+    """The workflow that the file, or ``--endpoint``, describes.
+
+    Raises
+    ------
+    ReadError
+        With file, line and key of a mistake.
+    ArgumentError
+        Where it cannot be imported or used.
+    """
+    given = (
+        {"_type": "endpoint", "url": endpoint, "result_json_path": path} if endpoint is not None else config.workflow
+    )
+    if given is None:
+        raise document.error(HERE, "is missing; name what answers, give --endpoint, or score answers that are there with "
+                             "--skip_workflow")  # fmt: skip
+    entry = {"_type": "function", "function": given} if isinstance(given, str) else given
+    model, make = kind_of(document, HERE, entry, _KINDS)
+    options = document.checked(model, entry, HERE)
+    try:
+        made: Workflow = make(options, document.path.parent, llm)
+    except TypeError as error:
+        raise document.error(HERE, f"does not take these options ({error}); mend them") from error
+    return made
+
+
+def _function(options: FunctionOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
+    function = found_at(options.function, folder)
+    function = function() if isinstance(function, type) else function
+    if not callable(function):
+        raise ArgumentError(f"workflow: {options.function} is no function; name one that takes the question")
+
+    async def answer(question: Any) -> Any:
+        return await called(function, question, **options.kwargs)
+
+    return Workflow(answer, {"function": identity(function), "place": options.function, "kwargs": options.kwargs})
+
+
+def _sampler(options: SamplerOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
+    from turnwise.evaluators.graph import first_branch
+
+    if options.use == "simulated":
+        from turnwise.evaluators.simulated import SimulatedSampler
+
+        sampler: Any = SimulatedSampler(**options.options)
+    else:
+        made = found_at(options.use, folder)
+        sampler = made(**options.options) if isinstance(made, type) or options.options else made
+
+    async def answer(question: Any) -> Any:
+        graph = await called(sampler.eval_rollout, question)
+        nodes = list(first_branch(graph))
+        return getattr(nodes[-1], "response", None) if nodes else None
+
+    return Workflow(answer, {"sampler": identity(sampler), "use": options.use, "options": options.options})
+
+
+def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
+    model = llm(options.llm_name)
+
+    async def answer(question: Any) -> Any:
+        text = question if isinstance(question, str) else json.dumps(question)
+        system = [{"role": "system", "content": options.system}] if options.system else []
+        reply = await model.complete([*system, {"role": "user", "content": text}])
+        used = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.response_tokens}
+        known = [each for each in used.values() if each is not None]
+        payload = {
+            "event_type": "LLM_END",
+            "name": options.llm_name,
+            "span_event_timestamp": None if reply.seconds is None else 0.0,
+            "event_timestamp": reply.seconds,
+            "data": {"input": text, "output": reply.text},
+            "usage_info": {"token_usage": {**used, "total_tokens": sum(known) if known else None}},
+        }
+        return WorkflowOutput(output=reply.text, intermediate_steps=[{"payload": payload}])
+
+    return Workflow(answer, {"chat": identity(model), "system": options.system})
+
+
+def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
+    if importlib.util.find_spec("httpx2") is None:
+        raise ArgumentError(
+            "workflow: httpx2 is not installed, which asks HTTP addresses; pip install 'turnwise[judge]'"
+        )
+    if not options.url.startswith(("http://", "https://")):
+        raise ArgumentError(f"workflow: {options.url!r} is no HTTP address; write http://host:port/path")
+    path = steps_of(options.result_json_path)
+
+    async def answer(question: Any) -> Any:
+        from turnwise.evaluation.posting import posted
+
+        return taken(await posted(options, {options.input_key: question}), path)
+
+    return Workflow(answer, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path})
+
+
+def steps_of(path: str) -> list[str | int]:
+    """The steps of a JSON path of names and numbers.
+
+    Examples
+    --------
+    >>> steps_of("$.choices[0].text")
+    ['choices', 0, 'text']
+
+    Raises
+    ------
+    ArgumentError
+        Where it is more than that.
+    """
+    rest = path.removeprefix("$").replace("[", ".").replace("]", "")
+    parts = [part.strip("'\"") for part in rest.split(".") if part]
+    if not path.startswith("$") or any(not part or set(part) & set("*?@()") for part in parts):
+        raise ArgumentError(
+            f"result_json_path {path!r} is not understood; write names and numbers, as in $.choices[0].text"
+        )
+    return [int(part) if part.isdecimal() else part for part in parts]
+
+
+def taken(value: Any, path: list[str | int]) -> Any:
+    """What stands at a path.
+
+    Raises
+    ------
+    WorkflowError
+        Where there is nothing.
+
+    Examples
+    --------
+    >>> taken({"choices": [{"text": "4"}]}, ["choices", 0, "text"])
+    '4'
+    """
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError) as error:
+            raise WorkflowError(f"the answer has nothing at {part!r}; it is {value!r:.80}") from error
+    return value
+
+
+_KINDS: Mapping[str, Any] = {
+    "function": (FunctionOptions, _function),
+    "sampler": (SamplerOptions, _sampler),
+    "chat": (ChatOptions, _chat),
+    "endpoint": (EndpointOptions, _endpoint),
+}

@@ -1,0 +1,266 @@
+"""The evaluators in the box: each against figures worked out by hand."""
+
+import importlib
+import json
+
+import pytest
+
+import turnwise as tw
+from turnwise.evaluation import plugins
+from turnwise.evaluation.builtin.tools import parameter_accuracy
+from turnwise.metrics import catalog
+
+JUDGE = {"llms": {"judge": {"_type": "function", "function": "workflows:three_of_five"}}}
+
+
+def event(kind: str, name: str, at: float, key: str, **more) -> dict:
+    """An intermediate step of the seed."""
+    return {"payload": {"event_type": kind, "name": name, "event_timestamp": at, "UUID": key, **more}}
+
+
+def tokens(prompt: int, completion: int) -> dict:
+    used = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {"usage_info": {"token_usage": used}}
+
+
+STEPS = [
+    event("LLM_START", "gpt", 10.0, "a"),
+    event("LLM_START", "gpt", 11.0, "b"),
+    event("LLM_END", "gpt", 12.0, "b", **tokens(1000, 100), data={"output": "short"}),
+    event("LLM_END", "gpt", 13.0, "a", **tokens(2000, 200), data={"output": "a long thought"}),
+    event("TOOL_START", "add", 13.0, "t", data={"input": {"a": 1, "b": 2}}),
+    event("TOOL_END", "add", 15.0, "t", data={"input": {"a": 1, "b": 2}, "output": "3"}),
+]
+EXPECTED = [event("TOOL_START", "add", 0.0, "x", data={"input": {"b": 2, "a": 1}})]
+
+
+@pytest.fixture
+def scores(bench, monkeypatch):
+    """The scores that one evaluator gives."""
+
+    def scored(entries: list[dict], config: dict, **more) -> list:
+        bench.data([{"id": n, "question": "q", **entry} for n, entry in enumerate(entries)])
+        bench.config({"it": config}, **{"plugins": [], **more})
+        made = bench.run(skip_workflow=True, overwrite=True)
+        assert not made.failures
+        values: list = made.items["it"].to_list()
+        return values
+
+    return scored
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("avg_llm_latency", 2.0),  # 3 s and 1 s, each from its own start: in order of time it would be 1 s and 2 s
+        ("avg_workflow_runtime", 5.0),
+        ("avg_num_llm_calls", 2),
+        ("avg_tokens_per_llm_end", 1650.0),
+        ("model_seconds", 2.0),
+        ("tool_seconds", 2.0),
+        ("run_seconds", 5.0),
+        ("model_tokens", 3300),
+        ("calls_at_once", 2),
+        ("tool_steps", 1),
+    ],
+)
+def test_what_steps_took(scores, kind, value) -> None:
+    """Parallel calls are paired by their ids; an item without steps is unknown, not zero."""
+    assert scores([{"intermediate_steps": STEPS}, {"intermediate_steps": []}], {"_type": kind}) == [value, None]
+
+
+def test_cost_is_that_of_the_prices(scores) -> None:
+    """3,000 tokens read at 2 dollars and 300 written at 10 dollars a million."""
+    assert scores([{"intermediate_steps": STEPS}], {"_type": "cost", "prices": {"gpt": [2, 10]}}) == [
+        pytest.approx(0.009)
+    ]
+    assert scores([{"intermediate_steps": STEPS}], {"_type": "cost", "prices": {"other": [2, 10]}}) == [None]
+
+
+@pytest.mark.parametrize(
+    ("config", "value"),
+    [
+        ({"_type": "trajectory_match"}, True),
+        ({"_type": "trajectory_match", "arguments": True}, True),
+        ({"_type": "trajectory_match", "order": "subset"}, True),
+        ({"_type": "tool_quality"}, 1.0),
+        ({"_type": "tsq_evaluator", "tool_weight": 0, "parameter_weight": 1}, 1.0),
+        ({"_type": "tool_call_f1"}, 1.0),
+    ],
+)
+def test_tools_against_expected_steps(scores, config, value) -> None:
+    """Calls are read from the steps; arguments are compared as JSON."""
+    entry = {"intermediate_steps": STEPS, "expected_intermediate_steps": EXPECTED}
+    assert scores([entry], config) == [value]
+
+
+def test_tools_against_a_list_in_the_data_set(scores) -> None:
+    """Names, or objects, in a field of the data set; unknown where nobody says what was expected."""
+    entries = [
+        {"intermediate_steps": STEPS, "expected_tool_calls": ["add", "multiply"]},
+        {"intermediate_steps": STEPS, "expected_tool_calls": [{"tool": "add", "parameters": {"a": 1, "b": 3}}]},
+        {"intermediate_steps": STEPS},
+    ]
+    assert scores(entries, {"_type": "tool_quality"}) == [pytest.approx(2 / 3), 1.0, None]
+    weighed = {"_type": "tool_quality", "tool_weight": 1, "parameter_weight": 1}
+    assert scores(entries[1:2], weighed) == [(1.0 + 0.75) / 2]
+    assert scores(entries, {"_type": "trajectory_match"}) == [False, True, None]
+
+
+def test_half_credit_is_for_the_right_type() -> None:
+    """A right value counts one, a right type a half, a missing argument nothing; no argument asked for is all right."""
+    made = [{"name": "f", "arguments": '{"a": 1, "b": "x", "c": 2}'}]
+    wanted = [{"name": "f", "arguments": '{"a": 1, "b": "y", "c": "z", "d": 4}'}]
+    assert parameter_accuracy(made, wanted) == 1.5 / 4
+    assert parameter_accuracy(made, [{"name": "f", "arguments": None}]) == 1.0
+    assert parameter_accuracy([], wanted) == 0.0
+
+
+def test_classification(scores, bench) -> None:
+    """Case and blanks do not matter; what is no label is an error."""
+    entries: list[dict] = [{"answer": "Cat", "generated_answer": " cat"}, {"answer": "cat", "generated_answer": "dog"}]
+    entries += [
+        {"answer": "cat", "generated_answer": "I think it is a cat"},
+        {"answer": "cat", "generated_answer": None},
+    ]
+    assert scores(entries, {"_type": "classification_accuracy"}) == [True, False, False, None]
+    assert scores(entries, {"_type": "classification_accuracy", "labels": ["cat", "dog"]}) == [True, False, None, None]
+    assert "none of the labels" in bench.read("it_output.json")["eval_output_items"][2]["error"]
+
+
+@pytest.mark.parametrize(("kind", "value"), [("cosine", 0.36772), ("jaccard", 1 / 3), ("levenshtein", 4 / 13)])
+def test_similarities(scores, kind, value) -> None:
+    """Those of the metrics' own examples."""
+    entry = {"answer": "The red house", "generated_answer": "red red wine"}
+    if kind == "levenshtein":
+        import rapidfuzz
+
+        value = rapidfuzz.distance.Levenshtein.normalized_similarity("red red wine", "The red house")
+    assert scores([entry], {"_type": "similarity", "similarity_type": kind}) == [pytest.approx(value, abs=1e-5)]
+
+
+def test_instructions(scores) -> None:
+    """All instructions of an item have to be kept."""
+    entry = {"instruction_id_list": ["punctuation:no_comma", "startend:quotation"], "kwargs": [{}, {}]}
+    entries = [{**entry, "generated_answer": '"Yes no"'}, {**entry, "generated_answer": '"Yes, no"'}]
+    assert scores(entries, {"_type": "instruction_following"}) == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["factuality", "relevance", "harmfulness"])
+def test_judges_of_the_catalog(scores, kind) -> None:
+    """0.6 is below the scale from 1 to 5, and is its end."""
+    assert scores(
+        [{"generated_answer": "yes"}, {"generated_answer": None}], {"_type": kind, "llm_name": "judge"}, **JUDGE
+    ) == [
+        1.0,
+        None,
+    ]
+
+
+def test_a_judge_of_ones_own(scores) -> None:
+    """Any column of the data set has a place in the prompt."""
+    prompt = "{topic}: {response} ({expected}) {trajectory}, from {lower_bound} to {upper_bound}"
+    config = {"_type": "llm_judge", "llm_name": "judge", "prompt": prompt, "scale": [0, 1]}
+    entry = {"generated_answer": "yes", "answer": "no", "topic": "t", "intermediate_steps": STEPS}
+    assert scores([entry], config, **JUDGE) == [0.6]
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "tunable_rag_evaluator"])
+def test_judges_from_zero_to_one(scores, kind) -> None:
+    """The mean of three equal aspects is one of them."""
+    entry = {"generated_answer": "yes", "answer": "no", "intermediate_steps": STEPS}
+    assert scores([entry], {"_type": kind, "llm_name": "judge"}, **JUDGE) == [pytest.approx(0.6)]
+
+
+def test_weights_of_the_tunable_judge(scores, bench) -> None:
+    """An aspect without weight is not asked about; braces in the instructions are braces."""
+    config = {
+        "_type": "tunable_rag_evaluator",
+        "llm_name": "judge",
+        "default_score_weights": {"coverage": 2, "correctness": 0},
+        "judge_llm_prompt": "Mind {this}.",
+    }
+    assert scores([{"generated_answer": "yes", "answer": "no"}], config, **JUDGE) == [0.6]
+    reasons = bench.read("it_output.json")["eval_output_items"][0]["reasoning"]
+    assert set(reasons) == {"coverage", "coverage_reasoning"}
+
+
+@pytest.mark.parametrize(("strategy", "value"), [("first", 0.5), ("last", 1.0), ("max", 1.0)])
+def test_red_team_filters_and_reduces(scores, bench, strategy, value) -> None:
+    """Of the two calls of the model, "short" (5 characters) and "a long thought"; the tool's "3" is a condition of its own."""
+    config = {
+        "_type": "red_teaming_evaluator",
+        "llm_name": "judge",
+        "reduction_strategy": strategy,
+        "intermediate_step_filters": [
+            {"name": "thoughts", "event_type": "LLM_END"},
+            {"name": "tool", "event_type": "TOOL_END", "payload_name": "add"},
+            {"name": "none", "payload_name": "nothing"},
+        ],
+    }
+    llms = {"llms": {"judge": {"_type": "function", "function": "workflows:by_length"}}}
+    assert scores([{"generated_answer": "x", "intermediate_steps": STEPS}], config, **llms) == [
+        pytest.approx((value + 0.1) / 2)
+    ]
+    told = bench.read("it_output.json")["eval_output_items"][0]["reasoning"]["results_by_condition"]
+    assert told["thoughts"]["score"] == value
+    assert told["tool"]["evaluated_output"] == "3"
+    assert told["none"] == {
+        "score": None,
+        "reasoning": None,
+        "evaluated_output": None,
+        "error_message": "no step fits the filter",
+    }
+
+
+def test_verdicts_are_never_asked_for_twice(bench, items, monkeypatch) -> None:
+    """What a judge said is kept with the run."""
+    asked = []
+
+    def three(messages: list) -> str:
+        asked.append(messages)
+        return '{"score": 3}'
+
+    monkeypatch.setattr(importlib.import_module("workflows"), "three_of_five", three)
+    bench.data(items)
+    bench.config({"it": {"_type": "factuality", "llm_name": "judge"}}, plugins=[], **JUDGE)
+    first, second = (bench.run(skip_workflow=True) for _ in range(2))
+    assert len(asked) == 6
+    assert first.items["it"].to_list() == second.items["it"].to_list() == [3.0] * 6
+
+
+def test_every_metric_of_the_catalog_is_an_evaluator() -> None:
+    """By its name, unless it needs an expression, which no file can give."""
+    names = {each.name for each in plugins.everything() if each.in_the_box}
+    metrics = {about.name for about in catalog.everything() if about.doc and not about.name.startswith("worst")}
+    assert metrics - names <= {"ever", "first_turn", "time_to"} | {
+        name for name in metrics if catalog.about(name) is None
+    }
+    assert {"exact_match", "token_f1", "distinct_n", "success_within", "attack_success", "refusal_rate"} <= names
+
+
+def test_every_name_in_the_box_is_found_without_loading_the_others() -> None:
+    """The table of rooms says what registers what."""
+    plugins.load_builtins()
+    assert set(plugins._ROOM_OF) <= set(plugins._BUILTINS)
+    rooms = {name: each.module.rpartition(".")[2] for name, each in plugins._BUILTINS.items()}
+    assert all(rooms[name] == room for name, room in plugins._ROOM_OF.items())
+    assert {name for name, room in rooms.items() if room != "catalog"} == set(plugins._ROOM_OF)
+
+
+def test_evaluators_work_on_items_without_a_run() -> None:
+    """As the seed's builder gives them: their function takes an `EvalInput`."""
+    import asyncio
+
+    async def built() -> list:
+        registration = plugins.find("similarity")
+        assert registration is not None
+        async with registration.build(registration.config_type(), plugins.EvalBuilder()) as info:
+            return [info.evaluate_fn]
+
+    (evaluate,) = asyncio.run(built())
+    item = tw.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
+    found = evaluate(tw.EvalInput(eval_input_items=[item]))
+    assert found.eval_output_items[0].id == 7
+    assert found.average_score == pytest.approx(0.36772, abs=1e-5)
+    assert json.loads(found.model_dump_json())["eval_output_items"][0]["reasoning"]["answer"] == "The red house"

@@ -1,0 +1,209 @@
+"""Every mistake is one sentence with file, line and key, and a suggestion; nothing in a file runs code but what it names."""
+
+# ruff: noqa: E501, ISC004  # long sentences in a long table
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+import turnwise as tw
+from turnwise.configuration import Document
+from turnwise.errors import ArgumentError, ReadError, TurnwiseError
+
+GOOD = """eval:
+  general:
+    output_dir: {out}
+    max_concurrency: 8
+    dataset:
+      _type: json
+      file_path: {data}
+  evaluators:
+    match:
+      _type: exact_match
+"""
+ROWS = [{"id": 1, "question": "q", "answer": "a", "generated_answer": "a"}]
+
+
+@pytest.fixture
+def file(tmp_path: Path):
+    """Write a file in which something is replaced, and evaluate it."""
+
+    def evaluated(before: str, after: str, rows: object = ROWS, **options):
+        data = tmp_path / "data.json"
+        data.write_text(rows if isinstance(rows, str) else json.dumps(rows))
+        path = tmp_path / "eval.yml"
+        good = GOOD.format(out=tmp_path / "out", data=data)
+        assert before in good
+        path.write_text(good.replace(before, after, 1))
+        return tw.evaluate(path, skip_workflow=True, progress=False, **options)
+
+    return evaluated
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("exact_match", "exact_mach", r"eval.yml, line 10: `eval.evaluators.match._type` is 'exact_mach', which is no evaluator; "
+         r"did you mean `exact_match`\?"),
+        ("_type: exact_match", "_type: similarity\n      similarity_typ: cosine", r"eval.yml, line 11: `eval.evaluators.match."
+         r"similarity_typ` is unknown; did you mean `similarity_type`\?"),
+        ("_type: exact_match", "_type: similarity\n      similarity_type: cosin", r"line 11: `eval.evaluators.match.similarity_type` "
+         r"is 'cosin', but should be 'cosine', 'jaccard' or 'levenshtein'; mend it"),
+        ("max_concurrency: 8", "max_concurency: 8", r"line 4: `eval.general.max_concurency` is unknown; did you mean "
+         r"`max_concurrency`\?"),
+        ("max_concurrency: 8", "max_concurrency: many", r"line 4: `eval.general.max_concurrency` is 'many', but should be a valid "
+         r"integer"),
+        ("max_concurrency: 8", "max_concurrency: 0", r"line 4: `eval.general.max_concurrency` is 0, but should be greater than"),
+        ("_type: json", "_type: jason", r"line 6: `eval.general.dataset._type` is 'jason', but should be 'json'"),
+        ("eval:", "evals: 1\neval:", r"line 1: `evals` is unknown; did you mean `eval`\?"),
+        ("match:", "../x:", r"line 9: `eval.evaluators.../x` is no name of a file"),
+        ("match:", "a/b:", r"line 9: `eval.evaluators.a/b` is no name of a file"),
+        ("match:", ".hidden:", r"is no name of a file"),
+        ("match:", "workflow:", r"line 9: `eval.evaluators.workflow` would be written where the workflow"),
+        ("match:", "response:", r"`response` is the name of a column of the items; choose another keyword"),
+        ("_type: exact_match", "type: exact_match", r"line 9: `eval.evaluators.match` lacks the key `_type`"),
+        ("_type: exact_match", "_type: factuality", r"line 9: `eval.evaluators.match` lacks the key `llm_name`; add it"),
+        ("_type: exact_match", "_type: factuality\n      llm_name: judge", r"line 11: `eval.evaluators.match.llm_name` is 'judge', "
+         r"which is no language model; the file has no `llms:`"),
+        ("eval:", "llms: {j: {_type: opanai, model_name: m}}\neval:", r"line 1: `llms.j._type` is 'opanai', which is not known; did "
+         r"you mean `openai`\?"),
+        ("eval:", "llms: {j: {_type: openai}}\neval:", r"line 1: `llms.j` lacks the key `model_name`"),
+        ("eval:", "eval: {}\neval:", r"eval.yml, line 2: is no YAML \(found duplicate key"),
+        ("eval:", "eval: [", r"is no YAML"),
+        ("eval:", "plugins: [no_such_module_anywhere]\neval:", r"the plug-in 'no_such_module_anywhere' cannot be imported "
+         r"\(ModuleNotFoundError"),
+        ("eval:", "plugins: &p [*p]\neval:", r"holds itself"),
+        ("max_concurrency: 8", "max_concurrency: ${NO_SUCH_VARIABLE_HERE}", r"line 4: `eval.general.max_concurrency` asks for "
+         r"\$\{NO_SUCH_VARIABLE_HERE\}, which the environment lacks"),
+        ("_type: json", "_type: json\n      id_key: nr", r"line 7: `eval.general.dataset.id_key` names the column 'nr', which "
+         r".*data.json lacks; there is answer, generated_answer, id, question"),
+        ("_type: json", "_type: json\n      structure: {question_key: qestion}", r"line 7: `eval.general.dataset.structure."
+         r"question_key` names the column 'qestion', .*did you mean `question`\?"),
+        ("_type: json", "_type: json\n      filter: {allowlist: {field: {topik: [x]}}}", r"line 7: `eval.general.dataset.filter."
+         r"allowlist.field.topik` is no column of the data set"),
+        ("_type: json", "_type: json\n      filter: {denylist: {field: {id: ['*']}}}", r"leaves none of 1 entries; loosen it"),
+        ("data.json", "nothing.json", r"line 7: `eval.general.dataset.file_path` is .*nothing.json', but there is no such file"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_file_is_one_sentence(file, before, after, said) -> None:
+    """File, line and key, and what was probably meant."""
+    with pytest.raises(TurnwiseError, match=said) as raised:
+        file(before, after)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([*ROWS, *ROWS], "entry 2: the id 1 stands twice; give every entry an id of its own"),
+        ([*ROWS, {**ROWS[0], "id": "1"}], "entry 2: the id '1' stands twice"),
+        ([{**ROWS[0], "id": None}], "entry 1: its `id` is None; give every entry a text or a number"),
+        ([{**ROWS[0], "id": [1]}], r"entry 1: its `id` is \[1\]"),
+        ([{"question": "q"}], "names the column 'id', which .* lacks; there is question"),
+        ([{"id": 1}], "names the column 'question', which .* lacks"),
+        ([], "holds no entries"),
+        ({"id": 1}, "is no list of entries"),
+        ([1], "entry 1: is 1, no object with fields"),
+        ("[{", "cannot be read as json"),
+        ("", "cannot be read as json"),
+        ([{**ROWS[0], "intermediate_steps": "[{"}], "`intermediate_steps` is no JSON"),
+        ([{**ROWS[0], "intermediate_steps": [1]}], "`intermediate_steps` is no list of steps"),
+    ],
+)
+def test_a_mistake_in_the_data_set_is_one_sentence(file, rows, said) -> None:
+    """Which entry, what is wrong, what to do."""
+    with pytest.raises(ReadError, match=said):
+        file("eval:", "eval:", rows)
+
+
+def test_an_override_is_checked_like_the_file(file) -> None:
+    """Its mistakes name the override."""
+    with pytest.raises(ReadError, match=r"--override: `eval.general.max_concurrency` is 'x'"):
+        file("eval:", "eval:", override=[("eval.general.max_concurrency", "x")])
+    with pytest.raises(ReadError, match=r"--override eval.general.max_concurrency.x: `max_concurrency` is no block"):
+        file("eval:", "eval:", override=[("eval.general.max_concurrency.x", "1")])
+    made = file("eval:", "eval:", override=[("eval.general.level", "0.9")])
+    assert made.summary["level"].unique().to_list() == [0.9]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "!!python/object/apply:os.system ['touch {there}']",
+        "!!python/name:os.system",
+        "!!python/object/new:subprocess.Popen [['touch', '{there}']]",
+    ],
+)
+def test_yaml_runs_no_code(file, tmp_path, hostile) -> None:
+    """Tags that would make Python objects are refused."""
+    there = tmp_path / "there"
+    with pytest.raises(ReadError, match="is no YAML"):
+        file("max_concurrency: 8", "max_concurrency: " + hostile.format(there=there))
+    assert not there.exists()
+
+
+def test_aliases_of_aliases_are_no_bomb(tmp_path) -> None:
+    """A small file that would be huge when written out is refused at once."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    path = tmp_path / "bomb.yml"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ReadError, match="nested too deeply"):
+        Document.read(path)
+
+
+def test_a_plug_in_that_fails_on_import_is_a_sentence(file, tmp_path) -> None:
+    """Whatever it raises."""
+    (tmp_path / "bad_plugin.py").write_text("1 / 0")
+    with pytest.raises(ArgumentError, match=r"'bad_plugin.py' cannot be imported \(ZeroDivisionError"):
+        file("eval:", "plugins: [bad_plugin.py]\neval:")
+
+
+def test_the_command_line_gives_the_sentence(bench, items) -> None:
+    """Exit code 2, one line on stderr, nothing written."""
+    bench.data(items)
+    bench.config({"a": {"_type": "similarty"}})
+    done = bench.command("--skip_workflow")
+    assert done.returncode == 2
+    assert "did you mean `similarity`?" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not bench.out.exists()
+
+
+def test_override_on_the_command_line_takes_two_words(bench, items) -> None:
+    """`--override key value`, as the seed has it, more than once."""
+    bench.data(items)
+    bench.config({"match": {"_type": "exact_match"}})
+    more = ("--override", "eval.general.max_concurrency", "2", "--override", "eval.general.level", "0.5")
+    done = bench.command("--skip_workflow", *more)
+    assert done.returncode == 0, done.stderr
+    assert [each["value"] for each in bench.read("config_metadata.json")["overrides"]] == ["2", "0.5"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-100, 100) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(content=JSON, at=st.sampled_from(["eval", "llms", "plugins", "workflow", "general", "dataset", "evaluators"]))
+def test_any_content_is_read_or_refused_in_a_sentence(tmp_path_factory, content, at) -> None:
+    """Whatever stands in a file: a configuration or a `ReadError`, never another exception."""
+    from turnwise.evaluation.config import load
+
+    general = {"general": content} if at == "general" else {"general": {"dataset": content}} if at == "dataset" else {}
+    whole = (
+        {at: content} if at in {"eval", "llms", "plugins", "workflow"} else {"eval": general or {"evaluators": content}}
+    )
+    path = tmp_path_factory.mktemp("any") / "eval.yml"
+    with path.open("w", encoding="utf-8") as file:
+        YAML(typ="safe", pure=True).dump(whole, file)
+    try:
+        load(Document.read(path))
+    except ReadError as error:
+        assert "eval.yml" in str(error)  # noqa: PT017

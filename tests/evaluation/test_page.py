@@ -1,0 +1,236 @@
+"""The seed page: its code runs with only its imports changed, found as it says, and writes what it says."""
+
+import asyncio
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.errors import ArgumentError
+from turnwise.evaluation import plugins
+
+HERE = Path(__file__).parent
+PAGE = HERE / "page"
+LANGSMITH = "LangSmith is a platform for LLM application development, monitoring, and testing"
+PROTOTYPE = (
+    "To prototype with LangSmith, you can use its tracing feature to quickly understand how the model is performing and debug "
+    "where it is failing. LangSmith provides clear visibility and debugging information at each step of an LLM sequence, making "
+    "it easier to identify and root-cause issues."
+)
+ITEMS = [
+    {
+        "id": 1,
+        "question": "What is langsmith",
+        "answer": LANGSMITH,
+        "generated_answer": f"{LANGSMITH}. It supports various workflows throughout the application development lifecycle, "
+        "including automations, threads, annotating traces, adding runs to a dataset, prototyping, and debugging.",
+    },
+    {
+        "id": 2,
+        "question": "How do I proptotype with langsmith",
+        "answer": PROTOTYPE,
+        "generated_answer": f"{PROTOTYPE} Additionally, LangSmith supports automations, threads, and annotating traces, which can "
+        "be helpful for processing traces at production scale, tracking the performance of multi-turn applications, and refining "
+        "and improving the application's performance.",
+    },
+]
+
+
+def found(name: str) -> plugins.Registration:
+    """The evaluator of this name."""
+    there = plugins.find(name)
+    assert there is not None
+    return there
+
+
+@pytest.fixture
+def page(bench, monkeypatch):
+    """The page's package beside its configuration."""
+    monkeypatch.syspath_prepend(str(PAGE))
+    bench.data(ITEMS)
+    bench.config(
+        {"similarity_eval": {"_type": "similarity", "similarity_type": "cosine"}},
+        plugins=["nat_simple_web_query.register"],
+    )
+    return bench
+
+
+def test_the_page_gives_its_own_scores(page, capsys) -> None:
+    """0.56 and 0.78, in the file that the page names, with its fields; and stderr says whose `similarity` it is."""
+    page.run(skip_workflow=True)
+    written = page.read("similarity_eval_output.json")
+    assert [item["score"] for item in written["eval_output_items"]] == [0.56, 0.78]
+    assert written["average_score"] == pytest.approx(0.67)
+    assert list(written) == ["average_score", "eval_output_items"]
+    for item, entry in zip(written["eval_output_items"], ITEMS, strict=True):
+        assert item["id"] == entry["id"]
+        assert list(item) == ["id", "score", "reasoning"]
+        assert item["reasoning"] == {
+            "question": entry["question"],
+            "answer": entry["answer"],
+            "generated_answer": entry["generated_answer"],
+            "similarity_type": "cosine",
+        }
+    said = capsys.readouterr().err
+    assert "`similarity` is the plug-in nat_simple_web_query.evaluator_register.register_similarity_evaluator" in said
+    assert "outranks" in said
+
+
+def test_the_evaluator_in_the_box_says_the_same(bench) -> None:
+    """The page's similarity by expression: 0.556573 and 0.776670 before rounding."""
+    bench.data(ITEMS)
+    bench.config({"exact": {"_type": "similarity"}, "rounded": {"_type": "similarity", "digits": 2}}, plugins=[])
+    made = bench.run(skip_workflow=True)
+    assert made.items["exact"].to_list() == pytest.approx([0.556573, 0.776670], abs=1e-6)
+    assert made.items["rounded"].to_list() == [0.56, 0.78]
+    assert set(bench.read("exact_output.json")["eval_output_items"][0]["reasoning"]) == {
+        "question",
+        "answer",
+        "generated_answer",
+        "similarity_type",
+    }
+
+
+def test_a_plug_in_is_found_by_import(page, monkeypatch) -> None:
+    """What was imported before needs no entry in the file."""
+    importlib.import_module("nat_simple_web_query.register")
+    page.config({"similarity_eval": {"_type": "similarity", "similarity_type": "cosine"}}, plugins=[])
+    page.run(skip_workflow=True)
+    assert [item["score"] for item in page.read("similarity_eval_output.json")["eval_output_items"]] == [0.56, 0.78]
+    assert found("similarity").place.startswith("nat_simple_web_query.")
+
+
+def test_a_plug_in_is_found_as_a_file(page) -> None:
+    """The path of a file is as good; it may import its neighbor."""
+    page.config({"s": {"_type": "similarity"}}, plugins=[str(PAGE / "nat_simple_web_query" / "register.py")])
+    made = page.run(skip_workflow=True)
+    assert made.items["s"].to_list() == [0.56, 0.78]
+
+
+def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch) -> None:
+    """An installed package needs neither an import nor an entry in the file; its `similarity` gives way to that in the box."""
+    package = tmp_path / "site"
+    info = package / "somebody-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[turnwise.evaluators]\npage = nat_simple_web_query.register\nmine = somebody\nbroken = no_such_module_here\n"
+    )
+    (package / "somebody.py").write_text(
+        "from turnwise import EvaluatorBaseConfig, register_evaluator\n"
+        "class C(EvaluatorBaseConfig, name='somebodys'):\n    'Of somebody.'\n"
+        "@register_evaluator(config_type=C)\nasync def f(config, builder):\n    yield None\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+    assert found("somebodys").about == "Of somebody."
+    assert found("similarity").in_the_box
+    assert plugins.find("no_such_name") is None
+
+
+def test_two_plug_ins_of_one_name_are_an_error() -> None:
+    """Whichever came second says both places; the same one again, as in a notebook, replaces itself."""
+
+    def register(function_name: str):
+        class Config(tw.EvaluatorBaseConfig, name="twice"):
+            """Twice."""
+
+        async def build(config, builder):
+            yield None
+
+        build.__qualname__ = function_name
+        return tw.register_evaluator(config_type=Config)(build)
+
+    register("first")
+    register("first")
+    with pytest.raises(ArgumentError, match=r"two plug-ins are called `twice`: .*first and .*second"):
+        register("second")
+
+
+def test_the_listing_shows_the_custom_evaluator() -> None:
+    """`info components -t evaluator` lists it with options and defaults, and those in the box as well."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "turnwise",
+            "info",
+            "components",
+            "-t",
+            "evaluator",
+            "--plugin",
+            "nat_simple_web_query.register",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PAGE,
+    )
+    lines = done.stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if re.match(r"similarity\s", line))
+    assert (
+        "Configuration for custom similarity evaluator [plug-in nat_simple_web_query.evaluator_register." in lines[at]
+    )
+    assert lines[at + 1].strip() == "similarity_type: str = 'cosine': Similarity type to be computed"
+    for name in (
+        "exact_match",
+        "factuality",
+        "red_teaming_evaluator",
+        "trajectory_match",
+        "avg_llm_latency",
+        "tool_quality",
+    ):
+        assert any(line.startswith(f"{name} ") for line in lines)
+
+
+def test_an_evaluator_runs_without_a_file() -> None:
+    """`evaluate` of an evaluator is a coroutine function that keeps the order of its items."""
+
+    class Length(tw.BaseEvaluator):
+        async def evaluate_item(self, item):
+            await asyncio.sleep(0.01 if item.id == 1 else 0)
+            return tw.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
+
+    given = tw.EvalInput(eval_input_items=[tw.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)])
+    told = asyncio.run(Length(max_concurrency=3, tqdm_desc="Lengths").evaluate(given))
+    assert [(item.id, item.score) for item in told.eval_output_items] == [(1, 1), (2, 2), (3, 3)]
+    assert told.average_score == 2.0
+
+
+def test_max_concurrency_is_kept() -> None:
+    """No more items are under way than are allowed."""
+    under_way, most = 0, 0
+
+    class Watch(tw.BaseEvaluator):
+        async def evaluate_item(self, item):
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.001)
+            under_way -= 1
+            return tw.EvalOutputItem(id=item.id, score=1)
+
+    given = tw.EvalInput(eval_input_items=[tw.EvalInputItem(id=n) for n in range(20)])
+    asyncio.run(Watch(max_concurrency=4).evaluate(given))
+    assert most == 4
+
+
+def test_frames_are_those_of_the_house(page) -> None:
+    """items, turns, scores and summary keep their schemas and can be carried on from."""
+    page.run(skip_workflow=True)
+    turns, items, scores, summary = (
+        pl.read_parquet(page.out / f"{n}.parquet") for n in ("turns", "items", "scores", "summary")
+    )
+    tw.check(turns, tw.schema.TURNS)
+    tw.check(items, tw.schema.ROLLOUTS)
+    tw.check(scores, tw.schema.VERDICTS)
+    tw.check(summary, tw.schema.SUMMARY)
+    assert items["task"].to_list() == ["1", "2"]
+    assert scores["judge"].unique().to_list() == ["similarity_eval"]
+    assert summary.filter(statistic="mean")["estimate"].item() == pytest.approx(0.67)
+    assert json.loads(scores["reasoning"][0])["similarity_type"] == "cosine"

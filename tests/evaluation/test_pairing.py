@@ -1,0 +1,89 @@
+"""Two evaluations against each other: paired by item, with what changed."""
+
+import json
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.cli import run
+from turnwise.errors import ArgumentError, ReadError
+from turnwise.evaluation.pairing import changed, paired_runs, scores_in
+
+
+@pytest.fixture
+def runs(bench, items):
+    """Two evaluations of six items: right in 1, 3, 5, then in 1, 2, 3, 5."""
+    folders = []
+    for name, better in (("before", False), ("after", True)):
+        items[1]["generated_answer"] = "it is 2" if better else "no"
+        bench.data(items)
+        general = {"output_dir": str(bench.folder / name), "workflow_alias": name}
+        bench.config({"match": {"_type": "exact_match"}, "f1": {"_type": "token_f1"}}, general=general)
+        bench.run(skip_workflow=True)
+        folders.append(bench.folder / name)
+    return folders
+
+
+def test_changed_items_are_named(runs) -> None:
+    """Item 2 went from wrong to right."""
+    found = changed(*runs).filter(metric="match")
+    assert found.rows() == [("2", 1, "match", 0.0, 1.0, 1.0)]
+    assert changed(runs[0], runs[0]).is_empty()
+
+
+def test_runs_are_paired_by_item(runs) -> None:
+    """A difference of one item in six, and all six are pairs."""
+    rollouts = paired_runs(*runs)
+    tw.check(rollouts, tw.schema.ROLLOUTS)
+    assert set(scores_in(rollouts)) == {"match", "f1"}
+    row = tw.contrast(rollouts, of="run", baseline="before", metrics="match").row(0, named=True)
+    assert row["difference"] == pytest.approx(1 / 6)
+    assert (row["group"], row["baseline"], row["n_pairs"]) == ("after", "before", 6)
+    assert row["low"] < 1 / 6 < row["high"]
+
+
+def test_the_command_contrasts_two_runs(runs, capsys) -> None:
+    """`turnwise contrast RUN_A RUN_B`: paired difference and interval on stdout, changed items on stderr."""
+    with pytest.raises(SystemExit) as leaving:
+        run(["contrast", *map(str, runs), "--format", "json"])
+    told = capsys.readouterr()
+    assert not leaving.value.code
+    rows = {row["metric"]: row for row in json.loads(told.out)}
+    assert rows["match"]["difference"] == pytest.approx(1 / 6)
+    assert "match of item 2, attempt 1: 0.0 -> 1.0" in told.err
+    with pytest.raises(SystemExit) as leaving:
+        run(["contrast", str(runs[0])])
+    assert leaving.value.code == 2
+    assert "two output folders of `turnwise eval`" in capsys.readouterr().err
+
+
+def test_runs_of_different_data_are_refused(runs, tmp_path) -> None:
+    """No item in common, no score in common, no run at all."""
+    items = pl.read_parquet(runs[0] / "items.parquet")
+    with pytest.raises(ArgumentError, match="no item in common"):
+        paired_runs(items, items.with_columns(task=pl.format("{}x", "task")))
+    with pytest.raises(ArgumentError, match="no score in common"):
+        paired_runs(items.drop("f1"), items.drop("match"))
+    with pytest.raises(ReadError, match="holds no evaluation"):
+        paired_runs(tmp_path, items)
+
+
+def test_items_of_one_run_alone_are_changed_items(runs) -> None:
+    """What is not known in one of the runs is null there."""
+    items = pl.read_parquet(runs[0] / "items.parquet")
+    found = changed(items, items.filter(pl.col("task") != "6")).filter(metric="match")
+    assert found.rows() == [("6", 1, "match", 0.0, None, None)]
+
+
+def test_repeats_give_pass_at_k(bench, items) -> None:
+    """Of an item answered right in one of two attempts: pass@1 is a half, pass@2 is 1, pass^2 is 0."""
+    pytest.importorskip("turnwise.repeats", reason="tw.attempts is not there yet")
+    bench.data([{"id": 1, "question": "q", "answer": "1"}])
+    log = bench.folder / "log"
+    workflow = {"_type": "function", "function": "workflows:count", "kwargs": {"log": str(log)}}
+    bench.config({"match": {"_type": "choice_match"}}, workflow=workflow, general={"max_concurrency": 1})
+    bench.run(reps=2)
+    found = pl.read_parquet(bench.out / "attempts.parquet")
+    told = {(kind, at): value for kind, at, value in found.select("kind", "at", "estimate").iter_rows()}
+    assert told == {("pass@k", 1.0): 0.5, ("pass@k", 2.0): 1.0, ("pass^k", 1.0): 0.5, ("pass^k", 2.0): 0.0}

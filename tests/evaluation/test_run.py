@@ -1,0 +1,456 @@
+"""A run: data sets, workflows, outputs, resumption, failures, repeats."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.errors import ArgumentError, ReadError, WriteError
+
+HERE = Path(__file__).parent
+SEEN = {"seen": {"_type": "seen"}}
+
+
+# ── data sets ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv", "parquet", "xls"])
+def test_every_kind_of_data_set_says_the_same(bench, items, kind) -> None:
+    """The same items, whatever file they come from; in a table without types an id is text."""
+    path = bench.folder / f"data.{'xlsx' if kind == 'xls' else kind}"
+    frame = pl.DataFrame(items)
+    if kind == "xls":
+        pytest.importorskip("xlsxwriter", reason="xlsxwriter, which writes the data set of this test, is not installed")
+        pytest.importorskip("fastexcel", reason="fastexcel (extra excel) is not installed")
+        frame.write_excel(path)
+    elif kind == "json":
+        path.write_text(json.dumps(items))
+    else:
+        writers: dict = {"jsonl": frame.write_ndjson, "csv": frame.write_csv, "parquet": frame.write_parquet}
+        writers[kind](path)
+    bench.config({"match": {"_type": "exact_match"}}, dataset={"_type": kind, "file_path": str(path)})
+    made = bench.run(skip_workflow=True)
+    assert made.items["match"].to_list() == [True, False, True, False, True, False]
+    assert [str(item["id"]) for item in bench.read("match_output.json")["eval_output_items"]] == list("123456")
+    assert bench.read("match_output.json")["average_score"] == 0.5
+
+
+def test_structure_names_the_fields(bench) -> None:
+    """Every field of the data set can bear another name; other fields survive to turns and items."""
+    bench.data(
+        [{"no": "a", "q": "1 + 1", "gold": "2", "out": "2", "way": [], "goal": "add", "difficulty": 3, "score": 0.5}]
+    )
+    keys = {"question_key": "q", "answer_key": "gold", "generated_answer_key": "out", "trajectory_key": "way"}
+    bench.config({"match": {"_type": "exact_match"}}, dataset={"id_key": "no", "structure": keys})
+    made = bench.run(skip_workflow=True)
+    row = made.items.row(0, named=True)
+    assert (row["task"], row["prompt"], row["expected"], row["response"], row["match"]) == (
+        "a",
+        "1 + 1",
+        "2",
+        "2",
+        True,
+    )
+    assert (row["goal"], row["difficulty"], row["data_score"]) == ("add", 3, 0.5)
+    assert "q" not in row
+
+
+def test_a_data_set_without_structure_is_given_whole(bench) -> None:
+    """With `disable` the input is the entry."""
+    bench.data([{"id": 1, "anything": {"goes": True}}])
+    bench.config(SEEN, dataset={"structure": {"disable": True}})
+    bench.run(skip_workflow=True)
+    assert bench.read("seen_output.json")["eval_output_items"][0]["reasoning"]["input"] == {
+        "id": 1,
+        "anything": {"goes": True},
+    }
+
+
+@pytest.mark.parametrize(("whole", "entry"), [(True, "What is 1?"), (False, None)])
+def test_the_full_entry_is_passed_when_asked(bench, items, whole, entry) -> None:
+    """`full_dataset_entry` holds the entry only where `pass_full_entry` is true."""
+    bench.data(items)
+    bench.config(SEEN, dataset={"pass_full_entry": whole})
+    bench.run(skip_workflow=True)
+    assert bench.read("seen_output.json")["eval_output_items"][0]["reasoning"]["entry"].get("question") == entry
+
+
+def test_filters_allow_and_deny_with_wildcards(bench, items) -> None:
+    """Columns are ANDed, values ORed; what the deny list names is left out."""
+    bench.data(items)
+    allow = {"field": {"answer": ["it is [1-4]"], "id": [1, 2, 3]}}
+    bench.config(SEEN, dataset={"filter": {"allowlist": allow, "denylist": {"field": {"question": "*2*"}}}})
+    assert bench.run(skip_workflow=True).items["task"].to_list() == ["1", "3"]
+
+
+def test_a_function_makes_a_data_set(bench, monkeypatch) -> None:
+    """`custom` takes a list or a frame from a function."""
+    (bench.folder / "making.py").write_text(
+        "import polars as pl\ndef made(n):\n"
+        "    return pl.DataFrame({'id': range(n), 'question': ['q'] * n, 'generated_answer': ['a'] * n})\n"
+    )
+    bench.config(SEEN, dataset={"_type": "custom", "function": "making:made", "kwargs": {"n": 3}, "file_path": None})
+    assert bench.run(skip_workflow=True).items.height == 3
+
+
+def test_another_data_set_on_the_command_line(bench, items) -> None:
+    """`--dataset` outranks the file's, and its suffix says how it is read."""
+    bench.data(items)
+    bench.config({"match": {"_type": "exact_match"}}, dataset={"_type": "json"})
+    path = bench.folder / "other.csv"
+    pl.DataFrame(items[:2]).write_csv(path)
+    assert bench.run(skip_workflow=True, dataset=path).items.height == 2
+
+
+# ── workflows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_function_answers(bench, items) -> None:
+    """A `module:function`; the answer is what is scored, and stands in workflow_output.json beside the entry."""
+    bench.data(items)
+    bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:shout")
+    made = bench.run()
+    assert made.items["response"].to_list()[0] == "WHAT IS 1?"
+    assert bench.read("workflow_output.json")[0]["generated_answer"] == "WHAT IS 1?"
+    assert bench.read("workflow_output.json")[0]["answer"] == "it is 1"
+
+
+def test_steps_of_a_workflow_are_a_frame(bench, items) -> None:
+    """A workflow may give its steps; they are objects to evaluators, and STEPS in a file."""
+    bench.data(items)
+    bench.config(
+        {**SEEN, "time": {"_type": "avg_workflow_runtime"}},
+        workflow="workflows:stepping",
+        general={"output": {"workflow_output_step_filter": ["TOOL_END"]}},
+    )
+    made = bench.run()
+    steps = pl.read_parquet(bench.out / "steps.parquet")
+    tw.check(steps, tw.schema.STEPS)
+    assert steps.select("kind", "name", "start", "end", "input", "output").row(0) == (
+        "tool",
+        "add",
+        0.0,
+        2.0,
+        '{"a":1}',
+        "2",
+    )
+    assert made.items["time"].to_list() == [2.0] * 6
+    assert bench.read("seen_output.json")["eval_output_items"][0]["reasoning"]["steps"] == ["TOOL_START", "TOOL_END"]
+    assert [step["payload"]["event_type"] for step in bench.read("workflow_output.json")[0]["intermediate_steps"]] == [
+        "TOOL_END"
+    ]
+
+
+def test_a_sampler_answers(bench, items) -> None:
+    """The last response of what it rolls out."""
+    bench.data([{**item, "question": n} for n, item in enumerate(items)])
+    workflow = {"_type": "sampler", "use": "simulated", "options": {"hazard": 0.1, "turns": 3}}
+    bench.config({"length": {"_type": "response_length"}}, workflow=workflow)
+    made = bench.run()
+    assert made.items["error"].null_count() == 6
+    assert made.items["response"].null_count() == 0
+
+
+SERVER = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+met = {}
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input_message"]
+        met[asked] = met.get(asked, 0) + 1
+        code, body = 200, json.dumps({"value": [{"text": "heard " + asked}]})
+        if "2" in asked and met[asked] == 1: code, body = 503, "busy"
+        if "3" in asked: code, body = 400, "no threes"
+        if "4" in asked: body = 'data: {"value": "one "}\\n\\ndata: {"value": "two"}\\n\\n'
+        self.send_response(code); self.end_headers(); self.wfile.write(body.encode())
+    def log_message(self, *_): pass
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A service as a process of its own: busy once, refusing once, streaming once."""
+    (tmp_path / "server.py").write_text(SERVER.replace("\\\\", "\\"))
+    with subprocess.Popen([sys.executable, str(tmp_path / "server.py")], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/generate"
+        process.terminate()
+
+
+def test_an_http_endpoint_answers(bench, items, server) -> None:
+    """A busy answer is asked again, a refusal is an error of that item, a stream is joined."""
+    pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")
+    bench.data(items)
+    workflow = {"_type": "endpoint", "url": server, "result_json_path": "$.value[0].text"}
+    bench.config({"match": {"_type": "exact_match"}}, workflow=workflow)
+    made = bench.run()
+    told = dict(zip(made.items["task"], made.items["response"], strict=True))
+    assert told["1"] == "heard What is 1?"
+    assert told["2"] == "heard What is 2?"
+    assert told["3"] is None
+    assert "400" in made.items["error"][2]
+    bench.config({"match": {"_type": "exact_match"}}, general={"output_dir": str(bench.folder / "second")})
+    other = bench.run(endpoint=server, result_json_path="$")
+    assert other.items["response"][3] == "one two"
+
+
+def test_a_chat_model_answers(bench, items) -> None:
+    """A model under `llms` is a workflow, and its calls are steps."""
+    bench.data(items[:1])
+    llms = {"echo": {"_type": "function", "function": "workflows:three_of_five"}}
+    bench.config({"calls": {"_type": "avg_num_llm_calls"}}, workflow={"_type": "chat", "llm_name": "echo"}, llms=llms)
+    made = bench.run()
+    assert json.loads(made.items["response"][0])["score"] == 0.6
+    assert made.items["calls"].to_list() == [1]
+
+
+def test_an_item_that_is_not_answered_is_an_error(bench, items, capsys) -> None:
+    """The others go on; it is counted apart, evaluators do not see it, and the next run tries it again."""
+    bench.data(items)
+    bench.config({"match": {"_type": "exact_match"}, **SEEN}, workflow="workflows:fragile")
+    made = bench.run()
+    assert made.items["ending"].to_list() == ["error", None, None, None, None, None]
+    assert "RuntimeError: no answer to ones" in made.items["error"][0]
+    row = made.summary.filter(metric="match").row(0, named=True)
+    assert (row["n"], row["n_error"], row["n_missing"]) == (5, 1, 0)
+    assert bench.read("seen_output.json")["eval_output_items"][0]["score"] is None
+    assert "the workflow failed" in bench.read("seen_output.json")["eval_output_items"][0]["error"]
+    assert "1 item without an answer" in capsys.readouterr().err
+    bench.run()
+    assert "1 item to answer, 5 done before" in capsys.readouterr().err
+
+
+def test_only_what_is_not_answered_is_asked(bench, items) -> None:
+    """`--skip_completed_entries` asks the workflow about blank answers only."""
+    items[1]["generated_answer"], items[2]["generated_answer"] = "", None
+    bench.data(items)
+    bench.config(SEEN, workflow="workflows:shout")
+    answers = bench.run(skip_completed_entries=True).items["response"].to_list()
+    assert answers == ["it is 1", "WHAT IS 2?", "WHAT IS 3?", "it is 0", "it is 5", "it is 0"]
+
+
+# ── outputs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_scores_that_are_no_numbers_have_no_average(bench, items) -> None:
+    """The average is left out, the words stand in the frames."""
+    bench.data(items)
+    bench.config({"words": {"_type": "broken", "how": "words"}})
+    made = bench.run(skip_workflow=True)
+    written = bench.read("words_output.json")
+    assert list(written) == ["eval_output_items"]
+    assert written["eval_output_items"][1]["score"] == {"grade": "B"}
+    assert made.scores["label"].to_list()[:2] == ["good", '{"grade":"B"}']
+    assert made.summary.is_empty()
+
+
+def test_errors_are_counted_apart_and_zero_only_in_parity(bench, items) -> None:
+    """An item that fails has no score; in parity with the seed it scores 0.0, and the average has two digits."""
+    bench.data(items)
+    bench.config({"some": {"_type": "broken", "how": "items"}})
+    made = bench.run(skip_workflow=True)
+    errors = made.scores["error"].to_list()
+    assert "KeyError" in errors[0]
+    assert "which is no number" in errors[1]
+    assert "nothing that JSON can hold" in errors[2]
+    assert "the id 'other'" in errors[3]
+    assert "EvalOutputItem" in errors[4]
+    assert errors[5] is None
+    row = made.summary.row(0, named=True)
+    assert (row["estimate"], row["n"], row["n_error"], row["n_missing"]) == (1.0, 1, 5, 0)
+    assert bench.read("some_output.json")["average_score"] == 1.0
+    bench.config(
+        {"some": {"_type": "broken", "how": "items"}},
+        general={"parity": "nat", "output_dir": str(bench.folder / "nat")},
+    )
+    made = bench.run(skip_workflow=True)
+    written = json.loads((bench.folder / "nat" / "some_output.json").read_text())
+    assert written["average_score"] == 0.17
+    assert [item["score"] for item in written["eval_output_items"]] == [0.0, 0.0, 0.0, 0.0, 0.0, True]
+    assert made.summary.row(0, named=True)["estimate"] == 1.0
+
+
+@pytest.mark.parametrize("how", ["raise", "build"])
+def test_one_failing_evaluator_takes_no_other_down(bench, items, how) -> None:
+    """It is named in the summary, on stderr and in the exit code; the others are written."""
+    bench.data(items)
+    bench.config({"bad": {"_type": "broken", "how": how}, "good": {"_type": "exact_match"}})
+    done = bench.command("--skip_workflow")
+    assert done.returncode == 1
+    assert "evaluator bad failed and has no results: RuntimeError: it" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "failed" in done.stdout
+    assert bench.read("good_output.json")["average_score"] == 0.5
+    assert not (bench.out / "bad_output.json").exists()
+    summary = pl.read_parquet(bench.out / "summary.parquet")
+    bad = summary.filter(metric="bad").row(0, named=True)
+    assert (bad["n"], bad["n_error"], bad["estimate"]) == (0, 6, None)
+    assert bad["reason"].startswith("the evaluator failed: RuntimeError")
+    assert bench.read("config_metadata.json")["failed_evaluators"] == ["bad"]
+
+
+def test_what_was_asked_is_written_without_secrets(bench, items, monkeypatch) -> None:
+    """The file as it was and as it was overridden; a key in the file is masked, one of the environment stays out."""
+    monkeypatch.setenv("SECRET_OF_TEST", "sk-environment")
+    bench.data(items)
+    llms = {
+        "a": {"_type": "openai", "model_name": "m", "api_key": "sk-literal"},
+        "b": {"_type": "openai", "model_name": "m", "api_key": "${SECRET_OF_TEST}"},
+    }
+    bench.config({"match": {"_type": "exact_match"}}, llms=llms)
+    bench.run(skip_workflow=True, override=[("eval.general.max_concurrency", "3"), ("llms.a.api_key", "sk-override")])
+    told = "".join(path.read_text() for path in bench.out.glob("config_*"))
+    assert "sk-" not in told
+    assert "${SECRET_OF_TEST}" in told
+    assert "max_concurrency: 3" in (bench.out / "config_effective.yml").read_text()
+    assert "max_concurrency" not in (bench.out / "config_original.yml").read_text()
+    about = bench.read("config_metadata.json")
+    assert about["overrides"][0] == {"path": "eval.general.max_concurrency", "value": "3"}
+    assert (about["skip_workflow"], about["reps"], about["status"]) == (True, 1, "completed")
+
+
+def test_the_output_folder_is_never_emptied(bench, items) -> None:
+    """What stands there stays; results of another evaluation are replaced only when allowed."""
+    bench.data(items)
+    bench.out.mkdir()
+    (bench.out / "notes.txt").write_text("mine")
+    bench.config({"match": {"_type": "exact_match"}})
+    bench.run(skip_workflow=True)
+    bench.run(skip_workflow=True)
+    bench.config({"match": {"_type": "choice_match"}})
+    with pytest.raises(WriteError, match="holds another evaluation"):
+        bench.run(skip_workflow=True)
+    bench.run(skip_workflow=True, overwrite=True)
+    assert (bench.out / "notes.txt").read_text() == "mine"
+
+
+# ── resumption ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_workflow_goes_on(bench, items, how) -> None:
+    """Answers that were there are kept; only the one under way is asked again."""
+    bench.data(items)
+    log = bench.folder / "asked.txt"
+    kwargs = {"at": "What is 4?", "log": str(log), "how": how}
+    bench.config(
+        {"match": {"_type": "exact_match"}},
+        workflow={"_type": "function", "function": "workflows:stop_at", "kwargs": kwargs},
+        general={"max_concurrency": 1},
+    )
+    first = bench.command()
+    assert first.returncode == (-signal.SIGKILL if how == "SIGKILL" else 130)
+    assert "Traceback" not in first.stderr
+    assert bench.read("config_metadata.json")["status"] == "running"
+    second = bench.command()
+    assert second.returncode == 0, second.stderr
+    asked = log.read_text().splitlines()
+    assert [asked.count(f"What is {n}?") for n in (1, 2, 3, 5, 6)] == [1] * 5
+    assert (
+        asked.count("What is 4?") == 2 or how == "SIGINT"
+    )  # a call in a thread may still come to its end, and is kept
+    assert bench.read("config_metadata.json")["status"] == "completed"
+    assert [item["generated_answer"] for item in bench.read("workflow_output.json")] == [
+        item["question"] for item in items
+    ]
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_evaluator_goes_on(bench, items, how) -> None:
+    """Scores that were there are kept, with their reasons."""
+    bench.data(items)
+    log = bench.folder / "asked.txt"
+    bench.config({"counting": {"_type": "counting", "log": str(log), "kill_at": 4, "signal_name": how}})
+    first = bench.command("--skip_workflow")
+    assert first.returncode == (-signal.SIGKILL if how == "SIGKILL" else 130)
+    second = bench.command("--skip_workflow")
+    assert second.returncode == 0, second.stderr
+    assert log.read_text().split() == ["1", "2", "3", "4", "4", "5", "6"]
+    told = bench.read("counting_output.json")["eval_output_items"]
+    assert [item["score"] for item in told] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    assert told[0]["reasoning"] == {"id": 1}
+
+
+def test_a_changed_item_or_option_is_asked_anew(bench, items) -> None:
+    """What is kept is known by its content."""
+    log = bench.folder / "asked.txt"
+    bench.data(items)
+    bench.config({"counting": {"_type": "counting", "log": str(log)}})
+    bench.run(skip_workflow=True)
+    items[2]["generated_answer"] = "another"
+    bench.data(items)
+    bench.run(skip_workflow=True, overwrite=True)
+    assert log.read_text().split() == ["1", "2", "3", "4", "5", "6", "3"]
+    bench.config({"counting": {"_type": "counting", "log": str(log), "kill_at": -2}})
+    bench.run(skip_workflow=True, overwrite=True)
+    assert len(log.read_text().split()) == 13
+
+
+def test_a_half_written_line_is_no_entry(bench, items) -> None:
+    """A process killed while writing leaves half a line; it is left out, and the next entry is whole."""
+    log = bench.folder / "asked.txt"
+    bench.data(items)
+    bench.config({"counting": {"_type": "counting", "log": str(log)}})
+    bench.run(skip_workflow=True)
+    (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
+    kept.write_bytes(kept.read_bytes()[:-5])
+    bench.run(skip_workflow=True)
+    bench.run(skip_workflow=True)
+    assert log.read_text().split() == ["1", "2", "3", "4", "5", "6", "6"]
+
+
+# ── repeats ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_repeats_are_attempts_and_intervals_cluster_by_item(bench, items) -> None:
+    """`--reps` asks each item so often; ids in files are the seed's, the frames have `task` and `attempt`."""
+    bench.data(items)
+    bench.config({"calm": {"_type": "response_length"}}, workflow="workflows:shout")
+    made = bench.run(reps=3)
+    assert made.items.height == 18
+    assert made.items.filter(task="2")["attempt"].to_list() == [1, 2, 3]
+    row = made.summary.filter(statistic="mean").row(0, named=True)
+    assert (row["n"], row["n_clusters"]) == (18, 6)
+    ids = [item["id"] for item in bench.read("calm_output.json")["eval_output_items"]]
+    assert ids[:2] == ["1_rep0", "2_rep0"]
+    assert len(set(ids)) == 18
+
+
+def test_options_that_contradict_each_other_are_refused(bench, items) -> None:
+    """As in the seed."""
+    bench.data(items)
+    bench.config(SEEN)
+    with pytest.raises(ArgumentError, match="--reps"):
+        bench.run(reps=2, skip_workflow=True)
+    with pytest.raises(ArgumentError, match="--endpoint"):
+        bench.run(skip_workflow=True, endpoint="http://localhost")
+    with pytest.raises(ReadError, match="`workflow` is missing"):
+        bench.run()
+
+
+def test_it_runs_inside_a_running_loop(bench, items) -> None:
+    """As in a notebook."""
+    import asyncio
+
+    async def cell():
+        return bench.run()
+
+    bench.data(items)
+    bench.config({**SEEN, "match": {"_type": "exact_match"}}, workflow="workflows:shout")
+    assert asyncio.run(cell()).items.height == 6
+
+
+def test_max_concurrency_holds_for_the_workflow(bench, items) -> None:
+    """Six answers of a tenth of a second take two tenths, three at a time."""
+    bench.data(items)
+    workflow = {
+        "_type": "function",
+        "function": "workflows:slow",
+        "kwargs": {"log": str(bench.folder / "log"), "pause": 0.2},
+    }
+    bench.config(SEEN, workflow=workflow, general={"max_concurrency": 3})
+    started = time.perf_counter()
+    bench.run()
+    assert 0.4 <= time.perf_counter() - started < 1.2 * 6  # a busy machine is no failure
+    assert os.path.getsize(bench.folder / "log") > 0  # noqa: PTH202

@@ -1,0 +1,170 @@
+"""Workflows, models and evaluators that configuration files of the tests name."""
+
+# ruff: noqa: ASYNC230, ASYNC240, D101, D102
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from turnwise import (
+    BaseEvaluator,
+    EvalOutputItem,
+    EvaluatorBaseConfig,
+    EvaluatorInfo,
+    WorkflowOutput,
+    register_evaluator,
+)
+
+
+def shout(question: str) -> str:
+    return question.upper()
+
+
+async def slow(question: str, log: str = "", pause: float = 0.0) -> str:
+    """Answers after a while, and notes in a file that it was asked."""
+    await asyncio.sleep(pause)
+    with Path(log).open("a", encoding="utf-8") as file:
+        file.write(f"{question}\n")
+    return question
+
+
+def count(question: str, log: str) -> str:
+    """How often it was asked."""
+    with Path(log).open("a", encoding="utf-8") as file:
+        file.write("x")
+    return str(len(Path(log).read_text(encoding="utf-8")))
+
+
+def fragile(question: str) -> str:
+    if "1" in question:
+        raise RuntimeError("no answer to ones")
+    return question
+
+
+def stepping(question: str) -> WorkflowOutput:
+    steps = [
+        {
+            "payload": {
+                "event_type": "TOOL_START",
+                "event_timestamp": 1.0,
+                "name": "add",
+                "UUID": "t",
+                "data": {"input": {"a": 1}},
+            }
+        },
+        {
+            "payload": {
+                "event_type": "TOOL_END",
+                "event_timestamp": 3.0,
+                "name": "add",
+                "UUID": "t",
+                "data": {"output": "2"},
+            }
+        },
+    ]
+    return WorkflowOutput(output=question, intermediate_steps=steps)
+
+
+def stop_at(question: str, at: str, log: str, how: str) -> str:
+    """Answers, but at one question the process gets a signal, once."""
+    with Path(log).open("a", encoding="utf-8") as file:
+        file.write(f"{question}\n")
+    if question == at and Path(log).read_text(encoding="utf-8").splitlines().count(at) == 1:
+        os.kill(os.getpid(), getattr(signal, how))
+        time.sleep(3)
+    return question
+
+
+def three_of_five(messages: list) -> str:
+    return '{"score": 0.6, "reasoning": "so so"}'
+
+
+def by_length(messages: list) -> str:
+    """Rates by how much is judged: a longer text is worse."""
+    judged = messages[-1]["content"].partition("WHAT IS JUDGED:")[2].partition("Rate from")[0].strip()
+    return f'{{"score": {min(len(judged), 10) / 10}, "reasoning": "{len(judged)} characters"}}'
+
+
+class CountingConfig(EvaluatorBaseConfig, name="counting"):
+    """Notes in a file what it is asked; kills the process at an item, once."""
+
+    log: str = ""
+    kill_at: int = -1
+    signal_name: str = "SIGKILL"
+
+
+class Counting(BaseEvaluator):
+    def __init__(self, config: CountingConfig) -> None:
+        super().__init__(max_concurrency=1)
+        self.config = config
+
+    async def evaluate_item(self, item):
+        with Path(self.config.log).open("a", encoding="utf-8") as file:
+            file.write(f"{item.id}\n")
+        asked = Path(self.config.log).read_text(encoding="utf-8").splitlines()
+        if item.id == self.config.kill_at and asked.count(str(item.id)) == 1:
+            os.kill(os.getpid(), getattr(signal, self.config.signal_name))
+            await asyncio.sleep(3)
+        return EvalOutputItem(id=item.id, score=item.id / 10, reasoning={"id": item.id})
+
+
+@register_evaluator(config_type=CountingConfig)
+async def counting(config, builder):
+    yield EvaluatorInfo(config=config, evaluate_fn=Counting(config).evaluate, description="Counts")
+
+
+class BrokenConfig(EvaluatorBaseConfig, name="broken"):
+    """Fails as it is told."""
+
+    how: str = "raise"
+
+
+class Choosy(BaseEvaluator):
+    """Fails at some items, each in a way of its own."""
+
+    async def evaluate_item(self, item):
+        if item.id == 1:
+            raise KeyError("nothing there")
+        if item.id == 2:
+            return EvalOutputItem(id=item.id, score=float("nan"), reasoning=None)
+        if item.id == 3:
+            return EvalOutputItem(id=item.id, score=1.0, reasoning=object())
+        if item.id == 4:
+            return EvalOutputItem(id="other", score=1.0)
+        if item.id == 5:
+            return 1.0
+        return EvalOutputItem(id=item.id, score=True, reasoning="fine")
+
+
+class Wordy(BaseEvaluator):
+    async def evaluate_item(self, item):
+        return EvalOutputItem(id=item.id, score="good" if item.id % 2 else {"grade": "B"}, reasoning="a word")
+
+
+@register_evaluator(config_type=BrokenConfig)
+async def broken(config, builder):
+    async def evaluate(eval_input):
+        raise RuntimeError("it is broken")
+
+    if config.how == "build":
+        raise RuntimeError("it cannot be built")
+    made = {"raise": evaluate, "items": Choosy().evaluate, "words": Wordy().evaluate}[config.how]
+    yield EvaluatorInfo(config=config, evaluate_fn=made, description="Breaks")
+
+
+class SeenConfig(EvaluatorBaseConfig, name="seen"):
+    """Repeats what it sees of an item."""
+
+
+class Seen(BaseEvaluator):
+    async def evaluate_item(self, item):
+        steps = [step.event_type for step in item.trajectory]
+        shown = {"entry": item.full_dataset_entry, "input": item.input_obj, "steps": steps}
+        return EvalOutputItem(id=item.id, score=len(steps), reasoning=shown)
+
+
+@register_evaluator(config_type=SeenConfig)
+async def seen(config, builder):
+    yield EvaluatorInfo(config=config, evaluate_fn=Seen(builder.get_max_concurrency()).evaluate, description="Sees")

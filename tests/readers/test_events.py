@@ -1,0 +1,185 @@
+"""Steps of logs: intermediate steps of the NeMo Agent Toolkit, and ATIF."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.errors import ArgumentError, ReadError, SchemaError
+
+EVENTS = [
+    {
+        "payload": {
+            "event_type": "WORKFLOW_START",
+            "event_timestamp": 100.0,
+            "UUID": "w",
+            "name": "wf",
+            "data": {"input": "q"},
+        }
+    },
+    {"parent_id": "w", "payload": {"event_type": "LLM_START", "event_timestamp": 101.0, "UUID": "l", "name": "gpt"}},
+    {
+        "parent_id": "w",
+        "payload": {"event_type": "LLM_NEW_TOKEN", "event_timestamp": 101.5, "UUID": "l", "name": "gpt"},
+    },
+    {
+        "parent_id": "w",
+        "payload": {
+            "event_type": "LLM_END",
+            "event_timestamp": 103.0,
+            "UUID": "l",
+            "name": "gpt",
+            "data": {"input": "q", "output": {"text": "4"}},
+            "usage_info": {
+                "token_usage": {"prompt_tokens": 7, "completion_tokens": 2, "cached_tokens": 1, "total_tokens": 9}
+            },
+        },
+    },
+    {
+        "parent_id": "l",
+        "payload": {
+            "event_type": "TOOL_END",
+            "event_timestamp": 104.5,
+            "span_event_timestamp": 103.5,
+            "UUID": "t",
+            "name": "add",
+        },
+    },
+    {
+        "payload": {
+            "event_type": "WORKFLOW_END",
+            "event_timestamp": 105.0,
+            "UUID": "w",
+            "name": "wf",
+            "data": {"output": "4"},
+        }
+    },
+]
+TRAJECTORY = {
+    "schema_version": "ATIF-v1.6",
+    "session_id": "s",
+    "agent": {"name": "nat", "version": "1", "model_name": "gpt"},
+    "steps": [
+        {"step_id": 1, "timestamp": "2026-01-01T00:00:00Z", "source": "user", "message": "3 + 4?"},
+        {
+            "step_id": 2,
+            "timestamp": "2026-01-01T00:00:02Z",
+            "source": "agent",
+            "message": "adding",
+            "tool_calls": [{"tool_call_id": "c", "function_name": "add", "arguments": {"a": 3}}],
+            "observation": {"results": [{"source_call_id": "c", "content": "7"}]},
+            "metrics": {"prompt_tokens": 10, "completion_tokens": 5, "cost_usd": 0.25},
+        },
+        {
+            "step_id": 3,
+            "timestamp": "2026-01-01T00:00:05.5Z",
+            "source": "agent",
+            "message": "7",
+            "metrics": {"prompt_tokens": 4},
+        },
+    ],
+    "subagent_trajectories": [
+        {"agent": {"name": "sub"}, "steps": [{"step_id": 1, "source": "agent", "model_name": "small"}]}
+    ],
+}
+
+
+def written(folder: Path, name: str, content: object) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_intermediate_steps(tmp_path) -> None:
+    """Start and end are one row, paired by their id; what stands within what is known; times begin at the first event."""
+    found = tw.steps(
+        written(tmp_path, "workflow_output.json", [{"id": 1, "generated_answer": "4", "intermediate_steps": EVENTS}])
+    )
+    tw.check(found, tw.schema.STEPS)
+    shown = found.select("step", "parent", "kind", "name", "start", "end", "tokens", "cached_tokens", "output")
+    assert shown.rows() == [
+        (1, None, "workflow", "wf", 0.0, 5.0, None, None, "4"),
+        (2, 1, "model", "gpt", 1.0, 3.0, 9, 1, '{"text":"4"}'),
+        (3, 2, "tool", "add", 3.5, 4.5, None, None, None),
+    ]
+
+
+def test_atif(tmp_path) -> None:
+    """A step of the agent is a call of its model, each tool a step within; sub-agents follow."""
+    found = tw.steps(written(tmp_path, "trajectory.json", TRAJECTORY))
+    tw.check(found, tw.schema.STEPS)
+    shown = found.select(
+        "rollout_id", "step", "turn", "parent", "kind", "name", "start", "tokens", "cost_usd", "input", "output"
+    )
+    assert shown.rows() == [
+        ("nat/s", 1, 1, None, "model", "gpt", 0.0, 15, 0.25, None, "adding"),
+        ("nat/s", 2, 1, 1, "tool", "add", 0.0, None, None, '{"a":3}', "7"),
+        ("nat/s", 3, 2, None, "model", "gpt", 3.5, 4, None, None, "7"),
+        ("nat/s", 4, 1, None, "model", "small", None, None, None, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            [{"id": 1, "generated_answer": "4", "intermediate_steps": [{"payload": {}}]}],
+            r"intermediate_steps\[0\].payload.*no event_type",
+        ),
+        (
+            {**TRAJECTORY, "steps": [{"source": "agent", "timestamp": "noon"}]},
+            r"steps\[0\].timestamp.*'noon'.*ISO 8601",
+        ),
+        ({**TRAJECTORY, "steps": [7]}, r"steps\[0\].*7, no object"),
+        ([{"something": "else"}], "holds no steps"),
+        ({**TRAJECTORY, "steps": [], "subagent_trajectories": []}, "there are no steps"),
+    ],
+)
+def test_what_is_no_step_is_a_sentence(tmp_path, content, said) -> None:
+    """File, field, remedy."""
+    with pytest.raises(ReadError, match=said):
+        tw.steps(written(tmp_path, "log.json", content))
+
+
+def test_measures_of_steps_by_hand() -> None:
+    """Two overlapping calls and one after; the first ends as the third starts."""
+    steps = pl.DataFrame(
+        {
+            "rollout_id": ["a"] * 3 + ["b"],
+            "step": [1, 2, 3, 1],
+            "kind": ["model", "model", "tool", "model"],
+            "name": ["x", "y", "t", "x"],
+            "start": [0.0, 1.0, 2.0, 5.0],
+            "end": [2.0, 4.0, 3.0, None],
+            "tokens": [10, None, None, None],
+            "prompt_tokens": [6, None, None, None],
+            "response_tokens": [4, None, None, None],
+        }
+    )
+    found = tw.measure_steps(steps)
+    assert found.row(0, named=True) == {
+        "rollout_id": "a",
+        "run_seconds": 4.0,
+        "model_seconds": 2.5,
+        "tool_seconds": 1.0,
+        "model_calls": 2,
+        "tool_steps": 1,
+        "model_tokens": 10,
+        "tokens_per_call": 10.0,
+        "calls_at_once": 2,
+        "model_cost_usd": None,
+    }
+    assert found.select(pl.exclude("rollout_id", "model_calls", "tool_steps")).row(1) == (None,) * 7
+    priced = tw.measure_steps(steps, m.model_cost_usd, prices={"x": (1.0, 2.0)})
+    assert priced["model_cost_usd"].to_list() == [pytest.approx(14e-6), None]
+
+
+def test_bad_input_is_a_sentence() -> None:
+    """No steps, or prices that are none."""
+    with pytest.raises(SchemaError, match="`kind` is missing"):
+        tw.measure_steps(pl.DataFrame({"rollout_id": ["a"]}))
+    with pytest.raises(ArgumentError, match="prices: 'x'"):
+        tw.measure_steps(tw.schema.empty(tw.schema.STEPS), prices={"x": (1.0, -1.0)})

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         judge,
         score,
     )
+    from turnwise.selection import best, changes, pareto
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
     from turnwise.trees import flatten, measure_paths, paths
@@ -92,7 +93,9 @@ __all__ = [
     "ResponseMetric",
     "SimulatedSampler",
     "Truthfulness",
+    "best",
     "bootstrap",
+    "changes",
     "check",
     "contrast",
     "curve",
@@ -104,6 +107,7 @@ __all__ = [
     "measure",
     "measure_paths",
     "metrics",
+    "pareto",
     "paths",
     "plots",
     "portfolio",
@@ -145,7 +149,9 @@ _ROOMS = {
     "ResponseMetric": "scoring",
     "SimulatedSampler": "evaluators",
     "Truthfulness": "scoring",
+    "best": "selection",
     "bootstrap": "resampling",
+    "changes": "selection",
     "check": "schema",
     "contrast": "contrasts",
     "curve": "curves",
@@ -155,6 +161,7 @@ _ROOMS = {
     "judge": "scoring",
     "measure": "rollouts",
     "measure_paths": "trees",
+    "pareto": "selection",
     "paths": "trees",
     "portfolio": "portfolios",
     "profile": "profiles",

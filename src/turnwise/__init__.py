@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         judge,
         score,
     )
+    from turnwise.selection import best, changes, pareto
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
     from turnwise.trajectories import trajectory
@@ -134,7 +135,9 @@ __all__ = [
     "WorkflowOutput",
     "agreement",
     "attempts",
+    "best",
     "bootstrap",
+    "changes",
     "check",
     "contrast",
     "correct",
@@ -156,6 +159,7 @@ __all__ = [
     "measure_paths",
     "measure_steps",
     "metrics",
+    "pareto",
     "paths",
     "plan",
     "plots",
@@ -218,7 +222,9 @@ _ROOMS = {
     "WorkflowOutput": "evaluation",
     "agreement": "reliability",
     "attempts": "repeats",
+    "best": "selection",
     "bootstrap": "resampling",
+    "changes": "selection",
     "check": "schema",
     "contrast": "contrasts",
     "correct": "reliability",
@@ -238,6 +244,7 @@ _ROOMS = {
     "measure": "rollouts",
     "measure_paths": "trees",
     "measure_steps": "activity",
+    "pareto": "selection",
     "paths": "trees",
     "plan": "planning",
     "portfolio": "portfolios",

@@ -183,19 +183,22 @@ def contrast(
     )
     sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
     found = {metric: headings(sheet, metric) for metric in columns}
-    words = sheet.frame[of].cast(pl.String).to_numpy()
+    arm = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
+    place = {value: number for number, value in enumerate(values)}
     pairs = (
         list(combinations(values, 2))
         if baseline is None
         else [(str(baseline), v) for v in values if v != str(baseline)]
     )
     comparisons = [
-        _Comparison(sheet, metric, statistic, group, lower, *arms, found[metric], options, key)
+        _Comparison(
+            sheet, metric, statistic, group, lower, arms[place[group]], arms[place[lower]], found[metric], options, key
+        )
         for key, rows in sheet.groups(by)
+        for arms in [[rows[arm[rows] == number] for number in range(len(values))]]
         for metric in columns
         for statistic in asked or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
         for lower, group in pairs
-        for arms in [(rows[words[rows] == group], rows[words[rows] == lower])]
     ]
     if not force:
         _check_judges(sheet, comparisons)

@@ -73,6 +73,8 @@ def test_goals_with_fewer_attempts_are_counted_not_dropped_in_silence() -> None:
     assert (four["at_risk"], four["censored"]) == (4, 2)
     assert "2 of 6 goals have fewer than 4 attempts and are left out" in four["reason"]
     assert "3 attempts without a value left out" in four["reason"]
+    # with the three: (5/... of what is known) / 6 goals, none of 3 more or all of them
+    assert "with them 0.347 if all had failed, 0.569 if all had succeeded" in one["reason"]
 
 
 def test_nothing_is_extrapolated() -> None:

@@ -246,6 +246,8 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
         "hazard": f"share {done} at {spot}, of those still watched",
         "incidence": f"share ended {by}, by cause",
         "asr@k": "share of goals broken at least once in k attempts",
+        "difference": f"difference of shares {done} {by}",
+        "trajectory": f"mean {label(metric)} since the event",
         "pass@k": "share of tasks solved at least once in k attempts",
         "best@k": f"expected best {label(metric)} of k attempts",
         "pass^k": "share of goals broken in all of k attempts",

@@ -12,7 +12,7 @@ from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, na
 from turnwise.cells import Sheet, generator, row_of, rows_of
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import Grouping
-from turnwise.stats.estimate import Estimate
+from turnwise.stats.estimate import Estimate, FloatArray
 from turnwise.stats.incidence import Incidence, kaplan_meier
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
@@ -72,8 +72,9 @@ def attempts(
         `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
         at least k attempts, `censored` those left out for having fewer, `events` those at risk with a success (pass^k:
         with nothing else). Of Kaplan-Meier they are as in `curve`. Attempts without a value are no attempts, and counted in
-        `reason`; in a group with half-judged ones the estimate is null and the interval holds whatever they are. Where
-        no goal has k attempts the estimate is null: nothing is extrapolated (`forecast` does).
+        `reason` with the share if all of them had failed or succeeded; in a group with half-judged ones the estimate is
+        null and the interval holds whatever they are. Where no goal has k attempts the estimate is null: nothing is
+        extrapolated (`forecast` does).
 
     Raises
     ------
@@ -148,14 +149,14 @@ def _group(
     most = int(np.bincount(several.goals.codes, minlength=1).max(initial=0))
     asked = numbers or tuple(range(1, max(1, most) + 1))
     unknown = int(np.isnan(several.values).sum())
-    notes = [f"{unknown} attempts without a value left out"] if unknown else []
+    notes = [f"{unknown} attempt{'s' * (unknown > 1)} without a value left out"] if unknown else []
     if several.share and not stops:
         notes += _doubt(seen, stopped)
     words = {"metric": several.metric, "axis": "attempt", "level": level}
     made = []
     for kind in _kinds(several):
         for number, row in zip(asked, _rows(several, kind, asked, level, seed, half_judged, stops=stops), strict=True):
-            reason = "; ".join(part for part in (row.pop("reason"), *notes) if part)
+            reason = "; ".join(part for part in (*notes, row.pop("reason")) if part)
             made.append(
                 {
                     **words,
@@ -226,18 +227,20 @@ def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     successes, made = several.counts()
     enough = made >= k
     unit = tuple(codes[enough] for codes in several.unit.codes)
+    chance = held_in if kind == "pass^k" else reached_in
     if kind == "best@k":
         known = ~np.isnan(several.values)
         values = best_of(k, several.values[known], Grouping(several.goals.codes[known], several.goals.count))[enough]
         rng = generator(seed, [*several.unit.ids()])
         estimate, events = mean(values, unit, level=level, rng=rng), None
     else:
-        chance = held_in if kind == "pass^k" else reached_in
         values = chance(k, successes[enough], made[enough])
         estimate = proportion(
             values, unit, level=level, trials=max(1.0, float(made[enough].mean())) if enough.any() else 1.0
         )
         events = int((successes[enough] == made[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
+    unknown = int(np.isnan(several.values).sum())
+    bounds = _bounds(several, chance, k) if unknown and kind != "best@k" else None
     left_out = int((~enough).sum())
     why = f"{left_out} of {made.size} goals have fewer than {k} attempts and are left out" if left_out else None
     if not enough.any():
@@ -246,12 +249,23 @@ def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     return {
         **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
         "method": estimate.method and f"combinatorial, {estimate.method}",
-        "reason": "; ".join(part for part in (estimate.reason, why) if part) or None,
+        "reason": "; ".join(part for part in (estimate.reason, why, bounds) if part) or None,
         "at_risk": int(enough.sum()),
         "events": events,
         "censored": left_out,
         "competing": 0,
     }
+
+
+def _bounds(several: Attempts, chance: Callable[..., FloatArray], k: int) -> str | None:
+    """What the share would be over all attempts if every unknown one had failed, and if every one had succeeded."""
+    ends = []
+    for value in (0.0, 1.0):
+        successes, made = several.with_values(np.nan_to_num(several.values, nan=value)).counts()
+        if not (made >= k).any():
+            return None
+        ends.append(float(np.nanmean(chance(k, successes, made))))
+    return f"with them {ends[0]:.3f} if all had failed, {ends[1]:.3f} if all had succeeded"
 
 
 def _stopped_rows(several: Attempts, asked: Sequence[int], level: float) -> list[dict[str, Any]]:

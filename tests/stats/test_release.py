@@ -76,3 +76,16 @@ def test_edges():
     one = np.eye(1, 36)[0]
     crossed = (np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6))
     assert upper_end(one, crossed) == max(proportion(one, crossed).high, proportion(np.zeros(36), crossed).high)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clusters", "size", "rate", "icc"), [(50, 10, 0.2, 0.3), (100, 5, 0.05, 0.1), (100, 10, 0.1, 0.3)]
+)
+def test_a_gate_at_the_truth_passes_wrongly_no_more_than_said(clusters, size, rate, icc, beta_binomial):
+    """A rate that is just what must not be reached passes in one of forty draws at most, as a two-sided 95 % end promises."""
+    rng, passed = np.random.default_rng(8), 0
+    for _ in range(1000):
+        values, codes = beta_binomial(rng, clusters, size, rate, icc)
+        passed += upper_end(values, (codes,)) < rate
+    assert passed / 1000 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 1000)

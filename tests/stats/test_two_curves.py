@@ -167,3 +167,20 @@ def test_differences_cover(hazards, icc, watched_goals, share_by_turn, covers):
     assert covers(hits, 300, 0.94)
     if hazards[0] == hazards[1]:
         assert rejected / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("hazards", "icc"), [((0.1, 0.05), 0.3), ((0.2, 0.1), 0.1), ((0.05, 0.05), 0.3)])
+def test_differences_of_restricted_means_cover(hazards, icc, watched_goals, share_by_turn, covers):
+    """Unpaired arms of 40 goals of 5 each, a quarter cut short: the difference of the areas up to turn 10."""
+    rng = np.random.default_rng(9)
+    truth = np.diff([(1 - share_by_turn(10, hazard, icc)[:10]).sum() for hazard in reversed(hazards)])[0]
+    hits = 0
+    for _ in range(600):
+        parts = [watched_goals(rng, 40, 5, 10, hazard, icc) for hazard in hazards]
+        ends, cause = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        goals = np.concatenate([parts[0][2], parts[1][2] + 40])
+        row, last = restricted_mean_difference(ends, cause == 1, np.arange(400) < 200, (goals,))
+        assert last == 10
+        hits += row.low <= truth <= row.high
+    assert covers(hits, 600, 0.95)

@@ -1,0 +1,36 @@
+"""The command line: one thin command per verb."""
+
+import sys
+from typing import NoReturn
+
+import typer
+
+from turnwise.cli import logs, numbers, runs  # noqa: F401  # their commands, in the order of the help
+from turnwise.cli.app import BAD_INPUT, DONE, INTERRUPTED, app
+from turnwise.cli.tables import say
+from turnwise.errors import TurnwiseError
+
+__all__ = ["app", "run"]
+
+
+def run(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code: 0 done, 1 a gate failed or all came to errors, 2 bad usage or input."""
+    try:
+        code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
+    except typer.exceptions.TyperException as error:
+        command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
+        say(f"{error.format_message().rstrip('.')}; see `{command} --help`")
+        code = BAD_INPUT
+    except (TurnwiseError, MemoryError) as error:
+        say(str(error) or "not enough memory for this; read fewer logs at once")
+        code = BAD_INPUT
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        sys.stderr.close()
+        code = DONE
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}; check the path and its permissions")
+        code = BAD_INPUT
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted; nothing half-written is left behind")
+        code = INTERRUPTED
+    sys.exit(code)

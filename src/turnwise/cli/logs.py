@@ -1,0 +1,118 @@
+"""Commands that open logs. Verbs are imported inside, so that `--help` starts at once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from turnwise.cli.app import app
+from turnwise.cli.options import By, ClusterBy, Errors, Facts, Format, Level, LogFormat, Logs, Out, Overwrite, Seed
+from turnwise.cli.tables import cluster_of, emit, read_logs
+
+
+@app.command()
+def report(
+    paths: Logs,
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("report"),
+    by: By = None,
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Logs in; report.html, Parquet, CSV, JSON and SVG figures out."""
+    from turnwise.reports import report as write_report
+
+    turns, problems = read_logs(paths, log_format, errors, fact)
+    page = write_report(
+        turns,
+        out,
+        by=by,
+        cluster=cluster_of(cluster),
+        level=level,
+        seed=seed,
+        title=title,
+        problems=problems,
+        inputs=paths,
+        overwrite=overwrite,
+        progress=True,
+    )
+    typer.echo(page)
+
+
+@app.command()
+def read(
+    paths: Logs,
+    out: Annotated[Path, typer.Option("--out", help="File to write, its format named by the suffix.")] = Path(
+        "turns.parquet"
+    ),
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Any known log into one table of turns."""
+    from turnwise.writers import write
+
+    turns, _ = read_logs(paths, log_format, errors, fact)
+    typer.echo(write(turns, out, overwrite=overwrite))
+
+
+@app.command()
+def convert(
+    paths: Logs,
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
+    rollouts_per_file: Annotated[
+        int, typer.Option("--rollouts-per-file", min=1, help="Rollouts in each file.")
+    ] = 50_000,
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Any known log into Parquet files of whole rollouts, for large work."""
+    from turnwise.writers import convert as converted
+
+    turns, _ = read_logs(paths, log_format, errors, fact)
+    typer.echo(converted(turns, out, rollouts_per_file=rollouts_per_file, overwrite=overwrite))
+
+
+@app.command()
+def show(
+    rollout_id: Annotated[str, typer.Argument(help="Which rollout.", show_default=False)],
+    paths: Logs,
+    log_format: LogFormat = None,
+    fact: Facts = None,
+) -> None:
+    """One rollout, turn by turn."""
+    from turnwise.transcripts import transcript
+
+    turns, _ = read_logs(paths, log_format, "raise", fact)
+    typer.echo(transcript(turns, rollout_id))
+
+
+@app.command()
+def doctor(
+    paths: Logs,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Which analyses these logs allow, which they do not and why, and the call for each."""
+    from turnwise.diagnosis import doctor as diagnosed
+
+    turns, _ = read_logs(paths, log_format, errors, fact)
+    found = diagnosed(turns)
+    if out is not None or format != "table":
+        emit(found, out, format, overwrite=overwrite)
+        return
+    for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
+        lines = [line for line in (row["call"], row["reason"]) if line]
+        typer.echo("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))

@@ -1,0 +1,286 @@
+"""Commands that make one frame of another. Verbs are imported inside, so that `--help` starts at once."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from turnwise.cli.app import FAILED, app
+from turnwise.cli.options import (
+    By,
+    ClusterBy,
+    Errors,
+    Facts,
+    Format,
+    Level,
+    LogFormat,
+    Logs,
+    Metrics,
+    Out,
+    Overwrite,
+    Seed,
+    Table,
+)
+from turnwise.cli.tables import cluster_of, emit, measured_logs, rollouts_of, runs_of, say
+
+
+@app.command()
+def measure(
+    paths: Logs,
+    metric: Metrics = None,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="Extra column to carry along; repeat.", show_default=False)
+    ] = None,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """One row per rollout, one column per metric."""
+    emit(measured_logs(paths, metric, log_format, errors, fact, keep), out, format, overwrite=overwrite)
+
+
+@app.command()
+def summarize(
+    paths: Table,
+    metric: Metrics = None,
+    by: By = None,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option("--statistic", help="mean, median, min, max, restricted_mean, q90; repeat.", show_default=False),
+    ] = None,
+    cluster: ClusterBy = None,
+    weighting: Annotated[
+        Literal["rollout", "goal", "turn"], typer.Option("--weighting", help="What weighs the same.")
+    ] = "rollout",
+    method: Annotated[
+        Literal[
+            "auto",
+            "wilson",
+            "exact",
+            "jeffreys",
+            "agresti-coull",
+            "t",
+            "bootstrap",
+            "resample",
+            "bca",
+            "percentile",
+            "basic",
+            "studentized",
+        ],
+        typer.Option("--method", help="Interval of a mean."),
+    ] = "auto",
+    undecided: Annotated[
+        Literal["bounds", "drop", "censor"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
+    ] = "bounds",
+    level: Level = 0.95,
+    seed: Seed = 0,
+    margins: Annotated[bool, typer.Option("--margins", help="Also pool over each grouping column.")] = False,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Groups of rollouts into estimates with intervals."""
+    from turnwise.summary import summarize as summarized
+
+    frame = summarized(
+        rollouts_of(paths, metric, log_format, errors, fact),
+        by=by or (),
+        metrics=metric,
+        statistics=statistic,
+        cluster=cluster_of(cluster),
+        weighting=weighting,
+        method=method,
+        undecided=undecided,
+        level=level,
+        seed=seed,
+        margins=margins,
+    )
+    emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def contrast(
+    paths: Table,
+    of: Annotated[
+        str | None,
+        typer.Option("--of", help="Column whose values are compared; of two evaluations, the run.", show_default=False),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", help="Value that all others are compared with; default: all pairs.", show_default=False
+        ),
+    ] = None,
+    metric: Metrics = None,
+    by: By = None,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--statistic", help="mean, median, q90, improvement, restricted_mean; repeat.", show_default=False
+        ),
+    ] = None,
+    cluster: ClusterBy = None,
+    paired: Annotated[
+        Literal["auto", "yes", "no"], typer.Option("--paired", help="By common goals; auto: where there are any.")
+    ] = "auto",
+    method: Annotated[
+        Literal[
+            "auto",
+            "newcombe",
+            "bonett-price",
+            "t",
+            "bootstrap",
+            "resample",
+            "bca",
+            "percentile",
+            "basic",
+            "studentized",
+        ],
+        typer.Option("--method", help="Interval of a difference of means."),
+    ] = "auto",
+    adjust: Annotated[
+        Literal["holm", "bh", "by", "max-t", "none"], typer.Option("--adjust", help="P-values for the whole family.")
+    ] = "holm",
+    undecided: Annotated[
+        Literal["bounds", "drop"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
+    ] = "bounds",
+    force: Annotated[bool, typer.Option("--force", help="Compare what different judges judged.")] = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
+    from turnwise.contrasts import contrast as contrasted
+
+    pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    rollouts, metric, of, baseline = (
+        runs_of(paths, metric, log_format, errors, fact)
+        if of is None
+        else (rollouts_of(paths, metric, log_format, errors, fact), metric, of, baseline)
+    )
+    frame = contrasted(
+        rollouts,
+        of=of,
+        baseline=baseline,
+        by=by or (),
+        metrics=metric,
+        statistics=statistic,
+        cluster=cluster_of(cluster),
+        paired=pairing[paired],
+        method=method,
+        adjust=None if adjust == "none" else adjust,
+        undecided=undecided,
+        force=force,
+        level=level,
+        seed=seed,
+    )
+    emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def curve(
+    paths: Table,
+    metric: Annotated[str, typer.Option("--metric", help="Time to an event.")] = "time_to_success",
+    by: By = None,
+    kind: Annotated[
+        Literal["success", "survival", "hazard", "incidence"], typer.Option("--kind", help="Which curve.")
+    ] = "success",
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Share of rollouts by turn, with intervals and the rollouts at risk."""
+    from turnwise.curves import curve as curved
+
+    rollouts = rollouts_of(paths, [metric], log_format, errors, fact)
+    frame = curved(rollouts, metric=metric, by=by or (), kind=kind, cluster=cluster_of(cluster), level=level)
+    emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def attempts(
+    paths: Table,
+    metric: Annotated[
+        str, typer.Option("--metric", help="What an attempt achieves: a Boolean, or a number.")
+    ] = "attack_success",
+    by: By = None,
+    k: Annotated[
+        list[int] | None, typer.Option("--k", "-k", help="How many attempts; repeat for several.", show_default=False)
+    ] = None,
+    stopped: Annotated[
+        Literal["detect", "yes", "no"],
+        typer.Option("--stopped", help="Whether attempts at a goal stopped at the first success."),
+    ] = "detect",
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Share of goals reached at least once, and every time, in k attempts."""
+    from turnwise.repeats import attempts as repeated
+
+    frame = repeated(
+        rollouts_of(paths, [metric], log_format, errors, fact),
+        metric=metric,
+        by=by or (),
+        k=k,
+        cluster=cluster_of(cluster),
+        stopped="detect" if stopped == "detect" else stopped == "yes",
+        level=level,
+        seed=seed,
+    )
+    emit(frame, out, format, overwrite=overwrite)
+
+
+@app.command()
+def gate(
+    paths: Table,
+    require: Annotated[
+        list[str],
+        typer.Option(
+            "--require", help="What must hold, as in 'attack_success < 0.01'; repeat for several.", show_default=False
+        ),
+    ],
+    by: By = None,
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    out: Out = None,
+    format: Format = "table",  # noqa: A002  # the name of the option
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
+    from turnwise import gating
+    from turnwise.readers.measured import read_finished
+
+    table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
+    if table is None:
+        table = rollouts_of(paths, gating.metrics(require), log_format, errors, fact)
+    gates = gating.gate(table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed)
+    emit(gates, out, format, overwrite=overwrite)
+    say(gating.verdict(gates))
+    if not gates["passed"].all():
+        raise typer.Exit(FAILED)

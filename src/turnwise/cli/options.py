@@ -1,0 +1,55 @@
+"""What several commands take: arguments and options with their words of help."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Logs = Annotated[
+    list[Path], typer.Argument(help="Log files or folders of any known format, mixed as you like.", show_default=False)
+]
+Table = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A table of rollouts (.parquet, .csv, ...) or logs, which are read and measured first.", show_default=False
+    ),
+]
+By = Annotated[
+    list[str] | None, typer.Option("--by", help="Column to group by; repeat for several.", show_default=False)
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="Metric by name, such as success_within_3; repeat for several.", show_default=False),
+]
+ClusterBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cluster",
+        help="What is independent: a column, two crossed ones, or none. Default: goal or task.",
+        show_default=False,
+    ),
+]
+Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the draws.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="File to write, its format named by the suffix; default: to the screen.", show_default=False
+    ),
+]
+Format = Annotated[
+    Literal["table", "csv", "json", "jsonl"], typer.Option("--format", help="How to print on the screen.")
+]
+LogFormat = Annotated[
+    str | None,
+    typer.Option("--log-format", help="Read the logs as this format instead of recognizing them.", show_default=False),
+]
+Errors = Annotated[
+    Literal["raise", "collect"],
+    typer.Option("--errors", help="What cannot be read: stop at it, or leave it out and list it."),
+]
+Facts = Annotated[
+    list[str] | None,
+    typer.Option("--fact", help="Fill in what the logs do not say, as in target=gpt-4o.", show_default=False),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]

@@ -1,0 +1,212 @@
+"""Commands that make rollouts or evaluations, and that list what there is. Verbs are imported inside: `--help` starts at once."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+import typer.core
+
+from turnwise.cli.app import FAILED, app
+from turnwise.cli.options import Overwrite, Seed
+from turnwise.cli.tables import numbers_of, pairs_of, say
+from turnwise.errors import ArgumentError
+
+
+@app.command()
+def rollout(
+    config_file: Annotated[
+        Path, typer.Option("--config_file", help="YAML: sampler, seeds, metrics, store.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to write, instead of the file's.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Roll out from a file: resumes where it was killed, stops when enough is known."""
+    from turnwise.evaluators.config import evaluator_of, load, rule_of
+
+    config = load(config_file)
+    evaluator = evaluator_of(config)
+    folder = config.out if out is None else out
+    if folder.exists() and any(folder.iterdir()) and not overwrite:
+        raise ArgumentError(
+            f"{folder} exists and is not empty; choose another folder with --out, or allow it with --overwrite"
+        )
+    evaluator.evaluate(**config.run.model_dump(), store=config.store, until=rule_of(config.until))
+    errors = evaluator.rollouts["error"].drop_nulls()
+    say(f"{evaluator.rollouts.height:,} rollouts, {len(errors):,} errors")
+    if evaluator.decision is not None:
+        say(str(evaluator.decision))
+    typer.echo(evaluator.write(folder, overwrite=overwrite))
+    if len(errors):
+        say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
+    if len(errors) == evaluator.rollouts.height:
+        raise typer.Exit(1)
+
+
+class _WithOverrides(typer.core.TyperCommand):
+    """A command whose option --override takes two words, as often as it stands: typer knows either, not both."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Hand the two words on as one."""
+        words, joined = list(args), []
+        while words:
+            joined.append(words.pop(0))
+            if joined[-1] == "--override" and len(words) > 1 and "=" not in words[0]:
+                joined.append(f"{words.pop(0)}={words.pop(0)}")
+        return super().parse_args(ctx, joined)
+
+
+@app.command("eval", cls=_WithOverrides)
+def evaluate(
+    config_file: Annotated[
+        Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
+    ],
+    dataset: Annotated[
+        Path | None, typer.Option("--dataset", help="Data set, instead of the file's.", show_default=False)
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--override",
+            metavar="KEY VALUE",
+            help="Entry of the file to replace, as in eval.general.max_concurrency 4; repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    reps: Annotated[int, typer.Option("--reps", min=1, help="How often each item is answered.")] = 1,
+    skip_workflow: Annotated[
+        bool, typer.Option("--skip_workflow", help="Score the answers that the data set holds.")
+    ] = False,
+    skip_completed_entries: Annotated[
+        bool, typer.Option("--skip_completed_entries", help="Answer only what the data set holds no answer of.")
+    ] = False,
+    endpoint: Annotated[
+        str | None, typer.Option("--endpoint", help="HTTP address that answers.", show_default=False)
+    ] = None,
+    result_json_path: Annotated[
+        str, typer.Option("--result_json_path", help="Where in the endpoint's answer the answer stands.")
+    ] = "$",
+    overwrite: Overwrite = False,
+) -> None:
+    """Answer, score and write what a configuration file describes; goes on where it was killed."""
+    import signal
+
+    from turnwise import tables
+    from turnwise.evaluation import evaluate as evaluated
+    from turnwise.evaluation.outputs import account
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as an interrupt: what is done is kept
+    made = evaluated(
+        config_file,
+        dataset=dataset,
+        override=list(pairs_of(override, "--override", "eval.general.max_concurrency 4").items()),
+        reps=reps,
+        skip_workflow=skip_workflow,
+        skip_completed_entries=skip_completed_entries,
+        endpoint=endpoint,
+        result_json_path=result_json_path,
+        overwrite=overwrite,
+    )
+    typer.echo(tables.text(account(made)))
+    if made.failures:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def simulate(
+    out: Annotated[Path, typer.Option("--out", help="File of turns to write.", show_default=False)],
+    truth: Annotated[
+        Path | None, typer.Option("--truth", help="File of true values to write.", show_default=False)
+    ] = None,
+    goals: Annotated[int, typer.Option("--goals", help="Goals of each attack.")] = 40,
+    attempts: Annotated[int, typer.Option("--attempts", help="Rollouts of each goal.")] = 5,
+    turns: Annotated[int, typer.Option("--turns", help="Turns at most.")] = 10,
+    icc: Annotated[float, typer.Option("--icc", help="Correlation within a goal.")] = 0.3,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target", help="Target and its hazard in each turn, as in base=0.1; repeat.", show_default=False
+        ),
+    ] = None,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attack", help="Attack and what it does to the odds, as in plead=0.5; repeat.", show_default=False
+        ),
+    ] = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Rollouts whose truth is known."""
+    from turnwise.simulation import simulate as simulated
+    from turnwise.writers import write
+
+    given: dict[str, Any] = {
+        "targets": numbers_of(target, "--target", "base=0.1"),
+        "attacks": numbers_of(attack, "--attack", "plead=0.5"),
+    }
+    chosen = {name: values for name, values in given.items() if values}
+    made, known = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
+    typer.echo(write(made, out, overwrite=overwrite))
+    if truth is not None:
+        typer.echo(write(known, truth, overwrite=overwrite))
+
+
+info = typer.Typer(help="What there is: readers, metrics, evaluators.", no_args_is_help=True)
+app.add_typer(info, name="info")
+
+
+@info.callback()
+def about() -> None:
+    """What there is: readers, metrics, evaluators."""
+
+
+@info.command()
+def components(
+    kind: Annotated[
+        Literal["reader", "metric", "evaluator"],
+        typer.Option("--type", "-t", help="Of which kind.", show_default=False),
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", help="One of them, with all that it says.", show_default=False)
+    ] = None,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", help="Plug-in to load first: a module, or a .py file; repeat.", show_default=False),
+    ] = None,
+) -> None:
+    """List what is there, in one line each, or explain one of them."""
+    found = _readers() if kind == "reader" else _metrics() if kind == "metric" else _evaluators(plugin or [])
+    if name is None:
+        width = max(map(len, found))
+        for known, doc in sorted(found.items()):
+            first, _, rest = doc.partition("\n")
+            typer.echo(f"{known:<{width}}  {first}")
+            if kind == "evaluator":
+                for line in rest.partition("Options:\n")[2].splitlines():
+                    typer.echo(f"{'':<{width}}  {line}")
+    elif name in found:
+        typer.echo(f"{name}: {found[name]}")
+    else:
+        raise ArgumentError(f"there is no {kind} {name!r}; there is {', '.join(sorted(found))}")
+
+
+def _readers() -> dict[str, str]:
+    from turnwise.readers.formats import FORMATS
+
+    return {form.name: f"{form.about}\n\n{inspect.cleandoc(form.read.__doc__ or '')}" for form in FORMATS}
+
+
+def _metrics() -> dict[str, str]:
+    from turnwise.metrics import catalog
+
+    return {about.name: inspect.cleandoc(about.doc) for about in catalog.everything()}
+
+
+def _evaluators(places: list[str]) -> dict[str, str]:
+    from turnwise.evaluation import plugins
+
+    plugins.load(places, Path.cwd())
+    return plugins.listed()

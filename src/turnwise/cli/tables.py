@@ -1,0 +1,131 @@
+"""What a command is given becomes a table, and a table what is printed or written."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from turnwise.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def read_logs(
+    paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None
+) -> "tuple[pl.DataFrame, pl.DataFrame]":
+    """Turns and problems, with a line on stderr that says how much was read."""
+    from turnwise import schema
+    from turnwise.readers.formats import read
+
+    facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
+    if errors == "collect":
+        turns, problems = read(paths, format=log_format, errors="collect", **facts)
+        for file, reason in problems.select("file", "reason").head(5).rows():
+            say(f"left out: {file}: {reason}")
+        if problems.height > 5:
+            say(f"left out: {problems.height - 5:,} more")
+    else:
+        turns = read(paths, format=log_format, **facts)
+        problems = schema.empty(schema.PROBLEMS)
+    say(
+        f"read {turns['rollout_id'].n_unique():,} rollouts, {turns['turn'].count():,} turns, {problems.height:,} problems"
+    )
+    return turns, problems
+
+
+def measured_logs(
+    paths: list[Path],
+    metric: list[str] | None,
+    log_format: str | None,
+    errors: str,
+    fact: list[str] | None,
+    keep: list[str] | None = None,
+) -> "pl.DataFrame":
+    """What the logs measure, a row for each rollout."""
+    from turnwise.metrics import catalog
+    from turnwise.rollouts import measure
+
+    expressions = [catalog.expression(name) for name in metric or ()]
+    turns, _ = read_logs(paths, log_format, errors, fact)
+    return measure(turns, *expressions, keep=keep)
+
+
+def rollouts_of(
+    paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
+) -> "pl.DataFrame":
+    """The table of rollouts that the path is, or what its logs measure."""
+    from turnwise.readers.measured import read_rollouts
+
+    if len(paths) == 1 and log_format is None and (table := read_rollouts(paths[0])) is not None:
+        return table
+    return measured_logs(paths, metric, log_format, errors, fact)
+
+
+def runs_of(
+    paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
+) -> "tuple[pl.DataFrame, list[str], str, str]":
+    """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
+    from turnwise.evaluation import pairing
+
+    if len(paths) != 2 or not all(map(pairing.is_run, paths)):
+        raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
+    rollouts = pairing.paired_runs(*paths)
+    scores = metric or pairing.scores_in(rollouts)
+    differing = pairing.changed(*paths)
+    for task, attempt, name, first, second, _ in differing.head(pairing.MOST_SHOWN).iter_rows():
+        say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
+    say(f"{differing.height:,} scores differ")
+    return rollouts, scores, "run", rollouts["run"][0]
+
+
+def emit(frame: "pl.DataFrame", out: Path | None, format: str, *, overwrite: bool) -> None:  # noqa: A002
+    """Write the frame, or print it."""
+    if out is not None:
+        from turnwise.writers import write
+
+        typer.echo(write(frame, out, overwrite=overwrite))
+    elif format == "table":
+        from turnwise import tables
+
+        typer.echo(tables.text(frame))
+    elif format == "csv":
+        from turnwise.writers import flat
+
+        typer.echo(flat(frame).write_csv(), nl=False)
+    else:
+        typer.echo(frame.write_json() if format == "json" else frame.write_ndjson(), nl=format == "json")
+
+
+def cluster_of(names: list[str] | None) -> Any:
+    """What `--cluster` says, as the verbs take it."""
+    if not names:
+        return "auto"
+    if len(names) == 1:
+        return None if names[0] == "none" else names[0]
+    return tuple(names)
+
+
+def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, str]:
+    """What an option of the form NAME=VALUE says."""
+    pairs = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise ArgumentError(f"{option} {word!r} is not of the form NAME=VALUE; write it as {option} {example}")
+        pairs[name] = value
+    return pairs
+
+
+def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, float]:
+    """The same, where values are numbers."""
+    pairs = pairs_of(words, option, example)
+    try:
+        return {name: float(value) for name, value in pairs.items()}
+    except ValueError as error:
+        raise ArgumentError(f"{option}: {error}; write it as {option} {example}") from error
+
+
+def say(sentence: str) -> None:
+    """Tell people, on stderr."""
+    typer.echo(f"turnwise: {sentence}", err=True)

@@ -312,7 +312,9 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", [command.callback.__name__ for command in app.registered_commands if command.callback])
+@pytest.mark.parametrize(
+    "name", [each.name or each.callback.__name__ for each in app.registered_commands if each.callback is not None]
+)
 def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str) -> None:
     """Each command explains itself and its options, and the README names it."""
     done = turnwise(name, "--help")

@@ -40,7 +40,7 @@ class SamplerConfig(Strict):
     """What rolls out."""
 
     use: str
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = pydantic.Field(default_factory=dict)
 
 
 class UntilConfig(Strict):
@@ -73,7 +73,7 @@ class RolloutConfig(Strict):
 
     sampler: SamplerConfig
     seeds: Whole | list[int | str] | str
-    metrics: list[str] = []
+    metrics: list[str] = pydantic.Field(default_factory=list)
     until: UntilConfig | None = None
     run: RunConfig = RunConfig()
     store: Path | None = None

@@ -407,8 +407,8 @@ class _WithOverrides(typer.core.TyperCommand):
         return super().parse_args(ctx, joined)
 
 
-@app.command("eval", cls=_WithOverrides)
-def evaluate(
+@app.command(cls=_WithOverrides)
+def eval(  # noqa: A001  # the name of the command
     config_file: Annotated[
         Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
     ],

@@ -17,7 +17,7 @@ from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig, load, masked
 from turnwise.evaluation.dataset import Item, read, repeated
-from turnwise.evaluation.frames import STORE, TABLES, Scored, Tables
+from turnwise.evaluation.frames import SAID, STORE, TABLES, Scored, Tables
 from turnwise.evaluation.item_evaluator import LOG, PROGRESS, BaseEvaluator, failed, is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem, WorkflowOutput
 from turnwise.evaluation.llms import Models
@@ -25,6 +25,7 @@ from turnwise.evaluation.results_log import ResultsLog, plain
 from turnwise.evaluation.workflow import Workflow, workflow_of
 from turnwise.labels import counted, say
 from turnwise.places import looking_in
+from turnwise.schema import ROLLOUTS
 from turnwise.scoring.callables import identity
 from turnwise.scoring.loops import complete
 
@@ -148,6 +149,7 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     )
     entries, path = read(document, config.eval.general.dataset, asked.dataset)
     items = repeated(entries, asked.reps)
+    _check_keywords(document, config, items)
     folder = Folder(config, document, original, asked, path)
     folder.open()
     if workflow is not None:
@@ -191,6 +193,16 @@ def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plu
             raise document.error((*place, "llm_name"), f"is {model!r}, which is no language model; {known_models}")
         found[keyword] = (registration, options)
     return found
+
+
+def _check_keywords(document: Document, config: EvalConfig, items: Sequence[Item]) -> None:
+    """Refuse a keyword that is the name of a column of the items, before anything is paid for."""
+    used = _used(config)
+    taken = {*ROLLOUTS.names, *SAID, *(name for item in items for name in item.entry if name not in used)}
+    for keyword in config.eval.evaluators:
+        if keyword in taken:
+            place = ("eval", "evaluators", keyword)
+            raise document.error(place, "is the name of a column of the items; choose another keyword")
 
 
 def _used(config: EvalConfig) -> frozenset[str]:

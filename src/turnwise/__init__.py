@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         judge,
         score,
     )
+    from turnwise.selection import best, changes, pareto
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
     from turnwise.trees import flatten, measure_paths, paths
@@ -122,7 +123,9 @@ __all__ = [
     "Truthfulness",
     "WorkflowOutput",
     "agreement",
+    "best",
     "bootstrap",
+    "changes",
     "check",
     "contrast",
     "correct",
@@ -138,6 +141,7 @@ __all__ = [
     "measure_paths",
     "measure_steps",
     "metrics",
+    "pareto",
     "paths",
     "plots",
     "portfolio",
@@ -194,7 +198,9 @@ _ROOMS = {
     "Truthfulness": "scoring",
     "WorkflowOutput": "evaluation",
     "agreement": "reliability",
+    "best": "selection",
     "bootstrap": "resampling",
+    "changes": "selection",
     "check": "schema",
     "contrast": "contrasts",
     "correct": "reliability",
@@ -208,6 +214,7 @@ _ROOMS = {
     "measure": "rollouts",
     "measure_paths": "trees",
     "measure_steps": "activity",
+    "pareto": "selection",
     "paths": "trees",
     "portfolio": "portfolios",
     "profile": "profiles",

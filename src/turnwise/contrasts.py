@@ -21,8 +21,9 @@ from turnwise.arguments import (
     quantile_of,
     require_rollouts,
 )
-from turnwise.cells import Sheet, Unit, generator, rows_of, unit_of
+from turnwise.cells import Sheet, generator, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
+from turnwise.pairing import Match
 from turnwise.stats.differences import (
     Arm,
     Difference,
@@ -182,19 +183,22 @@ def contrast(
     )
     sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
     found = {metric: headings(sheet, metric) for metric in columns}
-    words = sheet.frame[of].cast(pl.String).to_numpy()
+    arm = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
+    place = {value: number for number, value in enumerate(values)}
     pairs = (
         list(combinations(values, 2))
         if baseline is None
         else [(str(baseline), v) for v in values if v != str(baseline)]
     )
     comparisons = [
-        _Comparison(sheet, metric, statistic, group, lower, *arms, found[metric], options, key)
+        _Comparison(
+            sheet, metric, statistic, group, lower, arms[place[group]], arms[place[lower]], found[metric], options, key
+        )
         for key, rows in sheet.groups(by)
+        for arms in [[rows[arm[rows] == number] for number in range(len(values))]]
         for metric in columns
         for statistic in asked or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
         for lower, group in pairs
-        for arms in [(rows[words[rows] == group], rows[words[rows] == lower])]
     ]
     if not force:
         _check_judges(sheet, comparisons)
@@ -263,7 +267,7 @@ class _Comparison:
         """The comparison's row of CONTRAST, its p-value not yet adjusted."""
         arms = self._known()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = _Match(arms, unit, self.options.paired)
+        match = Match(arms, unit, self.options.paired)
         if self.options.paired is True and not unit.names:
             raise ArgumentError(
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
@@ -308,7 +312,7 @@ class _Comparison:
         """What max-T needs, or why this comparison has none."""
         arms = self._known()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = _Match(arms, unit, self.options.paired)
+        match = Match(arms, unit, self.options.paired)
         if self.statistic != "mean" or self.kind == "time" or not match.pairs or len(unit.names) != 1:
             return "max-T is for paired means over one way of clustering"
         pairs = paired(*match.of(self._values(arms)))
@@ -328,7 +332,7 @@ class _Comparison:
         numbers = self.sheet.numbers(self.metric)
         return numbers[arms[0]], numbers[arms[1]]
 
-    def _difference(self, match: "_Match", values: tuple[FloatArray, FloatArray], level: float) -> Difference:
+    def _difference(self, match: Match, values: tuple[FloatArray, FloatArray], level: float) -> Difference:
         """The comparison of these values by the statistic asked for."""
         arms = match.of(values)
         if self.kind == "time" or self.statistic == "restricted_mean":
@@ -351,14 +355,14 @@ class _Comparison:
             )
         return unpaired_difference(*arms, self._each(match), share=share, level=level, method=method)
 
-    def _quantiles(self, match: "_Match", arms: tuple[Arm, Arm], level: float) -> Difference:
+    def _quantiles(self, match: Match, arms: tuple[Arm, Arm], level: float) -> Difference:
         if len(match.unit.names) > 1:
             return Difference(reason="no interval for quantiles over two crossed ways; name one with cluster=")
         common = match.common if match.pairs else None
         both = (self._draws(match),) * 2 if match.pairs else self._each(match)
         return quantile_difference(*arms, both, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
 
-    def _times(self, match: "_Match", level: float) -> Difference:
+    def _times(self, match: Match, level: float) -> Difference:
         if self.kind != "time" or self.statistic != "restricted_mean":
             said = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is no time"
             return Difference(reason=f"{self.statistic}: {said}")
@@ -381,7 +385,7 @@ class _Comparison:
         undecided = np.isin(self.found, (VALUE, HALF_JUDGED))
         arms = self.ours[undecided[self.ours]], self.theirs[undecided[self.theirs]]
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = _Match(arms, unit, self.options.paired)
+        match = Match(arms, unit, self.options.paired)
         ours, theirs = self._values(arms)
         least, most = (
             self._difference(match, (np.nan_to_num(ours, nan=mine), np.nan_to_num(theirs, nan=1 - mine)), level)
@@ -397,12 +401,12 @@ class _Comparison:
             resamples=least.resamples,
         )
 
-    def _draws(self, match: "_Match") -> Draws:
+    def _draws(self, match: Match) -> Draws:
         ids = match.labels(match.common)
         seed, many = self.options.seed, self.options.resamples
         return Draws(generator(seed, ids), generator(seed, ids, "\0test"), many)
 
-    def _each(self, match: "_Match") -> tuple[Draws, Draws]:
+    def _each(self, match: Match) -> tuple[Draws, Draws]:
         seed, many = self.options.seed, self.options.resamples
         made = []
         for name, rows, codes in zip((self.group, self.baseline), match.arms, match.codes, strict=True):
@@ -413,7 +417,7 @@ class _Comparison:
     def _ids(self, rows: IntArray) -> list[str]:
         return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
-    def _estimates(self, match: "_Match", arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+    def _estimates(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
         """The statistic of each arm, over what is compared."""
         if self.kind == "time" or self.statistic == "restricted_mean":
             return None, None
@@ -432,7 +436,7 @@ class _Comparison:
             return (ahead, 1 - ahead) if not match.pairs else (None, None)
         return float(kept[0].mean()), float(kept[1].mean())
 
-    def _estimand(self, match: "_Match", arms: tuple[IntArray, IntArray]) -> str:
+    def _estimand(self, match: Match, arms: tuple[IntArray, IntArray]) -> str:
         unknown = self.ours.size - arms[0].size, self.theirs.size - arms[1].size
         gone = f"; without a value: {unknown[0]} and {unknown[1]} rollouts" if any(unknown) else ""
         what = {
@@ -448,58 +452,6 @@ class _Comparison:
         else:
             over = "over all rollouts of both, every rollout weighing the same"
         return f"{what}, {over}; unit: {match.unit.words}{gone}"
-
-
-class _Match:
-    """Which units the two arms have in common, and whether they are paired by them."""
-
-    def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
-        self.arms, self.unit = arms, unit
-        split = arms[0].size
-        ways = unit.codes
-        self.clusters = tuple(way[:split] for way in ways), tuple(way[split:] for way in ways)
-        wide = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
-        if ways:
-            width = 1 + max(int(way.max(initial=0)) for way in ways)
-            wide = [self._cells(clusters, width) for clusters in self.clusters]
-        self.codes = wide
-        self.common = np.intersect1d(wide[0], wide[1]) if ways else np.zeros(0, dtype=np.int64)
-        self.pairs = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
-
-    @staticmethod
-    def _cells(clusters: tuple[IntArray, ...], width: int) -> IntArray:
-        return clusters[0] if len(clusters) == 1 else clusters[0] * width + clusters[1]
-
-    def of(self, values: tuple[FloatArray, FloatArray]) -> tuple[Arm, Arm]:
-        """The values as arms."""
-        return Arm(values[0], self.clusters[0]), Arm(values[1], self.clusters[1])
-
-    @property
-    def kept(self) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], ...]:
-        """Which rows of each arm are compared: all, or those in common units."""
-        return tuple(
-            np.isin(codes, self.common) if self.pairs else np.ones(codes.size, dtype=np.bool_) for codes in self.codes
-        )
-
-    def labels(self, units: IntArray) -> list[str]:
-        """Ids of the units, in order; cells of two ways by their number."""
-        if len(self.unit.names) == 1:
-            names = self.unit.ids()
-            return [names[code] for code in units]
-        return [str(code) for code in units]
-
-    def report(self) -> dict[str, int | None]:
-        """The pairing report; null counts where nothing pairs."""
-        if not self.unit.names:
-            return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
-        ours, theirs = (np.unique(codes, return_counts=True) for codes in self.codes)
-        sizes = [many[np.isin(units, self.common)] for units, many in (ours, theirs)]
-        return {
-            "n_pairs": self.common.size,
-            "only_group": ours[0].size - self.common.size,
-            "only_baseline": theirs[0].size - self.common.size,
-            "n_unequal": int((sizes[0] != sizes[1]).sum()),
-        }
 
 
 def _check_judges(sheet: Sheet, comparisons: Sequence[_Comparison]) -> None:
@@ -548,7 +500,10 @@ def _max_t(
     levels: tuple[float, ...],
     options: _Options,
 ) -> None:
-    families = [comparison.family() for comparison in comparisons]
+    families = [
+        comparison.family() if rows[0]["p_value"] is not None else "no p-value to adjust"
+        for comparison, rows in zip(comparisons, made, strict=True)
+    ]
     known = [number for number, family in enumerate(families) if not isinstance(family, str)]
     goals = sorted({goal for family in families if not isinstance(family, str) for goal in family.goals})
     place = {goal: number for number, goal in enumerate(goals)}

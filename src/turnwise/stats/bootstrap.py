@@ -8,6 +8,7 @@ from scipy import special
 
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.multinomial import Float32Array, counts
+from turnwise.stats.threads import one_thread
 
 __all__ = [
     "MOST_NULL",
@@ -35,18 +36,25 @@ def _columns(x: FloatArray) -> FloatArray:
 
 
 def _centered(sums: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The ratios (M,) and what each cluster's sum lies away from them (G, M); NaN in a column without weight."""
-    total = np.where((mass := _total(weights)) > 0, mass, np.nan)
+    """The ratios (M,) and what each cluster's sum lies away from them (G, M); NaN in a column without weight.
+
+    Weights may be (1, M) where they are the same for all clusters, which saves a table of their size.
+    """
+    mass = _total(weights) * (len(sums) / len(weights))
+    total = np.where(mass > 0, mass, np.nan)
     ratio = _total(sums) / total
     residuals = sums - ratio * weights
     # A second pass: the first ratio carries the rounding of its long sums.
     correction = _total(residuals) / total
-    return ratio + correction, residuals - correction * weights
+    residuals -= correction * weights
+    return ratio + correction, residuals
 
 
 def _total(columns: FloatArray) -> FloatArray:
     """Column sums, each added in the same order whatever columns stand beside it."""
-    return np.asarray(np.ascontiguousarray(columns.T).sum(axis=1))
+    # NumPy adds a lone column in another order than one of several, so it is shown twice.
+    width = columns.shape[1]
+    return np.asarray(np.broadcast_to(columns, (len(columns), max(2, width))).sum(axis=0)[:width])
 
 
 def ratio_replicates(
@@ -86,16 +94,20 @@ def ratio_replicates(
     ((2000, 1), 19.5)
     """
     totals, mass = _columns(sums), _columns(weights)
-    width = totals.shape[1]
-    ratio, residuals = _centered(totals, mass)
-    residuals = np.nan_to_num(residuals)  # of a column without weight, which is null in every replicate
-    if np.all(mass == mass[0]) and mass[0].min() > 0:  # every draw weighs the same, so that only sums have to be drawn
-        return np.asarray(ratio + count_sums(residuals, rng=rng, resamples=resamples, block=block) / _total(mass))
+    width, same = totals.shape[1], bool(np.all(mass == mass[0]))
+    ratio, residuals = _centered(totals, mass[:1] if same else mass)
+    if np.isnan(ratio).any():
+        residuals[:, np.isnan(ratio)] = 0.0  # a column without weight is null in every replicate
+    if same:  # every draw weighs the same, so that only sums have to be drawn
+        total = np.where(mass[0] > 0, mass[0] * len(mass), np.nan)
+        return np.asarray(ratio + count_sums(residuals, rng=rng, resamples=resamples, block=block) / total)
+    if np.all(mass == mass[:, :1]):
+        mass = mass[:, :1]
     product = count_sums(np.concatenate([residuals, mass], axis=1), rng=rng, resamples=resamples, block=block)
     drawn = product[:, width:]
     empty = drawn <= 0.5 * mass.min(axis=0, where=mass > 0, initial=np.inf)
-    moved = np.divide(product[:, :width], drawn, out=np.full(drawn.shape, np.nan), where=~empty)
-    return np.asarray(ratio + moved)
+    drawn[empty] = np.nan
+    return np.asarray(ratio + product[:, :width] / drawn)
 
 
 def count_sums(
@@ -132,16 +144,18 @@ def count_sums(
     parts = [np.arange(clusters)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
     halves = [_halves(columns[part]) for part in parts]
     rows = max(1, block // clusters)
-    for start in range(0, resamples, rows):
-        stop = min(start + rows, resamples)
-        for part, (digits, unit, offset) in zip(parts, halves, strict=True):
-            drawn = counts(rng, stop - start, part.size)
-            for first in range(0, part.size, _EXACT):
-                stretch = slice(first, first + _EXACT)
-                piece = drawn if part.size <= _EXACT else np.ascontiguousarray(drawn[:, stretch])
-                product = piece @ digits[stretch]
-                made[start:stop] += unit * product[:, :width] + unit / _HALF * product[:, width:]
-            made[start:stop] += offset
+    with one_thread():
+        for start in range(0, resamples, rows):
+            here = made[start : start + rows]
+            for part, (digits, unit, offset) in zip(parts, halves, strict=True):
+                drawn = counts(rng, len(here), part.size)
+                for first in range(0, part.size, _EXACT):
+                    stretch = slice(first, first + _EXACT)
+                    piece = drawn if part.size <= _EXACT else np.ascontiguousarray(drawn[:, stretch])
+                    product = piece @ digits[stretch]
+                    here += product[:, :width] * unit
+                    here += product[:, width:] * (unit / _HALF)
+                here += offset
     return made
 
 
@@ -152,14 +166,26 @@ _EXACT = 1 << 10
 
 def _halves(columns: FloatArray) -> tuple[Float32Array, FloatArray, FloatArray]:
     """Columns as coarse·unit + fine·unit/2¹³, whole numbers side by side (G, 2K), and what rounding took from their sums."""
-    largest = np.abs(columns).max(axis=0, initial=0.0)
+    clusters, width = columns.shape
+    largest = np.maximum(columns.max(axis=0), -columns.min(axis=0))
     unit = np.where(largest > 0, largest, 1.0) / (_HALF - 1)
-    scaled = columns / unit
-    coarse = np.rint(scaled)
-    fine = np.rint((scaled - coarse) * _HALF)
-    # Whole multiples of 2⁻²³, so that a last bit of the sums does not show.
-    taken = np.rint((_total(scaled) - _total(coarse) - _total(fine) / _HALF) * _HALF * _EXACT) / (_HALF * _EXACT)
-    return np.concatenate([coarse, fine], axis=1).astype(np.float32), unit, taken * unit
+    digits = np.empty((clusters, 2 * width), dtype=np.float32)
+    left = np.zeros(width)
+    for first in range(0, width, 64):  # pieces that stay in the cache
+        column = slice(first, min(first + 64, width))
+        beside = slice(width + column.start, width + column.stop)
+        for start in range(0, clusters, _EXACT):
+            row = slice(start, start + _EXACT)
+            part = columns[row, column] / unit[column]
+            for place in (column, beside):
+                whole = np.rint(part)
+                digits[row, place] = whole
+                part -= whole
+                part *= _HALF
+            left[column] += _total(part)
+    # Whole multiples of 2⁻³⁶, so that a last bit of the sums does not show.
+    taken = np.rint(left / _HALF * _EXACT) / (_EXACT * _HALF)
+    return digits, unit, taken * unit
 
 
 def function_replicates(

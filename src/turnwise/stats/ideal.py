@@ -1,5 +1,6 @@
 """Bootstrap intervals of a mean without drawing: the law of the resampled mean is known, exactly or from four moments."""
 
+from collections.abc import Iterator
 from math import sqrt
 from typing import Literal, NamedTuple
 
@@ -53,7 +54,7 @@ def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None
     width = greatest - least
     if not width > 1e-14 * max(abs(least), abs(greatest)):
         return None
-    steps = _on_a_grid((values - least) / width)
+    steps = _on_a_grid(values, least, width)
     if steps is None:
         low, high = closed_form(values, level, kind)
         return None if low is None else Ideal(low, high, "closed form")
@@ -196,39 +197,47 @@ def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Fl
     Stretches that stay in the cache: two passes over the values, and no copy of them.
     """
     n, width = values.shape
-    parts = _stretches(values, max(1, (1 << 14) // width))
-    least, greatest, total = values[0].copy(), values[0].copy(), np.zeros(width)
-    for part in parts:
-        np.minimum(least, part.min(axis=0), out=least)
-        np.maximum(greatest, part.max(axis=0), out=greatest)
-        total += (part - values[0]).sum(axis=0)
-    mean = values[0] + total / n
+    first = values[0]
+    least, greatest, total = first.copy(), first.copy(), np.zeros(width)
+    for part in _stretches(values):
+        np.minimum(least, part.min(axis=1), out=least)
+        np.maximum(greatest, part.max(axis=1), out=greatest)
+        total += (part - first[:, None]).sum(axis=1)
+    mean = first + total / n
     scale = np.maximum(greatest - mean, mean - least)
     equal = scale <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
     scale = np.where(equal, 1.0, scale)
     sums = np.zeros((4, width))
-    for part in parts:
-        moved = (part - mean) / scale
+    for part in _stretches(values):
+        moved = (part - mean[:, None]) / scale[:, None]
         squares = moved * moved
-        sums[0] += moved.sum(axis=0)
-        sums[1] += squares.sum(axis=0)
-        sums[2] += np.einsum("ij,ij->j", squares, moved)
-        sums[3] += np.einsum("ij,ij->j", squares, squares)
+        sums[0] += moved.sum(axis=1)
+        sums[1] += squares.sum(axis=1)
+        sums[2] += np.einsum("ij,ij->i", squares, moved)
+        sums[3] += np.einsum("ij,ij->i", squares, squares)
     slip, second, third, fourth = np.where(equal, 0.0, sums / n)
     # The mean carries the rounding of its long sum: central moments are moved to the true one, to first order.
     return mean + scale * slip, scale, second, third - 3 * slip * second, fourth
 
 
-def _stretches(values: FloatArray, stretch: int) -> list[FloatArray]:
-    return [values[start : start + stretch] for start in range(0, values.size, stretch)]
+def _stretches(values: FloatArray) -> Iterator[FloatArray]:
+    """Some rows at a time, each column of them in one piece: float (M, some)."""
+    rows = max(1, (1 << 14) // values.shape[1])
+    for start in range(0, len(values), rows):
+        yield np.ascontiguousarray(values[start : start + rows].T)
 
 
-def _on_a_grid(shares: FloatArray) -> IntArray | None:
-    """Values in [0, 1] as whole multiples of the largest common step, where such a grid is short enough; None otherwise."""
-    few = np.unique(shares[:: max(1, shares.size // 64)])  # tells most columns apart, and costs nothing
-    if np.all((few < 1e-9) | (few > 1 - 1e-9)) and np.all((shares < 1e-9) | (shares > 1 - 1e-9)):
+def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | None:
+    """Values as whole multiples of the largest common step above the least, where such a grid is short enough; None otherwise."""
+    # A few of them tell most columns apart, and cost nothing.
+    few = np.unique((values[:: max(1, values.size // 64)] - least) / width)
+    most = LONGEST // values.size
+    binary = bool(np.all((few < 1e-9) | (few > 1 - 1e-9)))
+    if not binary and few.size > most + 1:
+        return None
+    shares = (values - least) / width
+    if binary and np.all((shares < 1e-9) | (shares > 1 - 1e-9)):
         return np.asarray(np.rint(shares), dtype=np.int64)
-    most = LONGEST // shares.size
     if few.size > most + 1:
         return None
     distinct = np.unique(shares)

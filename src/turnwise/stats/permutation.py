@@ -184,4 +184,9 @@ def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArr
     """Blocks of random signs: float (some, width) each, `rows` in all."""
     step = max(1, (1 << 17) // width)
     for start in range(0, rows, step):
-        yield np.asarray(rng.integers(0, 2, size=(min(step, rows - start), width)) * 2.0 - 1.0, dtype=np.float64)
+        many = min(step, rows - start)
+        words = np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
+        signs = np.unpackbits(words)[: many * width].reshape(many, width).astype(np.float64)
+        signs *= 2
+        signs -= 1
+        yield signs

@@ -1,0 +1,112 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""`best`, `pareto` and `changes`: the rows that matter, nulls left out, and a sentence where nothing fits."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise.errors import ArgumentError
+
+SUMMARY = pl.DataFrame(
+    {
+        "target": ["a", "b", "c", "d", "a"],
+        "defense": ["x", "x", "y", "y", "x"],
+        "metric": ["attack_success"] * 4 + ["task_success"],
+        "estimate": [0.10, 0.02, 0.02, None, 0.9],
+        "high": [0.15, 0.20, 0.04, 0.5, 1.0],
+    }
+)
+
+
+def test_best_by_the_catalog():
+    """Fewer broken is better, more tasks done is better; ties are all best, and a null is none."""
+    assert tw.best(SUMMARY, metric="attack_success")["target"].to_list() == ["b", "c"]
+    assert tw.best(SUMMARY, metric="task_success")["target"].to_list() == ["a"]
+    assert tw.best(SUMMARY, metric="attack_success", better="higher")["target"].to_list() == ["a"]
+
+
+def test_best_with_a_constraint():
+    """A condition on any column; of each group; and a sentence where nothing meets it."""
+    assert tw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.18)["target"].to_list() == ["c"]
+    assert tw.best(SUMMARY, metric="attack_success", by="defense")["target"].to_list() == ["b", "c"]
+    with pytest.raises(ArgumentError, match="none of the 4 rows of 'attack_success' meets the condition"):
+        tw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.01)
+    with pytest.raises(ArgumentError, match="there is no metric 'harm'"):
+        tw.best(SUMMARY, metric="harm")
+    with pytest.raises(ArgumentError, match="which way 'harm' is better"):
+        tw.best(SUMMARY.with_columns(metric=pl.lit("harm")), metric="harm")
+    with pytest.raises(ArgumentError, match="no column 'estimate'"):
+        tw.best(SUMMARY.drop("estimate"), metric="attack_success")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("xy"), *[st.one_of(st.none(), st.integers(0, 3)) for _ in range(2)]), max_size=14
+    )
+)
+def test_pareto_by_definition(rows):
+    """No rival of the same group is as good in both and better in one; a row with a null is null and beats nobody."""
+    frame = pl.DataFrame(rows, schema={"group": pl.String, "harm": pl.Int64, "use": pl.Int64}, orient="row")
+    made = tw.pareto(frame, {"harm": "lower", "use": "higher"}, by="group")
+    assert made.drop("pareto").equals(frame)
+    for (group, harm, use), found in zip(rows, made["pareto"], strict=True):
+        if harm is None or use is None:
+            assert found is None
+            continue
+        rivals = [row for row in rows if row[0] == group and None not in row]
+        beaten = any(h <= harm and u >= use and (h < harm or u > use) for _, h, u in rivals)
+        assert found == (not beaten)
+
+
+def test_pareto_refuses_what_it_cannot_rank():
+    """Words, missing columns and misspelt directions."""
+    for better, words in (
+        ({"name": "lower"}, "'name' is String"),
+        ({"cost": "lower"}, "no column 'cost'"),
+        ({"harm": "less"}, "better 'less'"),
+        ({}, "names no column"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            tw.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)
+
+
+ROWS = [
+    ("new", "gained", True),
+    ("new", "lost", False),
+    ("new", "same", True),
+    ("new", "added", True),
+    ("new", "unknown", None),
+    ("new", "half", True),
+    ("new", "half", False),
+    ("old", "gained", False),
+    ("old", "lost", True),
+    ("old", "same", True),
+    ("old", "removed", True),
+    ("old", "unknown", True),
+    ("old", "half", False),
+    ("third", "nobody asked", True),
+]
+
+
+def test_changes_by_hand():
+    """Each goal under what happened to it, largest change first; what no arm tried is not there."""
+    frame = pl.DataFrame(ROWS, schema=["target", "goal", "attack_success"], orient="row").with_row_index("rollout_id")
+    frame = frame.with_columns(pl.col("rollout_id").cast(pl.String))
+    made = tw.changes(frame, of="target", group="new", baseline="old", metric="attack_success")
+    found = dict(made.select("goal", "change").iter_rows())
+    assert found == {name: name for name in ("gained", "lost", "same", "added", "removed", "unknown")} | {
+        "half": "gained"
+    }
+    assert made["goal"].to_list()[:4] == ["gained", "lost", "half", "same"]
+    row = (
+        tw.contrast(frame, of="target", baseline="old", metrics="attack_success").filter(group="new").row(0, named=True)
+    )
+    assert made["difference"].drop_nulls().mean() == pytest.approx(row["difference"])
+    assert made["difference"].drop_nulls().len() == row["n_pairs"]
+    for options, words in (({"group": "newer"}, "'newer' is no value"), ({"unit": "topic"}, "no column 'topic'")):
+        with pytest.raises(ArgumentError, match=words):
+            tw.changes(
+                frame, **{"of": "target", "group": "new", "baseline": "old", "metric": "attack_success", **options}
+            )

@@ -126,6 +126,21 @@ def evaluate(config_file: str | Path, options: Options | None = None, **given: A
         Where options contradict each other, or a plug-in cannot be imported.
     WriteError
         Where the output folder holds another evaluation, or cannot be written to.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> entry = {"id": 1, "question": "2 + 2?", "answer": "4", "generated_answer": "four"}
+    >>> _ = (folder / "data.json").write_text(json.dumps([entry, {**entry, "id": 2, "generated_answer": "4"}]))
+    >>> general = {"output_dir": str(folder / "out"), "dataset": {"file_path": str(folder / "data.json")}}
+    >>> asked = {"eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}}}
+    >>> _ = (folder / "eval.yml").write_text(json.dumps(asked))
+    >>> made = evaluate(folder / "eval.yml", skip_workflow=True)
+    >>> made.summary.select("metric", "estimate", "n").rows()
+    [('match', 0.5, 2)]
+    >>> sorted(path.name for path in made.folder.glob("*_output.json"))
+    ['match_output.json', 'workflow_output.json']
     """
     asked = options or Options(**given)
     _check(asked)

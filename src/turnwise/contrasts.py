@@ -500,7 +500,10 @@ def _max_t(
     levels: tuple[float, ...],
     options: _Options,
 ) -> None:
-    families = [comparison.family() for comparison in comparisons]
+    families = [
+        comparison.family() if rows[0]["p_value"] is not None else "no p-value to adjust"
+        for comparison, rows in zip(comparisons, made, strict=True)
+    ]
     known = [number for number, family in enumerate(families) if not isinstance(family, str)]
     goals = sorted({goal for family in families if not isinstance(family, str) for goal in family.goals})
     place = {goal: number for number, goal in enumerate(goals)}

@@ -64,7 +64,7 @@ def file(tmp_path: Path):
         ("match:", "a/b:", r"line 9: `eval.evaluators.a/b` is no name of a file"),
         ("match:", ".hidden:", r"is no name of a file"),
         ("match:", "workflow:", r"line 9: `eval.evaluators.workflow` would be written where the workflow"),
-        ("match:", "response:", r"`response` is the name of a column of the items; choose another keyword"),
+        ("match:", "response:", r"line 9: `eval.evaluators.response` is the name of a column of the items; choose another keyword"),
         ("_type: exact_match", "type: exact_match", r"line 9: `eval.evaluators.match` lacks the key `_type`"),
         ("_type: exact_match", "_type: factuality", r"line 9: `eval.evaluators.match` lacks the key `llm_name`; add it"),
         ("_type: exact_match", "_type: factuality\n      llm_name: judge", r"line 11: `eval.evaluators.match.llm_name` is 'judge', "

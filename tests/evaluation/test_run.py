@@ -454,3 +454,41 @@ def test_max_concurrency_holds_for_the_workflow(bench, items) -> None:
     bench.run()
     assert 0.4 <= time.perf_counter() - started < 1.2 * 6  # a busy machine is no failure
     assert os.path.getsize(bench.folder / "log") > 0  # noqa: PTH202
+
+
+def test_a_file_without_evaluators_writes_the_answers(bench, items) -> None:
+    """The answers are worth keeping; there is nothing to summarize."""
+    bench.data(items)
+    bench.config({}, workflow="workflows:shout")
+    made = bench.run()
+    assert made.items.height == 6
+    assert made.scores.is_empty()
+    assert bench.read("workflow_output.json")[5]["generated_answer"] == "WHAT IS 6?"
+    done = bench.command()
+    assert done.returncode == 0, done.stderr
+
+
+def test_texts_of_every_kind_come_through(bench) -> None:
+    """Scripts, emoji, control characters, empty and huge texts, numbers, lists and null as questions and answers."""
+    values = ["", "  ", "日本語", "🦜\u200b", "a\x00b", "x" * 1_000_000, 7, 1.5, True, ["a", 1], {"k": None}, None]
+    bench.data(
+        [
+            {"id": f"{n}/ö", "question": value, "answer": value, "generated_answer": value}
+            for n, value in enumerate(values)
+        ]
+    )
+    bench.config({**SEEN, "match": {"_type": "levenshtein_similarity"}})
+    made = bench.run(skip_workflow=True)
+    assert made.items["match"].to_list() == [1.0] * 11 + [None]
+    told = bench.read("seen_output.json")["eval_output_items"]
+    assert [item["reasoning"]["input"] for item in told] == values
+    assert [entry["generated_answer"] for entry in bench.read("workflow_output.json")] == values
+
+
+def test_half_a_surrogate_pair_is_an_error_of_its_item(bench, items) -> None:
+    """What no file can hold: the item fails, and the others go on."""
+    bench.data(items)
+    bench.config({"words": {"_type": "broken", "how": "surrogate"}})
+    made = bench.run(skip_workflow=True)
+    assert made.scores["error"].null_count() == 5
+    assert made.scores["value"].to_list() == [None, 1.0, 1.0, 1.0, 1.0, 1.0]

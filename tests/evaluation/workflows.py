@@ -143,6 +143,11 @@ class Wordy(BaseEvaluator):
         return EvalOutputItem(id=item.id, score="good" if item.id % 2 else {"grade": "B"}, reasoning="a word")
 
 
+class Surrogate(BaseEvaluator):
+    async def evaluate_item(self, item):
+        return EvalOutputItem(id=item.id, score=1.0, reasoning={"half": "\ud800" if item.id == 1 else ""})
+
+
 @register_evaluator(config_type=BrokenConfig)
 async def broken(config, builder):
     async def evaluate(eval_input):
@@ -150,7 +155,12 @@ async def broken(config, builder):
 
     if config.how == "build":
         raise RuntimeError("it cannot be built")
-    made = {"raise": evaluate, "items": Choosy().evaluate, "words": Wordy().evaluate}[config.how]
+    made = {
+        "raise": evaluate,
+        "items": Choosy().evaluate,
+        "words": Wordy().evaluate,
+        "surrogate": Surrogate().evaluate,
+    }[config.how]
     yield EvaluatorInfo(config=config, evaluate_fn=made, description="Breaks")
 
 

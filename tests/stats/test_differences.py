@@ -120,6 +120,14 @@ def test_two_ways_are_clustered_by_both():
     assert found.n_clusters == 5
 
 
+def test_equal_cells_of_two_ways_have_no_p_value():
+    """Every cell differs by the same: no spread between goals or tasks, so no interval and no p-value, least of all 0."""
+    goal, task = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    arms = Arm(np.ones(12), (goal, task)), Arm(np.zeros(12), (goal, task))
+    found = paired_difference(paired(*arms), draws(), share=False, ways=2)
+    assert (found.difference, found.low, found.p_value, found.reason) == (1.0, None, None, "no variation")
+
+
 @pytest.mark.parametrize(
     "method", ["newcombe", "bonett-price", "t", "bootstrap", "resample", "percentile", "basic", "studentized"]
 )

@@ -1,7 +1,7 @@
 """The file of an evaluation: what is evaluated, by whom, and where the results go.
 
 ```yaml
-plugins: [my_package.register]        # modules, or files beside this one; the only code that a file can run
+plugins: [my_package.register]        # modules, or files beside this one
 llms:
   judge: {_type: openai, model_name: gpt-4o, base_url: ..., api_key: "${OPENAI_API_KEY}"}
 workflow: my_package.answer:respond   # or {_type: sampler | chat | endpoint, ...}; none to score answers that are there
@@ -13,6 +13,8 @@ eval:
   evaluators:
     similarity_eval: {_type: similarity, similarity_type: cosine}
 ```
+
+A file runs no code but what it names: plug-ins, and functions written as ``package.module:name``.
 
 Paths are seen from the working folder, as the seed has it; a data set that is not there is looked for beside the file. A value
 ``${NAME}`` or ``${NAME:-else}`` is the environment's; keys belong there, and a key that stands in the file is not copied into

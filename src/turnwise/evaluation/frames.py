@@ -13,7 +13,6 @@ import polars as pl
 
 from turnwise import metrics, schema
 from turnwise.activity import measure_steps
-from turnwise.errors import ArgumentError
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
@@ -228,22 +227,11 @@ def verdicts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
 
 
 def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
-    """ROLLOUTS: one row per item and attempt, its scores by the keywords of their evaluators.
-
-    Raises
-    ------
-    ArgumentError
-        Where a keyword is the name of another column.
-    """
+    """ROLLOUTS: one row per item and attempt, its scores by the keywords of their evaluators."""
     turns = tables.turns  # of one turn each, so that they are their rollouts
     beside = [name for name in turns.columns if name not in {*schema.TURNS.names, "tool_calls", "expected_calls"}]
     counts = {"num_turns": pl.lit(1, pl.Int32), "num_judged": pl.col("succeeded").is_not_null().cast(pl.Int32)}
     frame = turns.select("rollout_id", *schema.TURNS.facts, *SAID, *beside, **counts)
-    for each in scored:
-        if each.keyword in frame.columns:
-            raise ArgumentError(
-                f"eval.evaluators.{each.keyword}: `{each.keyword}` is the name of a column of the items; choose another keyword"
-            )
     return frame.hstack([each.column() for each in scored])
 
 

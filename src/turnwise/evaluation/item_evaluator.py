@@ -3,7 +3,7 @@
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -77,7 +77,7 @@ class BaseEvaluator(ABC):
         if log is not None and key is not None and said.error is None:
             try:
                 log.keep(key, {"score": said.score, "reasoning": said.reasoning})
-            except TypeError as error:
+            except (TypeError, ValueError, RecursionError) as error:
                 return failed(item.id, str(error))
         return said
 
@@ -124,6 +124,3 @@ def _sound(said: object, item: EvalInputItem) -> EvalOutputItem:
     if is_number(said.score) and not math.isfinite(said.score):
         raise ValueError(f"the score is {said.score}, which is no number")
     return said
-
-
-Evaluate = Callable[[EvalInput], Any]

@@ -17,7 +17,7 @@ from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig, load, masked
 from turnwise.evaluation.dataset import Item, read, repeated
-from turnwise.evaluation.frames import STORE, TABLES, Scored, Tables
+from turnwise.evaluation.frames import SAID, STORE, TABLES, Scored, Tables
 from turnwise.evaluation.item_evaluator import LOG, PROGRESS, BaseEvaluator, failed, is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem, WorkflowOutput
 from turnwise.evaluation.llms import Models
@@ -25,6 +25,7 @@ from turnwise.evaluation.results_log import ResultsLog, plain
 from turnwise.evaluation.workflow import Workflow, workflow_of
 from turnwise.labels import counted, say
 from turnwise.places import looking_in
+from turnwise.schema import ROLLOUTS
 from turnwise.scoring.callables import identity
 from turnwise.scoring.loops import complete
 
@@ -125,6 +126,21 @@ def evaluate(config_file: str | Path, options: Options | None = None, **given: A
         Where options contradict each other, or a plug-in cannot be imported.
     WriteError
         Where the output folder holds another evaluation, or cannot be written to.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> entry = {"id": 1, "question": "2 + 2?", "answer": "4", "generated_answer": "four"}
+    >>> _ = (folder / "data.json").write_text(json.dumps([entry, {**entry, "id": 2, "generated_answer": "4"}]))
+    >>> general = {"output_dir": str(folder / "out"), "dataset": {"file_path": str(folder / "data.json")}}
+    >>> asked = {"eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}}}
+    >>> _ = (folder / "eval.yml").write_text(json.dumps(asked))
+    >>> made = evaluate(folder / "eval.yml", skip_workflow=True)
+    >>> made.summary.select("metric", "estimate", "n").rows()
+    [('match', 0.5, 2)]
+    >>> sorted(path.name for path in made.folder.glob("*_output.json"))
+    ['match_output.json', 'workflow_output.json']
     """
     asked = options or Options(**given)
     _check(asked)
@@ -148,6 +164,7 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     )
     entries, path = read(document, config.eval.general.dataset, asked.dataset)
     items = repeated(entries, asked.reps)
+    _check_keywords(document, config, items)
     folder = Folder(config, document, original, asked, path)
     folder.open()
     if workflow is not None:
@@ -191,6 +208,16 @@ def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plu
             raise document.error((*place, "llm_name"), f"is {model!r}, which is no language model; {known_models}")
         found[keyword] = (registration, options)
     return found
+
+
+def _check_keywords(document: Document, config: EvalConfig, items: Sequence[Item]) -> None:
+    """Refuse a keyword that is the name of a column of the items, before anything is paid for."""
+    used = _used(config)
+    taken = {*ROLLOUTS.names, *SAID, *(name for item in items for name in item.entry if name not in used)}
+    for keyword in config.eval.evaluators:
+        if keyword in taken:
+            place = ("eval", "evaluators", keyword)
+            raise document.error(place, "is the name of a column of the items; choose another keyword")
 
 
 def _used(config: EvalConfig) -> frozenset[str]:

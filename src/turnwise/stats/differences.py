@@ -159,14 +159,17 @@ def paired_difference(
     )
     if moved.size == 1 or spread.variance is None:
         return replace(row, reason=ONE_PAIR)
+    test: Permuted | None
     single = share and ways == 1 and float(pairs.rollouts_one.max()) == float(pairs.rollouts_other.max()) == 1
     if single:
         counts = _table(pairs)
         test = Permuted(mcnemar_mid_p(counts[1], counts[2]), "McNemar mid-p", None)
     elif ways == 1:
         test = sign_flip(_clean(moved), rng=draws.test, resamples=draws.resamples)
-    else:
+    elif spread.variance > 0 or spread.estimate == 0:
         test = t_test(spread.estimate or 0.0, spread.variance, spread.df or 0)
+    else:
+        test = None
     ends = _paired_ends(pairs, moved, draws, share=share, single=single, level=level, method=method, ways=ways)
     return _with_test(row, ends, test)
 
@@ -189,7 +192,11 @@ class _Ends(NamedTuple):
     resamples: int | None = None
 
 
-def _with_test(row: Difference, ends: _Ends, test: Permuted) -> Difference:
+def _with_test(row: Difference, ends: _Ends, test: Permuted | None) -> Difference:
+    if test is None:
+        return replace(
+            row, low=ends.low, high=ends.high, method=ends.method, reason=ends.reason, resamples=ends.resamples
+        )
     named = "; ".join(part for part in (ends.method, test.method) if part)
     drawn = ends.resamples or test.resamples
     return replace(
@@ -293,16 +300,17 @@ def _correlation(pairs: Pairs) -> float:
 
 
 def t_test(difference: float, variance: float, df: float) -> Permuted:
-    """Two-sided p of Student's t; 1 where nothing differs at all.
+    """Two-sided p of Student's t, never 0; 1 without a difference.
 
     Examples
     --------
     >>> round(t_test(2.0, 1.0, 10).p_value, 4)
     0.0734
     """
-    if variance <= 0:
-        return Permuted(1.0 if difference == 0 else 0.0, "t test", None)
-    return Permuted(float(2 * special.stdtr(df, -abs(difference) / sqrt(variance))), "t test", None)
+    if difference == 0:
+        return Permuted(1.0, "t test", None)
+    p_value = float(2 * special.stdtr(df, -abs(difference) / sqrt(variance)))
+    return Permuted(max(p_value, float(np.finfo(np.float64).tiny)), "t test", None)
 
 
 def unpaired_difference(
@@ -360,8 +368,6 @@ def unpaired_difference(
     else:
         test = _relabel(one, other, draws[0])
     ends = _unpaired_ends(one, other, draws, row, variances, together, df, share=share, level=level, method=method)
-    if test is None:
-        return replace(row, low=ends.low, high=ends.high, method=ends.method, reason=ends.reason)
     return _with_test(row, ends, test)
 
 

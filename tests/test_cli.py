@@ -371,3 +371,17 @@ def test_doctor_prints_calls_whole(turnwise) -> None:
     assert "no  attack success over target_call\n    no turn says which call of the target it was" in done.out
     rows = json.loads(turnwise("doctor", LOGS, "--format", "json").out)
     assert {row["valid"] for row in rows} == {True, False}
+
+
+def test_curve_over_what_it_took(turnwise, tmp_path: Path) -> None:
+    """Logs that count tokens give a curve over them, with a band for the whole of it; others say what is missing."""
+    turns = tw.read(LOGS).with_columns(
+        prompt_tokens=pl.lit(10, dtype=pl.Int64), response_tokens=pl.lit(5, dtype=pl.Int64)
+    )
+    tw.write(turns, tmp_path / "logs.parquet")
+    done = turnwise("curve", tmp_path / "logs.parquet", "--axis", "tokens", "--band", "simultaneous", "--format", "csv")
+    assert done.code == 0
+    found = pl.read_csv(io.StringIO(done.out))
+    assert found["axis"].unique().to_list() == ["tokens"]
+    assert found["at"].to_list() == [15.0 * t for t in range(found.height)]
+    assert "simultaneous" in found["method"][0]

@@ -195,8 +195,16 @@ def curve(
     kind: Annotated[
         Literal["success", "survival", "hazard", "incidence"], typer.Option("--kind", help="Which curve.")
     ] = "success",
+    axis: Annotated[
+        Literal["turn", "target_call", "tokens", "cost_usd", "seconds"],
+        typer.Option("--axis", help="What the way to success is counted in."),
+    ] = "turn",
+    band: Annotated[
+        Literal["pointwise", "simultaneous"], typer.Option("--band", help="Intervals for each position, or for all.")
+    ] = "pointwise",
     cluster: ClusterBy = None,
     level: Level = 0.95,
+    seed: Seed = 0,
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
@@ -204,11 +212,21 @@ def curve(
     fact: Facts = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Share of rollouts by turn, with intervals and the rollouts at risk."""
+    """Share of rollouts by turn (or by tokens, dollars, ...), with intervals and the rollouts at risk."""
     from turnwise.curves import curve as curved
 
-    rollouts = rollouts_of(paths, [metric], log_format, errors, fact)
-    frame = curved(rollouts, metric=metric, by=by or (), kind=kind, cluster=cluster_of(cluster), level=level)
+    needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
+    frame = curved(
+        rollouts_of(paths, needed, log_format, errors, fact),
+        metric=metric,
+        by=by or (),
+        kind=kind,
+        axis=axis,
+        cluster=cluster_of(cluster),
+        band=band,
+        level=level,
+        seed=seed,
+    )
     emit(frame, out, format, overwrite=overwrite)
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WHOLE = {"turn", "attempt", "target_call"}  # axes that count
 _DIRECT = 6  # curves that are named at their ends
 _ROW, _HEADING = 13.0, 14.0  # points: a row of the table, its heading
+OF_GOALS = frozenset({"asr@k", "pass@k", "pass^k", "best@k"})  # kinds whose points stand on goals, each on its own
+NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are no shares
 _TICKS, _AXIS = 18.0, 36.0  # points: tick labels below the Axes, these and the axis's name
 _NAME = 24  # characters of a name
 
@@ -75,7 +77,8 @@ def draw(
         twins = sum(curve["estimate"].equals(other["estimate"]) for other in curves[place + 1 :])
         _paint(ax, curve, shift, extra=1.8 * twins)
     if bottom:
-        ax.set_xlabel(labels.label(first["axis"]), fontsize=theme.NORMAL, parse_math=False)
+        since = "turns since the event" if first["kind"] == "trajectory" else labels.label(first["axis"])
+        ax.set_xlabel(since, fontsize=theme.NORMAL, parse_math=False)
     if not left:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
@@ -139,11 +142,15 @@ def table_height(curves: int, *, compact: bool) -> float:
 def _limits(ax: "Axes", marks: pl.DataFrame) -> None:
     first = marks.row(0, named=True)
     values = marks.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
-    if all(0 <= value <= 1 for value in values):
-        ax.set_ylim(0, 1.0 if first["kind"] == "survival" else theme.rate_end(values))
-    else:
+    if first["kind"] == "difference":
+        ax.set_ylim(*theme.number_ends([*values, 0.0]))
+        ax.axhline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.8, zorder=1)
+    elif first["kind"] in NUMBERS or not all(0 <= value <= 1 for value in values):
         ax.set_ylim(*theme.number_ends(values))
-    theme.percent(ax, "y")
+    else:
+        ax.set_ylim(0, 1.0 if first["kind"] == "survival" else theme.rate_end(values))
+    if first["kind"] not in NUMBERS:
+        theme.percent(ax, "y")
     start, stop = marks.select(pl.col("at").min(), pl.col("until").max()).row(0)
     if first["axis"] in WHOLE:
         ax.set_xlim(*((min(0.0, start), stop) if first["style"] == "step" else (min(start, 1.0) - 0.5, stop + 0.5)))
@@ -380,7 +387,7 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
 
 
 def _heading(first: Mapping[str, Any]) -> str:
-    if first["kind"] in {"asr@k", "pass^k"}:
+    if first["kind"] in OF_GOALS | NUMBERS:
         return "behind each point"
     if first["axis"] in WHOLE:
         return f"at risk at the start of each {labels.label(first['axis'])}"
@@ -395,10 +402,12 @@ def _numbers(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[floa
 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
-    watched = dict(curve.filter(pl.col("at") > 0).select("at", "at_risk").rows())
+    shown = curve if curve["kind"][0] == "trajectory" else curve.filter(pl.col("at") > 0)
+    watched = dict(shown.select("at", "at_risk").rows())
     cells = []
     for tick in ticks:
         after = [position for position in watched if position >= tick - 1e-9]
-        blank = not after or watched[after[0]] is None or (tick == 0 and 1.0 in ticks)
+        before_all = tick == 0 and 1.0 in ticks and curve["kind"][0] != "trajectory"
+        blank = not after or watched[after[0]] is None or before_all
         cells.append("" if blank else labels.count(watched[min(after)]))
     return cells

@@ -1,6 +1,7 @@
 """How far groups of rollouts have got by each turn: curves with bands, and how many were still at risk."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -35,7 +36,8 @@ MARKS = {
 }
 COMBINATION = ["metric", "kind", "axis"]  # what one panel shows
 _KEPT = ("panel", "title", "series", "group", *COMBINATION, "level", "at_risk", "at", "color", "marker")
-_POINTS = {"hazard", "asr@k", "pass^k"}  # kinds that say nothing between two positions
+_POINTS = {"hazard", *curve_panel.OF_GOALS, "trajectory"}  # kinds that say nothing between two positions
+_WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(curve_panel.NUMBERS, (-inf, inf))
 _STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
 _OVERLAY = 4  # groups in one panel
 _GRAY = 16  # panels in which the other groups stand in gray
@@ -220,13 +222,14 @@ def _steps(part: pl.DataFrame) -> list[dict[str, Any]]:
     rows = part.to_dicts()
     first = rows[0]
     style = "point" if first["kind"] in _POINTS else "step"
+    least, most = _WITHIN.get(first["kind"], (0.0, 1.0))
     positions = [row["at"] for row in rows]
     beyond = _beyond(positions, first["axis"])
     ends = [*positions[1:], positions[-1] + beyond] if style == "step" else positions
     steps = [
         {name: row[name] for name in _KEPT}
         | {"style": style, "until": until, "censored": row["censored"], "estimate": row["estimate"]}
-        | {end: None if row[end] is None else min(max(row[end], 0.0), 1.0) for end in ("low", "high")}
+        | {end: None if row[end] is None else min(max(row[end], least), most) for end in ("low", "high")}
         for row, until in zip(rows, ends, strict=True)
     ]
     start = _STARTS.get(first["kind"])

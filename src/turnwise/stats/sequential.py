@@ -92,10 +92,10 @@ def _lower_logit(hits: FloatArray, n: FloatArray, a: float, b: float, needed: fl
         step = (constant - hits * theta + n * np.logaddexp(0, theta)) / np.where(
             hits > 0, hits - n * special.expit(theta), 1.0
         )
-        step = np.where(hits > 0, step, 0.0)
-        theta += np.maximum(step, 0.0)
-        if not np.any(step > 1e-12 * np.maximum(1.0, np.abs(theta))):
+        moving = (hits > 0) & (step > 1e-12 * np.maximum(1.0, np.abs(theta)))
+        if not moving.any():
             break
+        theta = np.where(moving, theta + step, theta)  # each stops by itself: an end is the same alone and among others
     return np.where(hits > 0, theta, -np.inf)
 
 

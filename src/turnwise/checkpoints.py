@@ -14,7 +14,7 @@ from turnwise.cells import Sheet, rows_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.estimate import BoolArray, FloatArray
 from turnwise.stats.mean import mean
-from turnwise.stats.two_curves import square_and_add
+from turnwise.stats.pairs import score_difference
 from turnwise.summary import summarize
 from turnwise.trials import Attempts, check_metric
 
@@ -149,7 +149,7 @@ def _change(
     reason = None if low is not None else f"change: {found.reason}"
     if low is None and tried.share and None not in {old["low"], old["high"], new["low"], new["high"]}:
         ours, theirs = ((row["estimate"], row["low"], row["high"]) for row in (new, old))
-        low, high = square_and_add(ours, theirs)
+        low, high = score_difference(ours, theirs)
         method, reason = "square-and-add", None
     return {
         **shared,

@@ -195,6 +195,25 @@ def _of_time(table: _Table) -> Iterator[Finding]:
     yield "difference of two curves", apart, note, f"tw.curve_difference({compared})"
 
 
+def _of_contrasts(table: _Table) -> Iterator[Finding]:
+    metric, name = table.metric, table.varying
+    arms: list[str] = []
+    if name:
+        known = table.rollouts.filter(pl.Series(table.found(metric) == VALUE))
+        arms = known[name].drop_nulls().unique().sort().to_list()
+    flaw = (
+        None
+        if len(arms) > 1
+        else f"nothing to compare: none of {listing(USUAL_GROUPS)} has several values with verdicts"
+    )
+    call = (
+        f"tw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
+        if len(arms) > 1
+        else None
+    )
+    yield "difference of rates, paired by goal", flaw, None, call
+
+
 def _of_spending(table: _Table) -> Iterator[Finding]:
     words = {
         "target_call": "its call",
@@ -317,6 +336,7 @@ def _is_step(frame: pl.DataFrame, name: str) -> bool:
 
 _CHECKS: tuple[Callable[[_Table], Iterator[Any]], ...] = (
     _of_rates,
+    _of_contrasts,
     _of_time,
     _of_spending,
     _of_attempts,

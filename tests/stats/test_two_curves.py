@@ -13,7 +13,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.clusters import variation
 from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference, square_and_add
+from turnwise.stats.pairs import score_difference
+from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -117,9 +118,11 @@ def test_restricted_means_are_those_of_lifelines():
     assert found.low < found.difference < found.high
 
 
-def test_square_and_add_by_hand():
+def test_score_difference_by_hand():
     """.5 (.4 to .7) less .3 (.2 to .4): √(.1² + .1²) below and √(.2² + .1²) above."""
-    assert square_and_add((0.5, 0.4, 0.7), (0.3, 0.2, 0.4)) == pytest.approx((0.2 - np.sqrt(0.02), 0.2 + np.sqrt(0.05)))
+    assert score_difference((0.5, 0.4, 0.7), (0.3, 0.2, 0.4)) == pytest.approx(
+        (0.2 - np.sqrt(0.02), 0.2 + np.sqrt(0.05))
+    )
 
 
 def test_one_position_needs_no_wider_band():

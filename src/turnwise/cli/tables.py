@@ -66,14 +66,14 @@ def runs_of(
     paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
 ) -> "tuple[pl.DataFrame, list[str], str, str]":
     """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
-    from turnwise.evaluation import pairing
+    from turnwise.evaluation import comparison
 
-    if len(paths) != 2 or not all(map(pairing.is_run, paths)):
+    if len(paths) != 2 or not all(map(comparison.is_run, paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
-    rollouts = pairing.paired_runs(*paths)
-    scores = metric or pairing.scores_in(rollouts)
-    differing = pairing.changed(*paths)
-    for task, attempt, name, first, second, _ in differing.head(pairing.MOST_SHOWN).iter_rows():
+    rollouts = comparison.paired_runs(*paths)
+    scores = metric or comparison.scores_in(rollouts)
+    differing = comparison.changed(*paths)
+    for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():
         say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
     say(f"{differing.height:,} scores differ")
     return rollouts, scores, "run", rollouts["run"][0]

@@ -17,7 +17,8 @@ from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
 from turnwise.evaluation.results_log import plain
-from turnwise.readers.events import of_items, worded
+from turnwise.readers.events import of_items
+from turnwise.readers.records import worded
 from turnwise.summary import summarize
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise.errors import ReadError, listing
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.readers.records import json_text
+from turnwise.readers.records import json_text, worded
 from turnwise.schema import STEPS
 
 if TYPE_CHECKING:
@@ -250,14 +250,3 @@ def _refuse(*, by_name: bool) -> None:
 def of_items(given: Iterable[tuple[str, Sequence[Mapping[str, Any]]]]) -> pl.DataFrame:
     """STEPS of items: the id of each rollout, and what its data set holds of its steps."""
     return frame([row for rollout_id, each in given if each for row in told(each, rollout_id)])
-
-
-def worded(value: object) -> str | None:
-    """A text as it stands, anything else as JSON text; null stays null.
-
-    Examples
-    --------
-    >>> worded("no"), worded({"code": 429}), worded(None)
-    ('no', '{"code":429}', None)
-    """
-    return value if isinstance(value, str) else json_text(value)

@@ -11,6 +11,7 @@ from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_f
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.influence import EVENT, Watch, influences, watch
+from turnwise.stats.pairs import score_difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,41 +172,13 @@ def _difference(points: list[Estimate], variances: list[float], joint: float) ->
     if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
         return Compared(difference=gap, reason=ours.reason or theirs.reason)
     product = math.sqrt(variances[0] * variances[1])
-    low, high = square_and_add(
-        (ours.estimate, ours.low, ours.high),
-        (theirs.estimate, theirs.low, theirs.high),
-        joint / product if product > 1e-15 else 0.0,
+    # A correlation of one would let the two cancel to a point; none is known that well.
+    correlation = min(max(joint / product, -0.99), 0.99) if product > 1e-15 else 0.0
+    low, high = score_difference(
+        (ours.estimate, ours.low, ours.high), (theirs.estimate, theirs.low, theirs.high), correlation
     )
     variance = variances[0] + variances[1] - 2 * joint
     return Compared(difference=gap, std_error=math.sqrt(variance) if variance > 1e-15 else None, low=low, high=high)
-
-
-def square_and_add(
-    ours: tuple[float, float, float], theirs: tuple[float, float, float], correlation: float = 0.0
-) -> tuple[float, float]:
-    """The interval of a difference from those of its two parts (estimate, low, high) and their correlation.
-
-    d - √((p-l)² - 2ρ(p-l)(u'-p') + (u'-p')²) to d + √((u-p)² - 2ρ(u-p)(p'-l') + (p'-l')²).
-
-    References
-    ----------
-    Newcombe (1998), method 10 of doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
-
-    Examples
-    --------
-    >>> low, high = square_and_add((0.0, 0.0, 0.1), (0.0, 0.0, 0.1))
-    >>> low, high
-    (-0.1, 0.1)
-    """
-    (p, low, high), (q, least, most) = ours, theirs
-    # A correlation of one would let the two cancel to a point; none is known that well.
-    rho = min(max(correlation, -0.99), 0.99)
-
-    def reach(a: float, b: float) -> float:
-        return math.sqrt(max(0.0, a * a - 2 * rho * a * b + b * b))
-
-    gap = p - q
-    return max(-1.0, gap - reach(p - low, most - q)), min(1.0, gap + reach(high - p, q - least))
 
 
 def restricted_mean_difference(

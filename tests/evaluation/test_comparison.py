@@ -8,7 +8,7 @@ import pytest
 import turnwise as tw
 from turnwise.cli import run
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.evaluation.pairing import changed, paired_runs, scores_in
+from turnwise.evaluation.comparison import changed, paired_runs, scores_in
 
 
 @pytest.fixture

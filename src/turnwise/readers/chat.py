@@ -7,7 +7,8 @@ tool is a tool call, a part in which the target thinks is no text of the answer 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +20,9 @@ ANSWERS = frozenset({"assistant", "ai", "model"})
 SYSTEM = frozenset({"system", "developer"})
 CALLING = frozenset({"tool_use", "tool_call", "tool-call", "function_call"})  # types of parts
 THINKING = {"thinking": "thinking", "reasoning": "reasoning"}  # likewise, and where their text is
+CHATTED = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
+NOWHERE = -1  # place of a null, which follows all texts
+SHORT = 256  # messages of a chat whose shape is worth remembering: the next one has it as well
 
 
 class Message(msgspec.Struct):
@@ -45,28 +49,86 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     >>> [(turn.turn, turn.context, turn.prompt, turn.response, turn.observation) for turn in split(chat)]
     [(1, 'Be kind.', 'Hi', 'Hello', 'Bye')]
     """
-    turns: list[Turn] = []
-    context: list[str] = []
-    said: list[str] = []
+    roles: list[str] = []
+    texts: list[str | None] = []
+    called: list[list[dict[str, str | None]] | None] = []
     for number, message in enumerate(messages):
         role, content = message.role, message.content
         answers = role in ANSWERS
         plain = type(content) is str and (answers or message.error is None)  # most are: the rest takes longer
         text = content if plain else said_in(message, f"{field}[{number}]")
         if answers:
-            called = None
-            if message.tool_calls or not plain:
-                called = calls(_called(message), field=f"{field}[{number}].tool_calls")
-            turns.append(
-                Turn(len(turns) + 1, None if turns else joined(context), joined(said), text, tool_calls=called)
-            )
+            several = message.tool_calls or not plain
+            called.append(calls(_called(message), field=f"{field}[{number}].tool_calls") if several else None)
+        if answers or text is not None:
+            roles.append(role)
+            texts.append(text)
+    count, columns = by_turn(roles, texts)
+    if called:
+        columns["tool_calls"] = called
+    return list(map(Turn, *(columns.get(name, [None] * count) for name in CHATTED)))
+
+
+def by_turn(roles: Sequence[str], texts: Sequence[str | None]) -> tuple[int, dict[str, Sequence[Any]]]:
+    r"""The rule itself: how many turns a chat has, and its texts in those columns of TURNS that there are.
+
+    Examples
+    --------
+    >>> by_turn(["user", "assistant", "user", "tool"], ["Hi", "Hello", "Bye", "Gone"])
+    (1, {'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone'], 'turn': range(1, 2)})
+    """
+    shape = _known_shape(tuple(roles)) if len(roles) <= SHORT else _shape(roles)
+    texts = [*texts, *(joined([texts[place] or "" for place in places]) for places in shape.several), None]
+    columns: dict[str, Sequence[Any]] = {
+        name: [texts[place] for place in places] for name, places in shape.columns.items()
+    }
+    if shape.answered:
+        columns["turn"] = range(1, shape.count + 1)
+    return shape.count, columns
+
+
+class Shape(NamedTuple):
+    """Where the texts of each turn stand in a chat, which its roles alone tell."""
+
+    count: int
+    answered: bool
+    columns: dict[str, list[int]]  # of TURNS; NOWHERE is null
+    several: list[list[int]]  # those that together make one text, whose place follows the last of the chat
+
+
+def _shape(roles: Sequence[str]) -> Shape:
+    context: list[int] = []
+    said: list[int] = []
+    prompts: list[int] = []
+    responses: list[int] = []
+    several: list[list[int]] = []
+
+    def one(places: list[int]) -> int:
+        if len(places) > 1:
+            several.append(places)
+            return len(roles) + len(several) - 1
+        return places[0] if places else NOWHERE
+
+    for place, role in enumerate(roles):
+        if role in ANSWERS:
+            prompts.append(one(said))
+            responses.append(place)
             said = []
-        elif text is not None:
-            (context if role in SYSTEM and not turns else said).append(text)
-    if not turns:
-        return [Turn(turn=None, context=joined(context), prompt=joined(said))]
-    turns[-1] = turns[-1]._replace(observation=joined(said))
-    return turns
+        elif role in SYSTEM and not responses:
+            context.append(place)
+        else:
+            said.append(place)
+    nothing = [NOWHERE] * (len(responses) - 1)
+    columns = {"context": [one(context), *nothing], "prompt": prompts, "response": responses}
+    if responses:
+        columns["observation"] = [*nothing, one(said)]
+    else:
+        columns["prompt"] = [one(said)]
+    there = {name: places for name, places in columns.items() if set(places) - {NOWHERE}}
+    return Shape(len(responses) or 1, bool(responses), there, several)
+
+
+_known_shape = lru_cache(maxsize=1024)(_shape)
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from turnwise.readers.chat import ANSWERS, THINKING, Message, split, thoughts
+from turnwise.readers.chat import ANSWERS, Message, split, thoughts
 from turnwise.readers.documents import Document
+from turnwise.readers.plain import Chats
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
 
@@ -63,14 +64,22 @@ def read_openai_chat(document: Document, table: Table) -> None:
     ('g', 'Hi', 'Hello')
     """
     run = f"openai_chat-{document.digest}"
-    thinks = any(f'"{kind}"'.encode() in document.data for kind in THINKING)
-    for number, value in document.records():
+    plain = Chats(WORDS)
+    for number, line in document.texts() if document.kind == "lines" else document.records():
+        known = plain.read(line) if isinstance(line, bytes) else None
+        if known is not None:
+            chat, (count, said), columns = known
+            name = f"{run}/{number if chat.id is None else chat.id}"
+            facts = {"run": run, "target": chat.model, "attempt": 1, **columns}
+            table.extend(document.name, name, said, count, facts)
+            continue
         with table.record(document.name, number):
+            value = document.decoded(line) if isinstance(line, bytes) else line
             record = parse(value, Record)
             extras = leftovers(value, Record)
             stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
             facts = {SPARED[name]: extras.pop(name) for name in stated}
-            thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS] if thinks else []
+            thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS]
             table.add(
                 document.name,
                 f"{run}/{number if record.id is None else record.id}",
@@ -79,3 +88,4 @@ def read_openai_chat(document: Document, table: Table) -> None:
                 extras,
                 {"reasoning": thought} if any(thought) else None,
             )
+            plain.learn(value)

@@ -22,7 +22,7 @@ CALLING = frozenset({"tool_use", "tool_call", "tool-call", "function_call"})  # 
 THINKING = {"thinking": "thinking", "reasoning": "reasoning"}  # likewise, and where their text is
 CHATTED = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
 NOWHERE = -1  # place of a null, which follows all texts
-SHORT = 256  # messages of a chat whose shape is worth remembering: the next one has it as well
+SHORT = 1024  # messages of chats whose shape is worth remembering: the next ones have it as well
 
 
 class Message(msgspec.Struct):
@@ -63,72 +63,81 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
         if answers or text is not None:
             roles.append(role)
             texts.append(text)
-    count, columns = by_turn(roles, texts)
+    (count,), columns = by_turn([roles], texts)
     if called:
         columns["tool_calls"] = called
     return list(map(Turn, *(columns.get(name, [None] * count) for name in CHATTED)))
 
 
-def by_turn(roles: Sequence[str], texts: Sequence[str | None]) -> tuple[int, dict[str, Sequence[Any]]]:
-    r"""The rule itself: how many turns a chat has, and its texts in those columns of TURNS that there are.
+def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tuple[list[int], dict[str, Sequence[Any]]]:
+    r"""The rule itself: how many rows each chat has, and those columns of TURNS that there are.
+
+    Parameters
+    ----------
+    chats
+        The roles of the messages of each chat.
+    texts
+        What all the messages say, of one chat after another.
 
     Examples
     --------
-    >>> by_turn(["user", "assistant", "user", "tool"], ["Hi", "Hello", "Bye", "Gone"])
-    (1, {'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone'], 'turn': range(1, 2)})
+    >>> by_turn([["user", "assistant", "user", "tool"]], ["Hi", "Hello", "Bye", "Gone"])
+    ([1], {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone']})
     """
-    shape = _known_shape(tuple(roles)) if len(roles) <= SHORT else _shape(roles)
+    roles = tuple(map(tuple, chats))
+    shape = _known_shape(roles) if len(texts) <= SHORT else _shape(roles)
     texts = [*texts, *(joined([texts[place] or "" for place in places]) for places in shape.several), None]
-    columns: dict[str, Sequence[Any]] = {
-        name: [texts[place] for place in places] for name, places in shape.columns.items()
-    }
-    if shape.answered:
-        columns["turn"] = range(1, shape.count + 1)
-    return shape.count, columns
+    columns = {name: [texts[place] for place in places] for name, places in shape.columns.items()}
+    return shape.counts, {"turn": shape.turns, **columns}
 
 
 class Shape(NamedTuple):
-    """Where the texts of each turn stand in a chat, which its roles alone tell."""
+    """Where the texts of each turn stand in some chats, which their roles alone tell."""
 
-    count: int
-    answered: bool
-    columns: dict[str, list[int]]  # of TURNS; NOWHERE is null
-    several: list[list[int]]  # those that together make one text, whose place follows the last of the chat
+    counts: list[int]
+    turns: list[int | None]
+    columns: dict[str, list[int]]  # the others of TURNS that there are; NOWHERE is null
+    several: list[list[int]]  # those that together make one text, whose place follows the last of the chats
 
 
-def _shape(roles: Sequence[str]) -> Shape:
-    context: list[int] = []
-    said: list[int] = []
-    prompts: list[int] = []
-    responses: list[int] = []
-    several: list[list[int]] = []
+def _shape(chats: Sequence[Sequence[str]]) -> Shape:
+    shape = Shape([], [], {name: [] for name in CHATTED[1:5]}, [])
+    contexts, prompts, responses, observations = shape.columns.values()
+    length, start = sum(map(len, chats)), 0
 
     def one(places: list[int]) -> int:
         if len(places) > 1:
-            several.append(places)
-            return len(roles) + len(several) - 1
+            shape.several.append(places)
+            return length + len(shape.several) - 1
         return places[0] if places else NOWHERE
 
-    for place, role in enumerate(roles):
-        if role in ANSWERS:
+    for roles in chats:
+        context: list[int] = []
+        said: list[int] = []
+        count = 0
+        for place, role in enumerate(roles, start):
+            if role in ANSWERS:
+                prompts.append(one(said))
+                responses.append(place)
+                said, count = [], count + 1
+            elif role in SYSTEM and not count:
+                context.append(place)
+            else:
+                said.append(place)
+        rows = count or 1  # one without a number where nobody answered
+        shape.counts.append(rows)
+        shape.turns.extend(range(1, count + 1) or [None])
+        contexts.extend([one(context), *[NOWHERE] * (rows - 1)])
+        observations.extend([*[NOWHERE] * (rows - 1), one(said) if count else NOWHERE])
+        if not count:
             prompts.append(one(said))
-            responses.append(place)
-            said = []
-        elif role in SYSTEM and not responses:
-            context.append(place)
-        else:
-            said.append(place)
-    nothing = [NOWHERE] * (len(responses) - 1)
-    columns = {"context": [one(context), *nothing], "prompt": prompts, "response": responses}
-    if responses:
-        columns["observation"] = [*nothing, one(said)]
-    else:
-        columns["prompt"] = [one(said)]
-    there = {name: places for name, places in columns.items() if set(places) - {NOWHERE}}
-    return Shape(len(responses) or 1, bool(responses), there, several)
+            responses.append(NOWHERE)
+        start += len(roles)
+    there = {name: places for name, places in shape.columns.items() if set(places) - {NOWHERE}}
+    return shape._replace(columns=there)
 
 
-_known_shape = lru_cache(maxsize=1024)(_shape)
+_known_shape = lru_cache(maxsize=128)(_shape)
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:

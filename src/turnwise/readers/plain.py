@@ -5,7 +5,7 @@ narrow types here (a tool call, a part, an unknown role, a column not met before
 what is wrong where something is.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,6 +14,7 @@ from turnwise.readers.chat import by_turn
 from turnwise.readers.records import Key, spare
 
 SPARED = "_source"  # how a column ends that may stand for another
+TOGETHER = 64  # chats
 MOST_COLUMNS = 64  # of one file: one that has more has another in every record
 
 Role = Literal["user", "assistant", "system", "developer", "tool", "function", "ai", "model"]  # one string for each
@@ -50,11 +51,11 @@ class Chats:
     --------
     >>> chats = Chats({"goal"})
     >>> line = b'{"messages": [{"role": "assistant", "content": "Hello"}], "goal": "g", "score": 2}'
-    >>> chats.read(line) is None
+    >>> chats.decode(line) is None
     True
     >>> chats.learn(["messages", "goal", "score"])
-    >>> chats.read(line)[1:]
-    ((1, {'response': ['Hello'], 'turn': range(1, 2)}), {'goal': 'g', 'score_source': 2})
+    >>> chats.columns([chats.decode(line)])
+    {'goal': ['g'], 'score_source': [2]}
     """
 
     def __init__(self, facts: Collection[str]) -> None:
@@ -79,21 +80,42 @@ class Chats:
             kind = msgspec.defstruct("Known", fields, bases=(Chat,), gc=False, forbid_unknown_fields=True)
             self._decoder = msgspec.json.Decoder(kind)
 
-    def read(self, line: bytes) -> tuple[Chat, tuple[int, dict[str, Sequence[Any]]], dict[str, Any]] | None:
-        """The record, its turns by column and its own columns; None where it must be read the long way."""
+    def decode(self, line: bytes) -> Chat | None:
+        """The record; None where it must be read the long way."""
         try:
-            chat = self._decoder.decode(line)
+            return self._decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        values = msgspec.structs.astuple(chat)[len(Chat.__struct_fields__) :]
-        columns = {
-            name if name in self._facts else spare(name): value
-            for name, value in zip(self._columns, values, strict=True)
-            if value is not msgspec.UNSET
-        }
-        return chat, turns_of(chat.messages), columns
+
+    def batches(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[tuple[int, bytes]], list[Chat]]]:
+        """The lines some at a time, in order, with the plain chats that they are; or one alone, with none."""
+        batch: list[tuple[int, bytes]] = []
+        chats: list[Chat] = []
+        for line in lines:
+            chat = self.decode(line[1])
+            if chat is not None:
+                batch.append(line)
+                chats.append(chat)
+            if batch and (chat is None or len(batch) == TOGETHER):
+                yield batch, chats
+                batch, chats = [], []
+            if chat is None:
+                yield [line], []
+        if batch:
+            yield batch, chats
+
+    def columns(self, chats: Sequence[Chat]) -> dict[str, list[Any]]:
+        """The columns of the records' own that they have."""
+        found: dict[str, list[Any]] = {}
+        for place, name in enumerate(self._columns):
+            values = [getattr(chat, f"column_{place}") for chat in chats]
+            if any(value is not msgspec.UNSET for value in values):
+                known = [None if value is msgspec.UNSET else value for value in values]
+                found[name if name in self._facts else spare(name)] = known
+        return found
 
 
-def turns_of(messages: Sequence[Text]) -> tuple[int, dict[str, Sequence[Any]]]:
-    """How many turns a chat of texts has, and its columns; see `by_turn`."""
-    return by_turn([message.role for message in messages], [message.content for message in messages])
+def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequence[Any]]]:
+    """How many rows some chats of texts have, and their columns; see `by_turn`."""
+    roles = [[message.role for message in messages] for messages in chats]
+    return by_turn(roles, [message.content for messages in chats for message in messages])

@@ -89,31 +89,38 @@ class Table:
 
         `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too.
         """
+        if not self._claimed(file, rollout_id, also):
+            return
         count = len(turns)
         by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
-        known = {name: values for name, values in by_column if values.count(None) < count}
-        self.extend(file, rollout_id, known, count, facts, extras, turn_extras, also)
+        known = {name: values for name, values in by_column if name == "turn" or values.count(None) < count}
+        self._counts.append(count)
+        self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
+        self._turns.extend(known, count)
+        self._beside.extend(turn_extras or {}, count)
+        if self._turns.height >= SEALED:
+            self._seal()
 
     def extend(
         self,
         file: str,
-        rollout_id: str,
+        rollout_ids: Sequence[str],
+        counts: Sequence[int],
         turns: Mapping[str, Sequence[Any]],
-        count: int,
-        facts: Mapping[str, Any],
-        extras: Mapping[str, Any] | None = None,
-        turn_extras: Mapping[str, Sequence[Any]] | None = None,
-        also: str | None = None,
-    ) -> None:
-        """Add one rollout, as `add` does, its `count` turns given by column."""
-        if not self._claimed(file, rollout_id, also):
-            return
-        self._counts.append(count)
-        self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
-        self._turns.extend(turns, count)
-        self._beside.extend(turn_extras or {}, count)
+        facts: Mapping[str, Sequence[Any]],
+    ) -> bool:
+        """Add some rollouts at once, all by column; where one of them is known already none is, and it says False."""
+        if len(set(rollout_ids)) < len(rollout_ids) or not self._owners.keys().isdisjoint(rollout_ids):
+            return False
+        self._owners.update(dict.fromkeys(rollout_ids, file))
+        self._counts.extend(counts)
+        ours = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
+        self._rollouts.extend({**ours, **facts}, len(rollout_ids))
+        self._turns.extend(turns, sum(counts))
+        self._beside.extend({}, sum(counts))
         if self._turns.height >= SEALED:
             self._seal()
+        return True
 
     def knows(self, rollout_id: str) -> bool:
         """Whether the rollout stands in the table of some format already."""

@@ -55,8 +55,8 @@ class Archive:
             source = document.source
             self._file: IO[bytes] = source if isinstance(source, io.BytesIO) else source.open("rb")
         try:
-            with _whole(), zipfile.ZipFile(self._file) as archive:
-                self._members = archive.infolist()
+            with _whole():
+                self._members = document.members
             self._check()
         except BaseException:
             self._file.close()

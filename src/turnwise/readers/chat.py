@@ -49,6 +49,18 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     >>> [(turn.turn, turn.context, turn.prompt, turn.response, turn.observation) for turn in split(chat)]
     [(1, 'Be kind.', 'Hi', 'Hello', 'Bye')]
     """
+    columns = split_by_column(messages, field)
+    return list(map(Turn, *(columns.get(name, [None] * len(columns["turn"])) for name in CHATTED)))
+
+
+def split_by_column(messages: Iterable[Message], field: str = "messages") -> dict[str, Sequence[Any]]:
+    """The turns of a chat as `split` gives them, in those columns of TURNS that there are.
+
+    Examples
+    --------
+    >>> split_by_column([Message("user", "Hi"), Message("assistant", "Hello")])
+    {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello']}
+    """
     roles: list[str] = []
     texts: list[str | None] = []
     called: list[list[dict[str, str | None]] | None] = []
@@ -63,10 +75,10 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
         if answers or text is not None:
             roles.append(role)
             texts.append(text)
-    (count,), columns = by_turn([roles], texts)
-    if called:
+    _, columns = by_turn([roles], texts)
+    if any(called):
         columns["tool_calls"] = called
-    return list(map(Turn, *(columns.get(name, [None] * count) for name in CHATTED)))
+    return columns
 
 
 def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tuple[list[int], dict[str, Sequence[Any]]]:

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import zipfile
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
@@ -182,6 +183,12 @@ class Document:
                 return dict(read(file))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise BrokenError(f"is no whole {self.kind.title()} file ({first_line(error)})") from error
+
+    @cached_property
+    def members(self) -> list[zipfile.ZipInfo]:
+        """What a zip archive says that it holds; see `Archive`, which trusts none of it."""
+        with io.BytesIO(self.data) if self.packed else self.path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return archive.infolist()
 
     @cached_property
     def separator(self) -> str:

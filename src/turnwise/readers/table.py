@@ -79,21 +79,20 @@ class Table:
         self,
         file: str,
         rollout_id: str,
-        turns: Sequence[Turn],
+        turns: Sequence[Turn] | Mapping[str, Sequence[Any]],
         facts: Mapping[str, Any],
         extras: Mapping[str, Any] | None = None,
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
         also: str | None = None,
     ) -> None:
-        """Add one rollout: its facts by their names in TURNS, its own columns, and those of its turns.
+        """Add one rollout: its turns (by column with `turn` among them), its facts by their names in TURNS, and extras.
 
         `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too.
         """
         if not self._claimed(file, rollout_id, also):
             return
-        count = len(turns)
-        by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
-        known = {name: values for name, values in by_column if name == "turn" or values.count(None) < count}
+        known = turns if isinstance(turns, Mapping) else _by_column(turns)
+        count = len(known["turn"])
         self._counts.append(count)
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
         self._turns.extend(known, count)
@@ -187,3 +186,8 @@ class Table:
         )
         self.problems.broken(file, twice)
         return False
+
+
+def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:
+    by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+    return {name: values for name, values in by_column if name == "turn" or values.count(None) < len(turns)}

@@ -10,7 +10,7 @@ import msgspec
 from turnwise.readers.archives import Archive
 from turnwise.readers.chat import ANSWERS, Message, joined, split_by_column
 from turnwise.readers.documents import Document, surface
-from turnwise.readers.plain import Text, turns_of
+from turnwise.readers.plain import Text, fitting, turns_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Key, Small, json_text, parse, total, worded
 from turnwise.readers.table import Table
@@ -160,7 +160,7 @@ class PlainText(Text, gc=False):
     source: str | None = None
 
 
-class PlainSample(Epoch):
+class PlainSample(Epoch, gc=False):
     """One epoch of one sample whose messages are texts, as most are."""
 
     messages: list[PlainText] | None = None
@@ -367,10 +367,7 @@ def _expanded(refs: Iterable[Range] | None, pool: Sequence[Said]) -> list[Said]:
 
 def _add_whole(document: Document, table: Table, log: Header, text: bytes | msgspec.Raw) -> None:
     """Add a sample that is in one piece: the short way where its messages are texts and nothing else."""
-    try:
-        plain = _plain.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        plain = None
+    plain = fitting(text, _plain)
     if plain is not None and plain.messages and all(map(_is_said, plain.messages)):
         _, turns = turns_of([plain.messages])
         _add(document, table, log, plain, turns, [])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from turnwise.readers.chat import by_turn
-from turnwise.readers.records import Key, spare
+from turnwise.readers.records import Key, T, spare
 
 SPARED = "_source"  # how a column ends that may stand for another
 TOGETHER = 64  # chats
@@ -31,10 +31,21 @@ class Text(msgspec.Struct, gc=False):
     name: str | None = None
 
 
+class Known(Text, gc=False, forbid_unknown_fields=True):
+    """One message with no field but these: what is passed over is not looked at, and might be no text at all."""
+
+    id: str | None = None
+    tool_call_id: str | None = None
+    refusal: str | None = None
+    audio: None = None
+    function_call: None = None
+    annotations: Empty = None
+
+
 class Chat(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """One record."""
 
-    messages: list[Text]
+    messages: list[Known]
     id: Key | None = None
     model: str | None = None
 
@@ -77,15 +88,12 @@ class Chats:
                 )
                 for place, name in enumerate(self._columns)
             ]
-            kind = msgspec.defstruct("Known", fields, bases=(Chat,), gc=False, forbid_unknown_fields=True)
+            kind = msgspec.defstruct("Learned", fields, bases=(Chat,), gc=False, forbid_unknown_fields=True)
             self._decoder = msgspec.json.Decoder(kind)
 
     def decode(self, line: bytes) -> Chat | None:
         """The record; None where it must be read the long way."""
-        try:
-            return self._decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
+        return fitting(line, self._decoder)
 
     def batches(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[tuple[int, bytes]], list[Chat]]]:
         """The lines some at a time, in order, with the plain chats that they are; or one alone, with none."""
@@ -113,6 +121,20 @@ class Chats:
                 known = [None if value is msgspec.UNSET else value for value in values]
                 found[name if name in self._facts else spare(name)] = known
         return found
+
+
+def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    """JSON text as the decoder's narrow struct; None where it does not fit and must be read the long way.
+
+    Examples
+    --------
+    >>> fitting(b'{"role": "user", "content": ["Hi"]}', msgspec.json.Decoder(Text)) is None
+    True
+    """
+    try:
+        return decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequence[Any]]]:

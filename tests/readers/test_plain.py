@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
 from turnwise.errors import TurnwiseError
-from turnwise.readers import inspect_ai, openai_chat, plain
+from turnwise.readers import inspect_ai, plain
 from turnwise.readers.formats import read
 
 ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
@@ -81,7 +81,7 @@ def both(path: Path, **options: Any) -> int:
     for way in (counted, lambda text, decoder: None):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(inspect_ai, "fitting", way)
-            patch.setattr(openai_chat.Chats, "decode", lambda self, line, way=way: way(line, self._decoder))
+            patch.setattr(plain.Chats, "decode", lambda self, line, way=way: way(line, self._decoder))
             results.append(result(path, **options))
     ours, theirs = results
     if isinstance(ours, str) or isinstance(theirs, str):

@@ -90,7 +90,7 @@ def _add_plain(
     columns: Mapping[str, Sequence[Any]],
 ) -> bool:
     names = [f"{run}/{number if chat.id is None else chat.id}" for number, chat in zip(numbers, chats, strict=True)]
-    facts = {
+    facts: dict[str, Sequence[Any]] = {
         "run": [run] * len(chats),
         "target": [chat.model for chat in chats],
         "attempt": [1] * len(chats),

@@ -53,10 +53,10 @@ class Archive:
     def __init__(self, document: Document) -> None:
         with _whole():
             source = document.source
-            self._file: IO[bytes] = source if isinstance(source, io.BytesIO) else source.open("rb")
+            self._file: IO[bytes] = source if isinstance(source, io.BytesIO) else source.open("rb", buffering=0)
         try:
-            with _whole(), zipfile.ZipFile(self._file) as archive:
-                self._members = archive.infolist()
+            with _whole():
+                self._members = document.members
             self._check()
         except BaseException:
             self._file.close()

@@ -7,7 +7,8 @@ tool is a tool call, a part in which the target thinks is no text of the answer 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +20,9 @@ ANSWERS = frozenset({"assistant", "ai", "model"})
 SYSTEM = frozenset({"system", "developer"})
 CALLING = frozenset({"tool_use", "tool_call", "tool-call", "function_call"})  # types of parts
 THINKING = {"thinking": "thinking", "reasoning": "reasoning"}  # likewise, and where their text is
+CHATTED = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
+NOWHERE = -1  # place of a null, which follows all texts
+SHORT = 1024  # messages of chats whose shape is worth remembering: the next ones have it as well
 
 
 class Message(msgspec.Struct):
@@ -45,28 +49,107 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     >>> [(turn.turn, turn.context, turn.prompt, turn.response, turn.observation) for turn in split(chat)]
     [(1, 'Be kind.', 'Hi', 'Hello', 'Bye')]
     """
-    turns: list[Turn] = []
-    context: list[str] = []
-    said: list[str] = []
+    columns = split_by_column(messages, field)
+    return list(map(Turn, *(columns.get(name, [None] * len(columns["turn"])) for name in CHATTED)))
+
+
+def split_by_column(messages: Iterable[Message], field: str = "messages") -> dict[str, Sequence[Any]]:
+    """The turns of a chat as `split` gives them, in those columns of TURNS that there are.
+
+    Examples
+    --------
+    >>> split_by_column([Message("user", "Hi"), Message("assistant", "Hello")])
+    {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello']}
+    """
+    roles: list[str] = []
+    texts: list[str | None] = []
+    called: list[list[dict[str, str | None]] | None] = []
     for number, message in enumerate(messages):
         role, content = message.role, message.content
         answers = role in ANSWERS
         plain = type(content) is str and (answers or message.error is None)  # most are: the rest takes longer
         text = content if plain else said_in(message, f"{field}[{number}]")
         if answers:
-            called = None
-            if message.tool_calls or not plain:
-                called = calls(_called(message), field=f"{field}[{number}].tool_calls")
-            turns.append(
-                Turn(len(turns) + 1, None if turns else joined(context), joined(said), text, tool_calls=called)
-            )
-            said = []
-        elif text is not None:
-            (context if role in SYSTEM and not turns else said).append(text)
-    if not turns:
-        return [Turn(turn=None, context=joined(context), prompt=joined(said))]
-    turns[-1] = turns[-1]._replace(observation=joined(said))
-    return turns
+            several = message.tool_calls or not plain
+            called.append(calls(_called(message), field=f"{field}[{number}].tool_calls") if several else None)
+        if answers or text is not None:
+            roles.append(role)
+            texts.append(text)
+    _, columns = by_turn([roles], texts)
+    if any(called):
+        columns["tool_calls"] = called
+    return columns
+
+
+def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tuple[list[int], dict[str, Sequence[Any]]]:
+    r"""The rule itself: how many rows each chat has, and those columns of TURNS that there are.
+
+    Parameters
+    ----------
+    chats
+        The roles of the messages of each chat.
+    texts
+        What all the messages say, of one chat after another.
+
+    Examples
+    --------
+    >>> by_turn([["user", "assistant", "user", "tool"]], ["Hi", "Hello", "Bye", "Gone"])
+    ([1], {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone']})
+    """
+    roles = tuple(map(tuple, chats))
+    shape = _known_shape(roles) if len(texts) <= SHORT else _shape(roles)
+    texts = [*texts, *(joined([texts[place] or "" for place in places]) for places in shape.several), None]
+    columns = {name: [texts[place] for place in places] for name, places in shape.columns.items()}
+    return shape.counts, {"turn": shape.turns, **columns}
+
+
+class Shape(NamedTuple):
+    """Where the texts of each turn stand in some chats, which their roles alone tell."""
+
+    counts: list[int]
+    turns: list[int | None]
+    columns: dict[str, list[int]]  # the others of TURNS that there are; NOWHERE is null
+    several: list[list[int]]  # those that together make one text, whose place follows the last of the chats
+
+
+def _shape(chats: Sequence[Sequence[str]]) -> Shape:
+    shape = Shape([], [], {name: [] for name in CHATTED[1:5]}, [])
+    contexts, prompts, responses, observations = shape.columns.values()
+    length, start = sum(map(len, chats)), 0
+
+    def one(places: list[int]) -> int:
+        if len(places) > 1:
+            shape.several.append(places)
+            return length + len(shape.several) - 1
+        return places[0] if places else NOWHERE
+
+    for roles in chats:
+        context: list[int] = []
+        said: list[int] = []
+        count = 0
+        for place, role in enumerate(roles, start):
+            if role in ANSWERS:
+                prompts.append(one(said))
+                responses.append(place)
+                said, count = [], count + 1
+            elif role in SYSTEM and not count:
+                context.append(place)
+            else:
+                said.append(place)
+        rows = count or 1  # one without a number where nobody answered
+        shape.counts.append(rows)
+        shape.turns.extend(range(1, count + 1) or [None])
+        contexts.extend([one(context), *[NOWHERE] * (rows - 1)])
+        observations.extend([*[NOWHERE] * (rows - 1), one(said) if count else NOWHERE])
+        if not count:
+            prompts.append(one(said))
+            responses.append(NOWHERE)
+        start += len(roles)
+    there = {name: places for name, places in shape.columns.items() if set(places) - {NOWHERE}}
+    return shape._replace(columns=there)
+
+
+_known_shape = lru_cache(maxsize=128)(_shape)
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:

@@ -8,6 +8,7 @@ make both the text ``1``.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,7 @@ from turnwise.readers.records import json_text
 from turnwise.schema import TREE_COLUMNS, TURNS
 
 MIXED = pl.Object()
+TOGETHER = 256  # rows
 _BIG = 2**63
 _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (bool, pl.Boolean()),
@@ -44,39 +46,43 @@ class Columns:
     def __init__(self) -> None:
         self.height = 0
         self._values: dict[str, list[Any]] = {}
+        self._rows: list[Mapping[str, Any]] = []  # the last few: a column at a time costs less than a row at a time
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one row."""
-        height, known = self.height, self._values
-        for name, value in row.items():
-            if value is None:
-                known.setdefault(name, [])
-                continue
-            column = known.get(name)
-            if column is None:
-                column = known[name] = []
-            if len(column) < height:
-                column.extend([None] * (height - len(column)))
-            column.append(value)
+        """Add one row, which stays as it is from now on."""
+        self._rows.append(row)
         self.height += 1
+        if len(self._rows) == TOGETHER:
+            self._gather()
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:
         """Add some rows, given by column."""
-        height, known = self.height, self._values
+        if self._rows:
+            self._gather()
         for name, values in rows.items():
-            column = known.get(name)
-            if column is None:
-                column = known[name] = []
-            if len(column) < height:
-                column.extend([None] * (height - len(column)))
+            column = self._values.get(name)
+            if column is None or len(column) < self.height:
+                column = self._filled(name, self.height)
             column.extend(values)
         self.height += count
 
     def padded(self) -> dict[str, list[Any]]:
         """The columns, all of one length."""
-        for column in self._values.values():
-            column.extend([None] * (self.height - len(column)))
-        return self._values
+        self._gather()
+        return {name: self._filled(name, self.height) for name in self._values}
+
+    def _gather(self) -> None:
+        """Cut the last rows into columns."""
+        if self._rows:
+            rows, self._rows = self._rows, []
+            for name in dict.fromkeys(chain.from_iterable(rows)):
+                self._filled(name, self.height - len(rows)).extend([row.get(name) for row in rows])
+
+    def _filled(self, name: str, height: int) -> list[Any]:
+        """The column, null down to that height as far as it is shorter."""
+        column = self._values.setdefault(name, [])
+        column.extend([None] * (height - len(column)))
+        return column
 
 
 def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool = False) -> pl.Series:

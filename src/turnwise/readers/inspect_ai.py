@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from turnwise.readers.archives import Archive
-from turnwise.readers.chat import ANSWERS, Message, joined, split
+from turnwise.readers.chat import ANSWERS, Message, joined, split_by_column
 from turnwise.readers.documents import Document, surface
+from turnwise.readers.plain import Text, fitting, turns_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Key, Small, json_text, parse, total, worded
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Table
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
 HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the first once its run has ended
@@ -116,15 +117,14 @@ class Pools(msgspec.Struct):
     content: msgspec.Raw = NOTHING
 
 
-class Sample(msgspec.Struct):
-    """One epoch of one sample."""
+class Epoch(msgspec.Struct):
+    """One epoch of one sample, but for its messages."""
 
     id: Key
     epoch: Small
     input: Any = None
     target: Any = None
     choices: Any = None
-    messages: list[Said] | None = None
     message_refs: list[Range] | None = None
     message_pool: msgspec.Raw = NONE_OF_IT
     events_data: Pools | None = None
@@ -147,6 +147,25 @@ class Sample(msgspec.Struct):
     invalidation: Any = None
 
 
+class Sample(Epoch):
+    """One epoch of one sample."""
+
+    messages: list[Said] | None = None
+
+
+class PlainText(Text, gc=False):
+    """One message that is a text."""
+
+    reasoning: None = None
+    source: str | None = None
+
+
+class PlainSample(Epoch, gc=False):
+    """One epoch of one sample whose messages are texts, as most are."""
+
+    messages: list[PlainText] | None = None
+
+
 class Happening(msgspec.Struct):
     """What happened in a sample."""
 
@@ -164,6 +183,7 @@ class Event(Happening):
 _header = msgspec.json.Decoder(Header)
 _log = msgspec.json.Decoder(Log)
 _sample = msgspec.json.Decoder(Sample)
+_plain = msgspec.json.Decoder(PlainSample)
 _messages = msgspec.json.Decoder(list[Said] | None)
 _events = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _happening = msgspec.json.Decoder(Happening)
@@ -241,8 +261,7 @@ def read_inspect(document: Document, table: Table) -> None:
         raise BrokenError(RESULTS_ONLY)
     for position, text in enumerate(log.samples):
         with table.record(document.name, position):
-            sample = document.typed(text, _sample)
-            _add(document, table, log, sample, _attached(document, sample))
+            _add_whole(document, table, log, text)
 
 
 def run_of(spec: Spec, document: Document) -> str:
@@ -300,12 +319,13 @@ def _read_archive(document: Document, archive: Archive, table: Table) -> None:
         table.problems.left_out(document.name, name, "stands twice in the archive; the later one is read")
     for name in members:
         with table.record(document.name, name):
-            sample = document.typed(archive.read(name), _sample)
+            text = archive.read(name)
             if name.endswith(SHELL):
+                sample = document.typed(text, _sample)
                 lookup = _put_together(document, archive, sample, name.removesuffix(SHELL))
+                _add(document, table, header, sample, *_turns(_chat(document, sample), lookup))
             else:
-                lookup = _attached(document, sample)
-            _add(document, table, header, sample, lookup)
+                _add_whole(document, table, header, text)
 
 
 def _put_together(document: Document, archive: Archive, sample: Sample, folder: str) -> Lookup:
@@ -323,7 +343,7 @@ def _put_together(document: Document, archive: Archive, sample: Sample, folder: 
     return _lookup(lambda: {str(place): text for place, text in enumerate(parts("attachments", _texts))})
 
 
-def _attached(document: Document, sample: Sample) -> Lookup:
+def _attached(document: Document, sample: Epoch) -> Lookup:
     def load() -> dict[str, str]:
         given = sample.attachments if sample.transcript is None else sample.transcript.content
         known = document.typed(given, _attachments)
@@ -345,11 +365,35 @@ def _expanded(refs: Iterable[Range] | None, pool: Sequence[Said]) -> list[Said]:
     return [pool[place] for span in spans for place in span]
 
 
-def _add(document: Document, table: Table, log: Header, sample: Sample, lookup: Lookup) -> None:
+def _add_whole(document: Document, table: Table, log: Header, text: bytes | msgspec.Raw) -> None:
+    """Add a sample that is in one piece: the short way where its messages are texts and nothing else."""
+    plain = fitting(text, _plain)
+    if plain is not None and plain.messages and all(map(_is_said, plain.messages)):
+        _, turns = turns_of([plain.messages])
+        _add(document, table, log, plain, turns, [])
+    else:
+        sample = document.typed(text, _sample)
+        _add(document, table, log, sample, *_turns(_chat(document, sample), _attached(document, sample)))
+
+
+def _is_said(text: PlainText | Said) -> bool:
+    """Whether a text is what its role says in this sample, and not a reference."""
+    return not text.content.startswith(REFERENCES) and (text.source != GIVEN or text.role not in ANSWERS)
+
+
+def _add(
+    document: Document,
+    table: Table,
+    log: Header,
+    sample: Epoch,
+    turns: Mapping[str, Sequence[Any]],
+    thoughts: Sequence[str | None],
+) -> None:
     spec = log.eval
     run = run_of(spec, document)
-    turns, thoughts = _turns(_chat(document, sample), lookup)
-    turns[-1] = turns[-1]._replace(error=_error(sample))
+    fault = _error(sample)
+    if fault is not None:
+        turns = {**turns, "error": [*[None] * (len(turns["turn"]) - 1), fault]}
     usage = _usage(sample.model_usage, spec.model)
     scores = sample.scores if sample.scores is not None or sample.score is None else {"score": sample.score}
     table.add(
@@ -393,8 +437,8 @@ def _chat(document: Document, sample: Sample) -> list[Said]:
     return [] if sample.input is None else [Said("user", sample.input)]
 
 
-def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[list[Turn], list[str | None]]:
-    """The turns of a chat, and what the target thought in each."""
+def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[dict[str, Sequence[Any]], list[str | None]]:
+    """The turns of a chat by column, and what the target thought in each."""
     messages: list[Message] = []
     thoughts: list[str | None] = []
     for said in chat:
@@ -410,19 +454,17 @@ def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[list[Turn], list[str |
         else:
             messages.append(Message(said.role, content, [_call(call, lookup) for call in said.tool_calls or []]))
             thoughts.append(thought)
-    return split(messages), thoughts or [None]
+    return split_by_column(messages), thoughts or [None]
 
 
 def _is_plain(said: Said) -> bool:
     """Whether a message is a text and nothing else, as most are: it may stay as it is."""
-    content = said.content
     return (
-        type(content) is str
-        and not content.startswith(REFERENCES)
+        type(said.content) is str
         and said.reasoning is None
         and not said.tool_calls
         and said.error is None
-        and (said.source != GIVEN or said.role not in ANSWERS)
+        and _is_said(said)
     )
 
 
@@ -465,7 +507,7 @@ def _has(value: Any, name: str) -> bool:
     return isinstance(value, dict) and name in value
 
 
-def _error(sample: Sample) -> str | None:
+def _error(sample: Epoch) -> str | None:
     if sample.error is None:
         return None if sample.output is None else sample.output.error
     return sample.error if isinstance(sample.error, str) else sample.error.message
@@ -500,7 +542,7 @@ def _scores(scores: Mapping[str, Score]) -> dict[str, Any]:
     return found
 
 
-def _extras(log: Header, sample: Sample) -> dict[str, Any]:
+def _extras(log: Header, sample: Epoch) -> dict[str, Any]:
     spec = log.eval
     choices = sample.output.choices if sample.output is not None else []
     return {

@@ -1,9 +1,13 @@
 """Chats in OpenAI's format: JSON lines (or a list) of records with `messages`."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import msgspec
 
-from turnwise.readers.chat import ANSWERS, THINKING, Message, split, thoughts
+from turnwise.readers.chat import ANSWERS, Message, split, thoughts
 from turnwise.readers.documents import Document
+from turnwise.readers.plain import Chat, Chats, turns_of
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
 
@@ -63,19 +67,53 @@ def read_openai_chat(document: Document, table: Table) -> None:
     ('g', 'Hi', 'Hello')
     """
     run = f"openai_chat-{document.digest}"
-    thinks = any(f'"{kind}"'.encode() in document.data for kind in THINKING)
-    for number, value in document.records():
-        with table.record(document.name, number):
-            record = parse(value, Record)
-            extras = leftovers(value, Record)
-            stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
-            facts = {SPARED[name]: extras.pop(name) for name in stated}
-            thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS] if thinks else []
-            table.add(
-                document.name,
-                f"{run}/{number if record.id is None else record.id}",
-                split(record.messages),
-                {"run": run, "target": record.model, "attempt": 1, **facts},
-                extras,
-                {"reasoning": thought} if any(thought) else None,
-            )
+    plain = Chats(WORDS)
+    if document.kind != "lines":
+        for number, value in document.records():
+            _add(document, table, run, number, value)
+        return
+    for lines, chats in plain.batches(document.texts()):
+        if chats and _add_plain(document, table, run, [number for number, _ in lines], chats, plain.columns(chats)):
+            continue
+        for number, line in lines:
+            value = document.decoded(line)
+            if _add(document, table, run, number, value):
+                plain.learn(value)
+
+
+def _add_plain(
+    document: Document,
+    table: Table,
+    run: str,
+    numbers: Sequence[int],
+    chats: Sequence[Chat],
+    columns: Mapping[str, Sequence[Any]],
+) -> bool:
+    names = [f"{run}/{number if chat.id is None else chat.id}" for number, chat in zip(numbers, chats, strict=True)]
+    facts: dict[str, Sequence[Any]] = {
+        "run": [run] * len(chats),
+        "target": [chat.model for chat in chats],
+        "attempt": [1] * len(chats),
+        **columns,
+    }
+    return table.extend(document.name, names, *turns_of([chat.messages for chat in chats]), facts)
+
+
+def _add(document: Document, table: Table, run: str, number: int, value: Any) -> bool:
+    """Add any record, and say whether it was whole."""
+    with table.record(document.name, number):
+        record = parse(value, Record)
+        extras = leftovers(value, Record)
+        stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
+        facts = {SPARED[name]: extras.pop(name) for name in stated}
+        thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS]
+        table.add(
+            document.name,
+            f"{run}/{number if record.id is None else record.id}",
+            split(record.messages),
+            {"run": run, "target": record.model, "attempt": 1, **facts},
+            extras,
+            {"reasoning": thought} if any(thought) else None,
+        )
+        return True
+    return False

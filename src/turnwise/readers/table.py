@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
 from turnwise.readers.problems import BrokenError, Guard, Problems
 from turnwise.schema import TURNS
 
-SEALED = 1 << 14  # turns that are kept as Python's objects, at most
+SEALED = 1 << 12  # turns that are kept as Python's objects, at most: few enough for the processor's cache
 
 
 class Turn(NamedTuple):
@@ -67,7 +68,7 @@ class Table:
         self._turns = Columns()  # in our columns, of the turns that are not in a frame yet
         self._beside = Columns()  # in the producer's own, of all turns: their dtypes are known in the end
         self._sealed: list[pl.DataFrame] = []
-        self._rows: list[int] = []  # of each turn: which rollout
+        self._counts: list[int] = []  # of each rollout: how many turns
         self._frames: list[pl.DataFrame] = []
 
     def record(self, file: str, record: object = None) -> Guard:
@@ -78,26 +79,47 @@ class Table:
         self,
         file: str,
         rollout_id: str,
-        turns: Sequence[Turn],
+        turns: Sequence[Turn] | Mapping[str, Sequence[Any]],
         facts: Mapping[str, Any],
         extras: Mapping[str, Any] | None = None,
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
         also: str | None = None,
     ) -> None:
-        """Add one rollout: its facts by their names in TURNS, its own columns, and those of its turns.
+        """Add one rollout: its turns (by column with `turn` among them), its facts by their names in TURNS, and extras.
 
         `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too.
         """
         if not self._claimed(file, rollout_id, also):
             return
-        self._rows.extend([self._rollouts.height] * len(turns))
+        known = turns if isinstance(turns, Mapping) else _by_column(turns)
+        count = len(known["turn"])
+        self._counts.append(count)
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
-        count = len(turns)
-        by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
-        self._turns.extend({name: values for name, values in by_column if values.count(None) < count}, count)
+        self._turns.extend(known, count)
         self._beside.extend(turn_extras or {}, count)
         if self._turns.height >= SEALED:
             self._seal()
+
+    def extend(
+        self,
+        file: str,
+        rollout_ids: Sequence[str],
+        counts: Sequence[int],
+        turns: Mapping[str, Sequence[Any]],
+        facts: Mapping[str, Sequence[Any]],
+    ) -> bool:
+        """Add some rollouts at once, all by column; where one of them is known already none is, and it says False."""
+        if len(set(rollout_ids)) < len(rollout_ids) or not self._owners.keys().isdisjoint(rollout_ids):
+            return False
+        self._owners.update(dict.fromkeys(rollout_ids, file))
+        self._counts.extend(counts)
+        ours = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
+        self._rollouts.extend({**ours, **facts}, len(rollout_ids))
+        self._turns.extend(turns, sum(counts))
+        self._beside.extend({}, sum(counts))
+        if self._turns.height >= SEALED:
+            self._seal()
+        return True
 
     def knows(self, rollout_id: str) -> bool:
         """Whether the rollout stands in the table of some format already."""
@@ -112,7 +134,7 @@ class Table:
     @property
     def height(self) -> int:
         """How many rows there are."""
-        return len(self._rows) + sum(frame.height for frame in self._frames)
+        return self._beside.height + sum(frame.height for frame in self._frames)
 
     def frames(self) -> list[pl.DataFrame]:
         """All that was added, as frames of TURNS."""
@@ -125,7 +147,8 @@ class Table:
         turns = pl.concat(
             [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
         )
-        facts = rollouts.select(pl.all().gather(pl.Series(self._rows, dtype=pl.UInt32)))
+        rows = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # of each turn: which rollout
+        facts = rollouts.select(pl.all().gather(rows))
         both = {name: f"rollout_{name}" for name in turns.columns if name in facts.columns}
         return arrange(pl.concat([facts.rename(both), turns], how="horizontal"))
 
@@ -163,3 +186,8 @@ class Table:
         )
         self.problems.broken(file, twice)
         return False
+
+
+def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:
+    by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+    return {name: values for name, values in by_column if name == "turn" or values.count(None) < len(turns)}

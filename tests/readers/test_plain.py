@@ -1,0 +1,152 @@
+"""The short way of plain chats gives what the long way gives, to the last cell, problem and sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
+from turnwise.errors import TurnwiseError
+from turnwise.readers import inspect_ai, plain
+from turnwise.readers.formats import read
+
+ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
+CHATS = [
+    {
+        "id": place,
+        "model": "parrot",
+        "task": "t",
+        "messages": [
+            *([{"role": "system", "content": "Be kind."}] if place % 2 else []),
+            {"role": "user", "content": "Hi", "name": "Ann"},
+            {"role": "assistant", "content": "Hello", "tool_calls": []},
+            {"role": "user", "content": "And?"},
+            {"role": "tool", "content": "Gone."},
+            {"role": "assistant", "content": ""},
+            {"role": "user", "content": "Bye"},
+        ],
+        "score": place / 2,
+        "note": {"k": [1]},
+    }
+    for place in range(5)
+]
+SAMPLES = {
+    "version": 2,
+    "status": "success",
+    "eval": {"task": "sums", "model": "parrot", "eval_id": "E"},
+    "samples": [
+        {
+            "id": place,
+            "epoch": 1,
+            "uuid": f"u{place}",
+            "target": "4",
+            "messages": [
+                {"role": "user", "content": "2 + 2?", "source": "input"},
+                {"role": "assistant", "content": "4", "source": "generate"},
+                {"role": "user", "content": "Sure?"},
+                {"role": "assistant", "content": "Yes"},
+            ],
+            "scores": {"match": {"value": "C", "answer": "4"}},
+            "model_usage": {"parrot": {"total_tokens": 7}},
+            "error": {"message": "late"} if place == 2 else None,
+        }
+        for place in range(4)
+    ],
+}
+
+
+def result(path: Path, **options: Any) -> tuple[pl.DataFrame, pl.DataFrame] | str:
+    try:
+        found = read(path, **options)
+    except TurnwiseError as refusal:
+        return str(refusal)
+    return found if isinstance(found, tuple) else (found, found.clear())
+
+
+def both(path: Path, **options: Any) -> int:
+    """How many records went the short way; the long way alone must give the same."""
+    short: list[object] = []
+
+    def counted(text: Any, decoder: Any) -> Any:
+        value = plain.fitting(text, decoder)
+        short.extend([] if value is None else [value])
+        return value
+
+    results = []
+    for way in (counted, lambda text, decoder: None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(inspect_ai, "fitting", way)
+            patch.setattr(plain.Chats, "decode", lambda self, line, way=way: way(line, self._decoder))
+            results.append(result(path, **options))
+    ours, theirs = results
+    if isinstance(ours, str) or isinstance(theirs, str):
+        assert ours == theirs
+    else:
+        for one, other in zip(ours, theirs, strict=True):
+            assert_frame_equal(one, other)
+    return len(short)
+
+
+def compared(folder: Path, value: Any, suffix: str, steps: Any, damage: Any, name: str) -> int:
+    path = folder / f"log{suffix}"
+    path.write_bytes(damaged(rendered(mutated(value, steps), suffix), damage))
+    both(path, format=name)
+    return both(path, format=name, errors="collect")
+
+
+@pytest.mark.parametrize(("name", "value", "suffix"), [("openai_chat", CHATS, ".jsonl"), ("inspect", SAMPLES, ".json")])
+def test_plain_records_go_the_short_way(name, value, suffix, tmp_path):
+    assert compared(tmp_path, value, suffix, [], None, name) >= 4
+
+
+@pytest.mark.parametrize(("name", "value", "suffix"), [("openai_chat", CHATS, ".jsonl"), ("inspect", SAMPLES, ".json")])
+@given(steps=STEPS, damage=DAMAGE)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_mutated_records(tmp_path_factory, name, value, suffix, steps, damage):
+    compared(tmp_path_factory.mktemp("plain"), value, suffix, steps, damage, name)
+
+
+@pytest.mark.parametrize("name", ["openai_chat", "inspect"])
+@given(steps=STEPS, damage=DAMAGE, which=st.integers(0, FILES - 1))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_mutated_real_records(tmp_path_factory, shared, name, steps, damage, which):
+    known = logs_of(name, str(shared))
+    suffix, value = known[which % len(known)]
+    compared(tmp_path_factory.mktemp("plain"), value, suffix, steps, damage, name)
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(ROLES), st.sampled_from(["", "a", "bé", None])), max_size=9),
+        min_size=2,
+        max_size=80,
+    )
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_any_order_of_roles(tmp_path_factory, chats):
+    path = tmp_path_factory.mktemp("plain") / "chats.jsonl"
+    records = [{"messages": [{"role": role, "content": text} for role, text in chat]} for chat in chats]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    both(path, format="openai_chat", errors="collect")
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("key", ["id", "model", "task", "score", "note", "goal_source", "messages", "source", "new"])
+def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):
+    path = tmp_path / "chats.jsonl"
+    records = [*CHATS[:2], {**CHATS[2], key: odd}, CHATS[3], {**CHATS[4], key: odd}]
+    path.write_bytes(rendered(records, ".jsonl"))
+    both(path, format="openai_chat", errors="collect")
+
+
+def test_a_record_said_twice_is_the_same_problem(tmp_path):
+    path = tmp_path / "chats.jsonl"
+    path.write_bytes(rendered([*CHATS, *CHATS[1:3]], ".jsonl"))
+    assert both(path, format="openai_chat", errors="collect") >= 4
+    with pytest.raises(TurnwiseError, match="stands twice in this file"):
+        read(path)

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from turnwise import metrics as m
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.evaluators import Graph, GraphMetrics, Node, Recording, Run
+from turnwise.evaluators import FrameEvaluator, Graph, GraphMetrics, Node, Recording, Recordings, Run
 from turnwise.evaluators.frames import turns_of
 from turnwise.evaluators.graph import contexts, first_branch, further, spoken
 from turnwise.trees import flatten
@@ -144,6 +145,38 @@ def test_a_loop_may_add_to_what_was_said_itself() -> None:
     for kept in (pickle.loads(pickle.dumps(recording)), copy.deepcopy(recording)):
         assert kept.children == recording.children
         assert kept.context == "start"
+
+
+def test_recordings_of_many_rollouts_are_as_recordings_one_by_one() -> None:
+    """Rollouts under way at once, with and without turns and contexts; a sequence of graphs like any other."""
+    rollouts: list[tuple[list[tuple[Any, ...]], str | None]] = [
+        ([("p", "r", 0.5), ("q", None, None)], "start"),
+        ([], None),
+        ([("x", "y", 1.0)], None),
+    ]
+    recordings, each = Recordings(), []
+    under_way = [list[Any]() for _ in rollouts]
+    for turn in range(2):  # interleaved
+        for said, (turns, _) in zip(under_way, rollouts, strict=True):
+            if turn < len(turns):
+                said.extend(turns[turn])
+    for said, (turns, context) in zip(under_way, rollouts, strict=True):
+        recordings.add(said, context)
+        recording = Recording(context)
+        for told in turns:
+            recording.add(*told)
+        each.append(recording)
+    assert len(recordings) == 3
+    assert [(one.context, one.said, one.children) for one in recordings] == [
+        (one.context, one.said, one.children) for one in each
+    ]
+    assert [one.said for one in recordings[::-1]] == [one.said for one in each[::-1]]
+    assert recordings[-1].said == each[-1].said
+    with pytest.raises(IndexError):
+        recordings[3]
+    ours, theirs = (FrameEvaluator(None, metrics=[m.average("reward")]) for _ in range(2))
+    assert ours.measure(recordings) == theirs.measure(each)
+    assert ours.turns.equals(theirs.turns)
 
 
 def test_what_nodes_hold_beside_is_found() -> None:

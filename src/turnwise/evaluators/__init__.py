@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from turnwise.evaluators.chat import ChatSampler
     from turnwise.evaluators.evaluator import Evaluator
     from turnwise.evaluators.frame_evaluator import FrameEvaluator
-    from turnwise.evaluators.graph import Graph, GraphMetrics, Node, Recording
+    from turnwise.evaluators.graph import Graph, GraphMetrics, Node, Recording, Recordings
     from turnwise.evaluators.results import JSONLike
     from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn
     from turnwise.evaluators.simulated import SimulatedSampler
@@ -37,6 +37,7 @@ _ROOMS = {
     "Node": "graph",
     "Precision": "until",
     "Recording": "graph",
+    "Recordings": "graph",
     "Rollout": "sampler",
     "RolloutError": "sampler",
     "Run": "campaign",
@@ -62,6 +63,7 @@ __all__ = [
     "Node",
     "Precision",
     "Recording",
+    "Recordings",
     "Rollout",
     "RolloutError",
     "Run",

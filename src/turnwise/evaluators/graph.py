@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -184,6 +184,52 @@ class Recording(Graph[str | None, str | None]):
         self.said, self.contexts = [], None
         for node in _first_branches([Graph(None, list(nodes))])[0]:
             self.add(node.prompt, node.response, node.reward, node.context)
+
+
+class Recordings(Sequence[Recording]):
+    """Recordings of many rollouts in one list, at a fraction of what keeping a list for each costs.
+
+    A rollout fills a list of its own while it is under way, as `Recording.said`, and hands it over when it has ended; any
+    number may be under way at once. Evaluators measure them like other graphs.
+
+    Examples
+    --------
+    >>> recordings = Recordings()
+    >>> for seed in range(2):
+    ...     said = []
+    ...     for prompt, response, reward in [("Hi", "Hello", 0.5), ("Again", f"No, {seed}", None)]:
+    ...         said += prompt, response, reward
+    ...     recordings.add(said)
+    >>> len(recordings), recordings[1].children[0].children[0].response
+    (2, 'No, 1')
+    """
+
+    def __init__(self) -> None:
+        self._said: list[Any] = []
+        self._ends: list[int] = [0]
+        self._began: dict[int, str] = {}
+
+    def add(self, said: list[Any], context: str | None = None) -> None:
+        """Take over the turns of a rollout that has ended: prompt, response and reward of the first, then of the next."""
+        if context is not None:
+            self._began[len(self)] = context
+        self._said += said
+        self._ends.append(len(self._said))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> Recording: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Recording]: ...
+    def __getitem__(self, place: int | slice) -> Recording | list[Recording]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        at = range(len(self))[place]
+        recording = Recording(self._began.get(at))
+        recording.said = self._said[self._ends[at] : self._ends[at + 1]]
+        return recording
 
 
 def _contexts_of(recording: Recording | None) -> list[str | None]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from turnwise import schema
 from turnwise.evaluation.frames import Tables, tables_of
 from turnwise.evaluation.item_evaluator import average
 from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
@@ -30,7 +31,9 @@ def by_expression(expression: pl.Expr, reasons: Callable[[Tables], Iterable[Any]
 
     def evaluate(given: EvalInput) -> EvalOutput:
         tables = tables_of(given)
-        measured = measure(tables.turns, expression.alias("score"))
+        needed = {*schema.TURNS.key, *expression.meta.root_names()}  # the rest would be carried along for nothing
+        lean = tables.turns.select(name for name in tables.turns.columns if name in needed)
+        measured = measure(lean, expression.alias("score"))
         scores = tables.of_rollouts(measured.select("rollout_id", "score"))["score"].to_list()
         return output(given, scores, reasons(tables) if reasons else [None] * len(scores))
 

@@ -74,6 +74,31 @@ def test_bands_stay_inside_zero_and_one(curve_of):
     assert marks.select("low", "high").unique().rows() == [(0.0, 1.0)]
 
 
+def test_differences_stand_on_both_sides_of_zero(curve_of):
+    """Neither end is cut off, zero has a line, and per cent may be negative."""
+    told = {"kind": pl.lit("difference"), "estimate": pl.lit(-0.2), "low": pl.lit(-0.5), "high": pl.lit(0.1)}
+    curve = curve_of({"a": (100, 0.1)}, turns=2).filter(pl.col("at") > 0).with_columns(**told)
+    marks = curve_marks(curve)
+    assert marks.select("low", "high").unique().rows() == [(-0.5, 0.1)]
+    ax = success_curve(curve)
+    least, most = ax.get_ylim()
+    assert least < -0.5
+    assert most > 0.1
+    assert any(list(line.get_ydata()) == [0.0, 0.0] for line in ax.get_lines())
+
+
+@pytest.mark.parametrize("kind", ["best@k", "trajectory"])
+def test_numbers_are_no_shares(curve_of, kind):
+    """Scores beyond 1 stay where they are, as points, and have no per cent."""
+    told = {"kind": pl.lit(kind), "estimate": pl.lit(3.0), "low": pl.lit(2.0), "high": pl.lit(4.0)}
+    curve = curve_of({"a": (100, 0.1)}, turns=2).filter(pl.col("at") > 0).with_columns(**told)
+    marks = curve_marks(curve)
+    assert marks.select("style", "low", "high").unique().rows() == [("point", 2.0, 4.0)]
+    ax = success_curve(curve)
+    ax.figure.canvas.draw()
+    assert not any("%" in tick.get_text() for tick in ax.get_yticklabels())
+
+
 def test_curves_stand_highest_first(curve_of):
     """The series, and so the rows of the table, are in order of their last value."""
     marks = curve_marks(curve_of({"low": (100, 0.01), "high": (100, 0.2)}))

@@ -23,7 +23,7 @@ Model = TypeVar("Model", bound=pydantic.BaseModel)
 class Strict(pydantic.BaseModel):
     """A block of a file; a key that it does not know is an error."""
 
-    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True, protected_namespaces=())
 
 
 @dataclass(slots=True)

@@ -47,7 +47,9 @@ class EvaluatorBaseConfig(pydantic.BaseModel):
     ('length', 'characters')
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
+    model_config = pydantic.ConfigDict(
+        extra="forbid", populate_by_name=True, arbitrary_types_allowed=True, protected_namespaces=()
+    )
     _name: ClassVar[str | None] = None
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:

@@ -74,7 +74,7 @@ def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike 
     given = np.ones(c.size) if weights is None else np.asarray(weights, dtype=np.float64)
     # Goals alike in c and n are one term of the sum.
     pairs, which = np.unique(np.column_stack([c, n]), axis=0, return_inverse=True)
-    w = np.atleast_2d(given) @ np.eye(len(pairs))[which]
+    w = np.atleast_2d(given) @ np.eye(len(pairs))[which.reshape(-1)]  # NumPy 2.0 gives a column
     c, n = pairs.T
     hits, misses = w @ c, w @ (n - c)
     inner = (hits > 0) & (misses > 0)

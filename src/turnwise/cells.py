@@ -30,12 +30,24 @@ _FIELDS = tuple(field.name for field in fields(Estimate))
 class Coded:
     """A column of words as codes.
 
-    `codes` runs 0..G-1 in the order of the sorted `labels`; a null is a label of its own for each row, marked in `null`.
+    `codes` run from 0 to `count` - 1: the sorted words first, then each null as a word of its own, marked in `null`.
     """
 
     codes: IntArray
-    labels: list[str]
     null: BoolArray
+    words: pl.Series
+    nameless: pl.Series
+
+    @property
+    def count(self) -> int:
+        """Different words, each null among them."""
+        return self.words.len() + self.nameless.len()
+
+    def labels(self, codes: IntArray) -> list[str]:
+        """The words of ascending codes, after a sign that tells them from the ids that stand for nulls."""
+        words = int(np.searchsorted(codes, self.words.len()))
+        named, nameless = self.words.gather(codes[:words]), self.nameless.gather(codes[words:] - self.words.len())
+        return [*("=" + named).to_list(), *("?" + nameless.cast(pl.String)).to_list()]
 
 
 class Sheet:
@@ -109,8 +121,7 @@ class Sheet:
             codes = np.empty(column.len(), dtype=np.int64)
             codes[~null] = column.drop_nulls().cast(pl.Enum(known)).to_physical().to_numpy()
             codes[null] = known.len() + np.arange(null.sum())
-            alone = self.frame["rollout_id"].filter(column.is_null()).cast(pl.String)
-            return Coded(codes, [*("=" + known).to_list(), *("?" + alone).to_list()], null)
+            return Coded(codes, null, known, self.frame["rollout_id"].filter(column.is_null()))
 
         return self._once("coded", name, made)
 
@@ -187,12 +198,11 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
 
 def _unit(sheet: Sheet, rows: IntArray, names: tuple[str, ...]) -> Unit:
     columns = [sheet.coded(name) for name in names]
-    local = [_relabeled(column.codes[rows], len(column.labels)) for column in columns]
-    labels, there = columns[0].labels, local[0][0]
+    local = [_relabeled(column.codes[rows], column.count) for column in columns]
     return Unit(
         names,
         tuple(codes for _, codes in local),
-        lambda: [labels[code] for code in there],
+        lambda: columns[0].labels(local[0][0]),
         max(int(column.null[rows].sum()) for column in columns),
     )
 
@@ -243,7 +253,7 @@ def _spread(sheet: Sheet, rows: IntArray, name: str) -> tuple[int, int]:
     def made() -> tuple[int, int]:
         column = sheet.coded(name)
         known = column.codes[rows][~column.null[rows]]
-        return _relabeled(known, len(column.labels))[0].size, known.size
+        return _relabeled(known, column.count)[0].size, known.size
 
     return sheet.once_for(rows, ("spread", name), made)
 

@@ -92,19 +92,11 @@ def measure(
     constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
     along = [*schema.ROLLOUTS.facts, *dict.fromkeys([*constant, *kept])]
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
-    facts = [
-        pl.col(name).first() if name in columns else pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name)
-        for name in along
-    ]
-    values = {name: expression for name, expression in asked.items() if name != "num_turns"}
-
-    def reduce(part: pl.LazyFrame) -> pl.LazyFrame:
-        complete = _with_schema_columns(part, part.collect_schema())
-        return complete.group_by("rollout_id", maintain_order=True).agg(*facts, **_COUNTS, **values)
-
-    query = reduce(frame.lazy())
+    whole = _with_schema_columns(frame.lazy(), columns)
+    values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]
+    query = whole.group_by("rollout_id", maintain_order=True).agg(pl.col(along).first(), *values)
     _check_values(query.collect_schema(), asked)
-    return reduced(frame, reduce) if isinstance(frame, pl.LazyFrame) else query.collect()
+    return reduced(whole, along, values) if isinstance(frame, pl.LazyFrame) else query.collect()
 
 
 def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:

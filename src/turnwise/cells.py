@@ -120,7 +120,7 @@ class Sheet:
             words = known.unique().sort()
             codes = np.empty(column.len(), dtype=np.int64)
             codes[~null.to_numpy()] = known.cast(pl.Enum(words)).to_physical().to_numpy()
-            codes[null.to_numpy()] = words.len() + np.arange(null.sum())
+            codes[null.to_numpy()] = words.len() + np.arange(column.null_count())
             return Coded(codes, null.to_numpy(), words, self.frame["rollout_id"].filter(null))
 
         return self._once("coded", name, made)

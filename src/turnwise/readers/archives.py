@@ -7,15 +7,16 @@ declares, are refused.
 
 import io
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
+
+import zstandard
 
 from turnwise.readers.documents import Document, absurd, first_line
 from turnwise.readers.problems import BrokenError
@@ -23,6 +24,17 @@ from turnwise.readers.problems import BrokenError
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
 ENCRYPTED = 0x1
+_DAMAGED = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    OSError,
+    EOFError,
+    ValueError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    zstandard.ZstdError,
+)
 HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
 
 
@@ -96,7 +108,7 @@ class Archive:
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
         with _whole("is damaged"):
-            data = _unpacked(self._packed(member), member.compress_type, member.file_size)
+            data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
@@ -122,42 +134,34 @@ class Archive:
         return self._file.read(member.compress_size)
 
 
+    def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
+        """The bytes, unpacked; of more than `size` no more than one beyond."""
+        if method == STORED:
+            return packed
+        if method == DEFLATED:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
+        if method == ZSTANDARD:
+            return self._from_zstandard(packed, size)
+        raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
+
+    def _from_zstandard(self, packed: bytes, size: int) -> bytes:
+        if size and zstandard.frame_content_size(packed) in {size, zstandard.CONTENTSIZE_UNKNOWN}:
+            with suppress(zstandard.ZstdError):  # it may be of several frames
+                data = self._zstandard.decompress(packed, max_output_size=size)
+                if len(data) == size:
+                    return data
+        with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:
+            return frames.read(size + 1)
+
+    @cached_property
+    def _zstandard(self) -> zstandard.ZstdDecompressor:
+        return zstandard.ZstdDecompressor()  # one for all members: setting it up takes as long as a sample does
+
+
 @contextmanager
 def _whole(what: str = "is no whole zip archive") -> Iterator[None]:
     """A block in which whatever a broken archive does to its reader is one sentence."""
     try:
         yield
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
+    except _DAMAGED as error:
         raise BrokenError(f"{what} ({first_line(error)})") from error
-
-
-def _unpacked(packed: bytes, method: int, size: int) -> bytes:
-    """The bytes, unpacked; of more than `size` only one beyond."""
-    if method == STORED:
-        return packed
-    if method == DEFLATED:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
-    if method == ZSTANDARD:
-        return _from_zstandard(packed, size)
-    raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
-
-
-def _from_zstandard(packed: bytes, size: int) -> bytes:
-    zstd = _zstandard()
-    parts, left = [], size + 1
-    try:
-        while packed and left > 0:  # a member may be several frames
-            frame = zstd.ZstdDecompressor()
-            parts.append(frame.decompress(packed, left))
-            packed, left = frame.unused_data, left - len(parts[-1])
-    except zstd.ZstdError as error:
-        raise zipfile.BadZipFile(first_line(error)) from error
-    return b"".join(parts)
-
-
-def _zstandard() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd

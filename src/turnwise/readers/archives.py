@@ -10,7 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
@@ -92,6 +92,10 @@ class Archive:
         """The names that an earlier member had as well, which is not read."""
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
+    def size(self, name: str) -> int:
+        """What the member of that name says that it unpacks to."""
+        return self._by_name[name].file_size
+
     def read(self, name: str) -> bytes:
         """What is in the member of that name.
 
@@ -133,7 +137,6 @@ class Archive:
         self._file.seek(name + extra, io.SEEK_CUR)
         return self._file.read(member.compress_size)
 
-
     def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
         """The bytes, unpacked; of more than `size` no more than one beyond."""
         if method == STORED:
@@ -141,17 +144,9 @@ class Archive:
         if method == DEFLATED:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
         if method == ZSTANDARD:
-            return self._from_zstandard(packed, size)
+            with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:  # a member may be several
+                return frames.read(size + 1)
         raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
-
-    def _from_zstandard(self, packed: bytes, size: int) -> bytes:
-        if size and zstandard.frame_content_size(packed) in {size, zstandard.CONTENTSIZE_UNKNOWN}:
-            with suppress(zstandard.ZstdError):  # it may be of several frames
-                data = self._zstandard.decompress(packed, max_output_size=size)
-                if len(data) == size:
-                    return data
-        with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:
-            return frames.read(size + 1)
 
     @cached_property
     def _zstandard(self) -> zstandard.ZstdDecompressor:

@@ -8,9 +8,9 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it take
 SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-BLOCK = 1 << 16  # bytes
+BLOCK = 1 << 17  # bytes
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -215,19 +215,27 @@ class Document:
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Each line of a JSON-lines file with its number, as it stands; see `decoded`."""
-        number, parts = 0, []  # the parts of a line that no block has ended yet
-        for block in self._blocks():
-            first, *others = block.split(b"\n")
+        return chain.from_iterable(zip(*block, strict=True) for block in self.blocks())
+
+    def blocks(self) -> Iterator[tuple[Sequence[int], list[bytes]]]:
+        r"""The lines of a JSON-lines file that are not blank, some at a time, with their numbers.
+
+        Examples
+        --------
+        >>> list(Document(Path("a.jsonl"), b"1\n\n2").blocks())
+        [([1], [b'1']), ([3], [b'2'])]
+        """
+        number, parts = 1, []  # the parts of a line that no block has ended yet
+        for block in chain(self._blocks(), [b"\n"]):
+            first, *lines = block.split(b"\n")
             parts.append(first)
-            for line in others:
-                number += 1
-                whole = b"".join(parts).removeprefix(b"" if number > 1 else BOM)
-                if whole and not whole.isspace():
-                    yield number, whole
-                parts = [line]
-        whole = b"".join(parts).removeprefix(b"" if number else BOM)
-        if whole and not whole.isspace():
-            yield number + 1, whole
+            if lines:
+                whole = b"".join(parts)
+                parts = [lines.pop()]
+                lines.insert(0, whole.removeprefix(BOM) if number == 1 else whole)
+                said = [place for place, line in enumerate(lines, number) if line and not line.isspace()]
+                yield said, lines if len(said) == len(lines) else [lines[place - number] for place in said]
+                number += len(lines)
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.
@@ -255,8 +263,10 @@ class Document:
         else:
             yield from enumerate(self.value if isinstance(self.value, list) else [self.value])
 
-    def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T:
+    def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
         """JSON text as the decoder's struct: what the struct does not name is passed over, not decoded.
+
+        `within` says where in the record the text stands.
 
         Raises
         ------
@@ -278,7 +288,7 @@ class Document:
         try:
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
-            raise misfit(error) from error
+            raise misfit(error, within) from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise BrokenError(f"cannot be read ({first_line(error)})") from error
 

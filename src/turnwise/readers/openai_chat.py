@@ -7,7 +7,7 @@ import msgspec
 
 from turnwise.readers.chat import ANSWERS, Message, split, thoughts
 from turnwise.readers.documents import Document
-from turnwise.readers.plain import Chat, Chats, turns_of
+from turnwise.readers.plain import Chat, Chats, batches, turns_of
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
 
@@ -72,10 +72,10 @@ def read_openai_chat(document: Document, table: Table) -> None:
         for number, value in document.records():
             _add(document, table, run, number, value)
         return
-    for lines, chats in plain.batches(document.texts()):
-        if chats and _add_plain(document, table, run, [number for number, _ in lines], chats, plain.columns(chats)):
+    for numbers, lines, chats in batches(document.blocks(), plain.decode):
+        if chats and _add_plain(document, table, run, numbers, chats, plain.columns(chats)):
             continue
-        for number, line in lines:
+        for number, line in zip(numbers, lines, strict=True):
             value = document.decoded(line)
             if _add(document, table, run, number, value):
                 plain.learn(value)

@@ -1,6 +1,6 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,11 +107,14 @@ class Table:
         counts: Sequence[int],
         turns: Mapping[str, Sequence[Any]],
         facts: Mapping[str, Sequence[Any]],
+        also: Iterable[str | None] = (),
     ) -> bool:
         """Add some rollouts at once, all by column; where one of them is known already none is, and it says False."""
-        if len(set(rollout_ids)) < len(rollout_ids) or not self._owners.keys().isdisjoint(rollout_ids):
+        names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
+        claimed = dict.fromkeys(names, file)
+        if len(claimed) < len(names) or not self._owners.keys().isdisjoint(claimed):
             return False
-        self._owners.update(dict.fromkeys(rollout_ids, file))
+        self._owners.update(claimed)
         self._counts.extend(counts)
         ours = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**ours, **facts}, len(rollout_ids))

@@ -29,6 +29,7 @@ _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (time, pl.Time()),
     (timedelta, pl.Duration("us")),
 )
+_SIMPLE = _PLAIN[:3]  # of which one value is as good as another: most columns hold nothing else
 
 
 class Columns:
@@ -124,8 +125,13 @@ def dtype_of(values: Iterable[Any]) -> pl.DataType:
     >>> dtype_of([1, None, 2.5]), dtype_of([[1], []]), dtype_of([1, "a"])
     (Float64, List(Int64), Object)
     """
+    known = list(values)
+    kinds = set(map(type, known))
+    plain = next((dtype for kind, dtype in _SIMPLE if kind in kinds), None)
+    if plain is not None and len(kinds - {type(None)}) == 1:
+        return plain
     nothing: pl.DataType = pl.Null()
-    return reduce(_met, map(_dtype, _distinct(values)), nothing)
+    return reduce(_met, map(_dtype, _distinct(known)), nothing)
 
 
 def json_column(series: pl.Series) -> pl.Series:

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from turnwise.readers import inspect_logs as logs
 from turnwise.readers.archives import Archive
 from turnwise.readers.documents import BOM, Document, surface

@@ -24,7 +24,10 @@ Turns = dict[str, Sequence[Any]]
 
 def all_said(texts: Iterable[PlainText | Said]) -> bool:
     """Whether each text is what its role says in this sample, and no reference to what it is."""
-    return not any(text.content.startswith(REFERENCES) or (text.source == GIVEN and text.role in ANSWERS) for text in texts)
+    others = [
+        text for text in texts if text.content.startswith(REFERENCES) or (text.source == GIVEN and text.role in ANSWERS)
+    ]
+    return not others
 
 
 def turns_of_whole(document: Document, sample: Sample) -> tuple[Turns, list[str | None]]:

@@ -11,12 +11,12 @@ from turnwise.readers import astra, garak, inspect_ai, jailbreakbench, skyrl
 from turnwise.readers.archives import Archive
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
-from turnwise.readers.formats import Paths
+from turnwise.readers.finding import Paths
 from turnwise.readers.frames import from_columns
 from turnwise.readers.gathering import gather
-from turnwise.readers.lookalikes import numbers
 from turnwise.readers.inspect_logs import Header
 from turnwise.readers.inspect_rows import run_of
+from turnwise.readers.lookalikes import numbers
 from turnwise.readers.measured import plain_frame
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Count, Whole, parse, whole

@@ -25,6 +25,7 @@ from turnwise.readers import (
     garak_hitlog,
     hh_rlhf,
     inspect_ai,
+    inspect_summaries,
     intercode,
     jailbreakbench,
     lm_eval,
@@ -113,6 +114,7 @@ FORMATS = (
         (".eval", ".json"),
         inspect_ai.sniff,
         inspect_ai.read_inspect,
+        outcomes=inspect_summaries.read_outcomes,
     ),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
@@ -414,20 +416,20 @@ def _names() -> str:
     return listing((kind.name for kind in FORMATS), most=len(FORMATS))
 
 
-def facts_as_given(facts: dict[str, Any]) -> dict[str, pl.Expr]:
+def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
     """The facts given, as literals of their dtypes in TURNS."""
     literals = {}
     for name, value in facts.items():
         if name not in TURNS.facts:
             raise ArgumentError(
-                f"read: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
+                f"{verb}: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
             )
         dtype = schema.TURNS.dtypes[name]
         try:
             literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
             words = f" ({listing(dtype.categories)})" if isinstance(dtype, pl.Enum) else ""
-            raise ArgumentError(f"read: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
+            raise ArgumentError(f"{verb}: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
     return literals
 
 

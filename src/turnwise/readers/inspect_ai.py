@@ -134,16 +134,21 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def _read_archive(document: Document, archive: Archive, table: Table) -> None:
+    header, members = opened(document, archive)
+    for name in archive.outdated:
+        table.problems.left_out(document.name, name, "stands twice in the archive; the later one is read")
+    _Reading(document, table, header, archive).add(_blocks(archive, members))
+
+
+def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
+    """What an archive says of its run, and its members that are samples."""
     about = next((name for name in (HEADER, JOURNAL) if name in archive.names), None)
     members = _members(archive)
     if about is None:
         raise BrokenError(f"is no Inspect log: the archive has neither {HEADER} nor {JOURNAL}")
     if not members:
         raise BrokenError(RESULTS_ONLY)
-    header = document.typed(archive.read(about), logs.HEADER)
-    for name in archive.outdated:
-        table.problems.left_out(document.name, name, "stands twice in the archive; the later one is read")
-    _Reading(document, table, header, archive).add(_blocks(archive, members))
+    return document.typed(archive.read(about), logs.HEADER), members
 
 
 def _blocks(archive: Archive, members: list[str]) -> Iterator[tuple[list[str], list[bytes | BrokenError]]]:

@@ -1,6 +1,6 @@
 """What is in a log of Inspect AI, as far as it is read: what decodes a header, a sample, a message, an event."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -137,6 +137,44 @@ class Epoch(msgspec.Struct):
     error_retries: list[Fault] | None = None
     invalidation: Any = None
 
+    @property
+    def retries(self) -> int | None:
+        """How often the sample was tried in vain."""
+        return None if self.error_retries is None else len(self.error_retries)
+
+
+class Mark(msgspec.Struct):
+    """What a scorer makes of a sample, but for its texts."""
+
+    answer: ClassVar[None] = None
+    explanation: ClassVar[None] = None
+    value: Any = None
+
+
+class Summary(msgspec.Struct):
+    """What a log keeps of a sample apart from it, but for the texts, which it abridges there."""
+
+    target: ClassVar[None] = None
+    choices: ClassVar[None] = None
+    metadata: ClassVar[None] = None
+    output: ClassVar[None] = None
+    score: ClassVar[None] = None
+    invalidation: ClassVar[None] = None
+    id: Key
+    epoch: Small
+    message_count: Small  # since this is there, all else is that is read
+    completed: bool
+    scores: dict[str, Mark] | None = None
+    model_usage: Any = None
+    total_time: float | None = None
+    working_time: float | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    uuid: str | None = None
+    limit: str | None = None
+    error: str | None = None
+    retries: Small | None = None
+
 
 class Sample(Epoch):
     """One epoch of one sample."""
@@ -183,5 +221,6 @@ EVENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 HAPPENING = msgspec.json.Decoder(Happening)
 EVENT = msgspec.json.Decoder(Event)
 ATTACHMENTS = msgspec.json.Decoder(dict[str, str] | None)
+SUMMARIES = msgspec.json.Decoder(list[Summary])
 TEXTS = msgspec.json.Decoder(list[str] | None)
 ANYTHING = msgspec.json.Decoder(Any)

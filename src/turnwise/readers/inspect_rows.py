@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document
-from turnwise.readers.inspect_logs import Epoch, Header, Score, Spec, Usage
+from turnwise.readers.inspect_logs import Epoch, Header, Limit, Mark, Score, Spec, Summary, Usage
 from turnwise.readers.records import json_text, parse, total, worded
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -19,7 +19,7 @@ def run_of(spec: Spec, document: Document) -> str:
     return spec.eval_id or "-".join(filter(None, (spec.run_id, spec.task_id))) or f"inspect-{document.digest}"
 
 
-def facts_of(log: Header, run: str, samples: Sequence[Epoch]) -> dict[str, list[Any]]:
+def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[str, list[Any]]:
     """The facts of some samples, and whatever else the log says of them, a column each.
 
     Raises
@@ -60,8 +60,8 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch]) -> dict[str, list[
         "completed_at": [sample.completed_at for sample in samples],
         "working_time": [sample.working_time for sample in samples],
         "stop_reason": [_stop_reason(sample) for sample in samples],
-        "limit": [None if sample.limit is None else sample.limit.type for sample in samples],
-        "error_retries": [None if sample.error_retries is None else len(sample.error_retries) for sample in samples],
+        "limit": [sample.limit.type if isinstance(sample.limit, Limit) else sample.limit for sample in samples],
+        "error_retries": [sample.retries for sample in samples],
         "metadata": [json_text(sample.metadata or None) for sample in samples],
         "choices": [json_text(sample.choices or None) for sample in samples],
         "model_usage": [json_text(sample.model_usage or None) for sample in samples],
@@ -77,22 +77,22 @@ def fault_of(sample: Epoch) -> str | None:
     return sample.error if isinstance(sample.error, str) else sample.error.message
 
 
-def _ending(sample: Epoch) -> str:
+def _ending(sample: Epoch | Summary) -> str:
     if sample.error is not None:
         return ERROR
     return FINISHED if sample.limit is None else BUDGET
 
 
-def _stop_reason(sample: Epoch) -> str | None:
+def _stop_reason(sample: Epoch | Summary) -> str | None:
     return sample.output.choices[0].stop_reason if sample.output is not None and sample.output.choices else None
 
 
-def _scores_of(sample: Epoch) -> Mapping[str, Score]:
+def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | Mark]:
     old = {} if sample.score is None else {"score": sample.score}
     return old if sample.scores is None else sample.scores
 
 
-def _solved(scores: Mapping[str, Score]) -> bool | None:
+def _solved(scores: Mapping[str, Score | Mark]) -> bool | None:
     value = next((score.value for score in scores.values()), None)
     if isinstance(value, str):
         return WORDS.get(value, WORDS.get(value.lower()))
@@ -109,14 +109,14 @@ def _sum(values: Iterable[Number | None]) -> Number | None:
     return sum(known[1:], known[0]) if known else None
 
 
-def _scored(scores: Iterable[Mapping[str, Score]]) -> dict[str, list[Any]]:
+def _scored(scores: Iterable[Mapping[str, Score | Mark]]) -> dict[str, list[Any]]:
     found = Columns()
     for given in scores:
         found.append(_columns_of(given))
     return found.padded()
 
 
-def _columns_of(scores: Mapping[str, Score]) -> dict[str, Any]:
+def _columns_of(scores: Mapping[str, Score | Mark]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, score in scores.items():
         if isinstance(score.value, dict):

@@ -172,7 +172,7 @@ def test_facts_fill_what_is_null(tmp_path):
 
 def test_bad_arguments_are_named(tmp_path):
     with pytest.raises(ArgumentError, match="read_rollouts: errors='never'"):
-        tw.read_rollouts(tmp_path, errors="never")
+        tw.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="read_rollouts: 'mood' is no fact"):
         tw.read_rollouts(tmp_path, mood="good")
     with pytest.raises(ArgumentError, match="read_rollouts: there is no path"):

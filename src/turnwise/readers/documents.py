@@ -1,15 +1,14 @@
 """One file as it lies there: its bytes, what kind of file it is, and the names on its surface."""
 
 import csv
-import hashlib
 import io
 import json
 import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property, partial, reduce
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -17,12 +16,12 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
+from turnwise.readers.lines import BOM, Lines, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError
 from turnwise.readers.records import T, json_text, misfit
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
-BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
 SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
@@ -103,11 +102,8 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """A short hash of the content, for a run that has no name of its own."""
-        found = hashlib.blake2b(digest_size=4)
-        for block in self._blocks():
-            found.update(block)
-        return found.hexdigest()
+        """A checksum of the content (CRC-32), for a run that has no name of its own."""
+        return f"{reduce(lambda known, block: zlib.crc32(block, known), self._blocks(), 0):08x}"
 
     @cached_property
     def kind(self) -> Kind:
@@ -215,27 +211,11 @@ class Document:
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Each line of a JSON-lines file with its number, as it stands; see `decoded`."""
-        return chain.from_iterable(zip(*block, strict=True) for block in self.blocks())
+        return chain.from_iterable(zip(*lines.apart(), strict=True) for lines in self.blocks())
 
-    def blocks(self) -> Iterator[tuple[Sequence[int], list[bytes]]]:
-        r"""The lines of a JSON-lines file that are not blank, some at a time, with their numbers.
-
-        Examples
-        --------
-        >>> list(Document(Path("a.jsonl"), b"1\n\n2").blocks())
-        [([1], [b'1']), ([3], [b'2'])]
-        """
-        number, parts = 1, []  # the parts of a line that no block has ended yet
-        for block in chain(self._blocks(), [b"\n"]):
-            first, *lines = block.split(b"\n")
-            parts.append(first)
-            if lines:
-                whole = b"".join(parts)
-                parts = [lines.pop()]
-                lines.insert(0, whole.removeprefix(BOM) if number == 1 else whole)
-                said = [place for place, line in enumerate(lines, number) if line and not line.isspace()]
-                yield said, lines if len(said) == len(lines) else [lines[place - number] for place in said]
-                number += len(lines)
+    def blocks(self) -> Iterator[Lines]:
+        """The lines of a JSON-lines file, some at a time."""
+        return lines_of(self._blocks())
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.

@@ -14,10 +14,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from turnwise.readers.chat import by_turn
+from turnwise.readers.lines import Lines
 from turnwise.readers.records import Key, T, spare
 
 SPARED = "_source"  # how a column ends that may stand for another
 TOGETHER = 64  # chats
+MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 MOST_COLUMNS = 64  # of one file: one that has more has another in every record
 
 K = TypeVar("K")
@@ -101,6 +103,16 @@ class Chats:
         """The record; None where it must be read the long way."""
         return fitting(line, self._decoder)
 
+    def decode_lines(self, lines: Lines) -> list[Chat] | None:
+        """The records of some lines; None where one of them must be read the long way, or stands on no line of its own."""
+        if not lines.objects:
+            return None
+        try:
+            found = self._decoder.decode_lines(lines.text)
+        except MISFITS:
+            return None
+        return found if len(found) == len(lines.ends) else None
+
     def columns(self, chats: Sequence[Chat]) -> dict[str, list[Any]]:
         """The columns of the records' own that they have."""
         found: dict[str, list[Any]] = {}
@@ -122,7 +134,7 @@ def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T 
     """
     try:
         return decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except MISFITS:
         return None
 
 

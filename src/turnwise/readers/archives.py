@@ -36,6 +36,7 @@ _DAMAGED = (
     zstandard.ZstdError,
 )
 HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
+ROOM = 64  # bytes between a member's name and what is in it: more than most have there, so that one reading gets all
 
 
 class Archive:
@@ -131,11 +132,13 @@ class Archive:
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
         self._file.seek(member.header_offset)
-        magic, name, extra = HEADER.unpack(self._file.read(HEADER.size))
+        there = self._file.read(HEADER.size + len(member.orig_filename) + ROOM + member.compress_size)
+        magic, name, extra = HEADER.unpack_from(there)
         if magic != b"PK\x03\x04":
             raise zipfile.BadZipFile("it does not start where the archive says")
-        self._file.seek(name + extra, io.SEEK_CUR)
-        return self._file.read(member.compress_size)
+        start = HEADER.size + name + extra
+        end = start + member.compress_size
+        return (there if end <= len(there) else there + self._file.read(end - len(there)))[start:end]
 
     def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
         """The bytes, unpacked; of more than `size` no more than one beyond."""

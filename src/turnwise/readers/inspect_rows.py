@@ -30,22 +30,10 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
     spec, count = log.eval, len(samples)
     usage = [_usage(sample.model_usage, spec.model) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]
-    everywhere = {
-        "run": run,
-        "target": spec.model,
-        "attack": NO_ATTACK,
-        "task_name": spec.task,
-        "status": log.status,
-        "created": spec.created,
-        "solver": spec.solver,
-        "run_id": spec.run_id,
-        "task_id": spec.task_id,
-        "task_args": json_text(spec.task_args or None),
-        "tags": json_text(spec.tags or None),
-        "eval_metadata": json_text(spec.metadata or None),
-    }
     return {
-        **{name: [value] * count for name, value in everywhere.items()},
+        "run": [run] * count,
+        "target": [spec.model] * count,
+        "attack": [NO_ATTACK] * count,
         "task": [f"{spec.task}/{sample.id}" for sample in samples],
         "attempt": [sample.epoch for sample in samples],
         "expected": [worded(sample.target) for sample in samples],
@@ -54,7 +42,13 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "total_tokens": [total((used.total_tokens for used in known), "model_usage") for known in usage],
         "total_seconds": [sample.total_time for sample in samples],
         "total_cost_usd": [_sum(used.total_cost for used in known) for known in usage],
+        "task_name": [spec.task] * count,
         "sample_id": [str(sample.id) for sample in samples],
+        "status": [log.status] * count,
+        "created": [spec.created] * count,
+        "solver": [spec.solver] * count,
+        "run_id": [spec.run_id] * count,
+        "task_id": [spec.task_id] * count,
         "uuid": [sample.uuid for sample in samples],
         "started_at": [sample.started_at for sample in samples],
         "completed_at": [sample.completed_at for sample in samples],
@@ -62,6 +56,9 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "stop_reason": [_stop_reason(sample) for sample in samples],
         "limit": [sample.limit.type if isinstance(sample.limit, Limit) else sample.limit for sample in samples],
         "error_retries": [sample.retries for sample in samples],
+        "task_args": [json_text(spec.task_args or None)] * count,
+        "tags": [json_text(spec.tags or None)] * count,
+        "eval_metadata": [json_text(spec.metadata or None)] * count,
         "metadata": [json_text(sample.metadata or None) for sample in samples],
         "choices": [json_text(sample.choices or None) for sample in samples],
         "model_usage": [json_text(sample.model_usage or None) for sample in samples],
@@ -101,7 +98,9 @@ def _solved(scores: Mapping[str, Score | Mark]) -> bool | None:
 
 def _usage(given: Any, target: str) -> list[Usage]:
     known = parse(given or {}, dict) if not isinstance(given, dict) else given
-    used = {name: parse(value, Usage, "[...]") for name, value in known.items()}  # one by one: twice as fast as all at once
+    used = {
+        name: parse(value, Usage, "[...]") for name, value in known.items()
+    }  # one by one: twice as fast as all at once
     return [used[target]] if target in used else list(used.values())
 
 

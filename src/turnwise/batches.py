@@ -35,7 +35,10 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        needed = {*(columns if with_columns is None else with_columns), *(() if predicate is None else predicate.meta.root_names())}
+        needed = {
+            *(columns if with_columns is None else with_columns),
+            *(() if predicate is None else predicate.meta.root_names()),
+        }
 
         def asked(made: pl.LazyFrame) -> pl.LazyFrame:
             made = made.select(columns.names() if with_columns is None else with_columns)

@@ -6,8 +6,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 import turnwise as tw
+from tests.readers.test_fuzz import DAMAGE, STEPS, damaged, mutated
+from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.inspect_summaries import UNKNOWN
 from turnwise.schema import ROLLOUTS
@@ -124,6 +127,7 @@ def test_no_sample_is_looked_into(tmp_path, log, once):
     [
         pytest.param(lambda found: found[1:], id="one is missing"),
         pytest.param(lambda found: [*found[1:], found[1]], id="one stands twice"),
+        pytest.param(lambda found: [{**found[0], "id": "another"}, *found[1:]], id="one is of another"),
         pytest.param(lambda found: [{**found[0], "completed": False}, *found[1:]], id="one is not complete"),
         pytest.param(lambda found: [{**found[0], "id": None}, *found[1:]], id="one is broken"),
         pytest.param(
@@ -140,6 +144,21 @@ def test_summaries_that_do_not_tell_all_are_not_believed(tmp_path, log, once, sp
     first, rollouts = agree(path)
     assert rollouts.equals(first.select(rollouts.columns))
     assert any(name.startswith(ABRIDGED) for name in rollouts.columns)
+
+
+@given(steps=STEPS, damage=DAMAGE)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_mutated_summaries_lose_no_sample(tmp_path_factory, log, once, steps, damage):
+    """Believed or not, they give a clean table with a row for each sample, or a problem, or one sentence."""
+    summaries = [summary(sample) for sample in log["samples"]]
+    path = tmp_path_factory.mktemp("fuzz") / "log.eval"
+    path.write_bytes(once(log, damaged(json.dumps(mutated(summaries, steps)).encode(), damage)))
+    rollouts, problems = tw.read_rollouts(path, errors="collect")
+    schema.check(rollouts, ROLLOUTS)
+    schema.check(problems, schema.PROBLEMS)
+    whole = tw.read(path)
+    assert rollouts["rollout_id"].equals(whole["rollout_id"].unique(maintain_order=True))
+    assert rollouts.height == len(log["samples"])
 
 
 def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log, once):

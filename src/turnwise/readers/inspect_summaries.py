@@ -3,7 +3,7 @@
 from turnwise.readers import inspect_logs as logs
 from turnwise.readers.archives import Archive
 from turnwise.readers.documents import Document
-from turnwise.readers.inspect_ai import opened, read_inspect
+from turnwise.readers.inspect_ai import SAMPLES, SHELL, opened, read_inspect
 from turnwise.readers.inspect_logs import Summary
 from turnwise.readers.inspect_rows import facts_of, run_of
 from turnwise.readers.plain import fitting
@@ -24,14 +24,14 @@ def read_outcomes(document: Document, table: Table) -> None:
     if document.kind == "zip":
         with Archive(document) as archive:
             header, members = opened(document, archive)
-            summaries = _summaries(archive, len(members))
+            summaries = _summaries(archive, members)
         if summaries is not None and _add(document, table, header, summaries):
             return
     read_inspect(document, table)
 
 
-def _summaries(archive: Archive, count: int) -> list[Summary] | None:
-    """The summaries, by epoch and id; None where there is not just one for each sample."""
+def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
+    """The summaries in the order of the samples; None where there is not just one for each."""
     if SUMMARIES not in archive.names or archive.outdated:
         return None
     try:
@@ -40,8 +40,9 @@ def _summaries(archive: Archive, count: int) -> list[Summary] | None:
         return None
     if found is None or not all(summary.completed for summary in found):
         return None
-    by_place = {(summary.epoch, str(summary.id).zfill(20)): summary for summary in found}
-    return [by_place[place] for place in sorted(by_place)] if len(by_place) == len(found) == count else None
+    named = {f"{SAMPLES}{summary.id}_epoch_{summary.epoch}.json": summary for summary in found}
+    names = [f"{name.removesuffix(SHELL)}.json" if name.endswith(SHELL) else name for name in members]
+    return [named[name] for name in names] if len(found) == len(names) and named.keys() == set(names) else None
 
 
 def _add(document: Document, table: Table, header: logs.Header, summaries: list[Summary]) -> bool:

@@ -9,7 +9,7 @@ import polars.selectors as cs
 
 from turnwise import schema
 from turnwise.arguments import frame_of, names_of
-from turnwise.batches import reduced
+from turnwise.batches import at_once, reduced
 from turnwise.errors import MetricError, SchemaError, listing
 from turnwise.metrics.metric import ABOUT
 from turnwise.metrics.outcome import OUTCOME
@@ -94,9 +94,12 @@ def measure(
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
     whole = _with_schema_columns(frame.lazy(), columns)
     values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]
-    query = whole.group_by("rollout_id", maintain_order=True).agg(pl.col(along).first(), *values)
+    there = [name for name in along if name in columns]
+    absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in along if name not in columns]
+    query = (reduced if isinstance(frame, pl.LazyFrame) else at_once)(whole, there, values)
+    query = query.with_columns(absent).select("rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked]))
     _check_values(query.collect_schema(), asked)
-    return reduced(whole, along, values) if isinstance(frame, pl.LazyFrame) else query.collect()
+    return query if isinstance(frame, pl.LazyFrame) else query.collect(engine="streaming")
 
 
 def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:

@@ -9,8 +9,6 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
@@ -64,11 +62,11 @@ class Archive:
     """
 
     def __init__(self, document: Document) -> None:
-        with _whole():
+        with _WHOLE:
             source = document.source
             self._file: IO[bytes] = source if isinstance(source, io.BytesIO) else source.open("rb", buffering=0)
         try:
-            with _whole():
+            with _WHOLE:
                 self._members = document.members
             self._check()
         except BaseException:
@@ -112,7 +110,7 @@ class Archive:
             raise BrokenError(
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
-        with _whole("is damaged"):
+        with _SOUND:
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
@@ -156,10 +154,20 @@ class Archive:
         return zstandard.ZstdDecompressor()  # one for all members: setting it up takes as long as a sample does
 
 
-@contextmanager
-def _whole(what: str = "is no whole zip archive") -> Iterator[None]:
+class _Whole:
     """A block in which whatever a broken archive does to its reader is one sentence."""
-    try:
-        yield
-    except _DAMAGED as error:
-        raise BrokenError(f"{what} ({first_line(error)})") from error
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, _DAMAGED):
+            raise BrokenError(f"{self._what} ({first_line(error)})") from error
+
+
+_WHOLE, _SOUND = _Whole("is no whole zip archive"), _Whole("is damaged")

@@ -249,7 +249,8 @@ def test_inspect_messages(logs):
     """No message is lost, all are read 50 times as fast as by messages_df, at 70 % of the speed of unzipping alone.
 
     Reached are 51 to 63 times and 71 to 75 %, the less the busier the machine. Of our own unpacking, which takes half
-    of what zipfile's does, it is 35 %: unpacking takes a third of the time, decoding the JSON a fifth, facts, turns and the frame the rest.
+    of what zipfile's does, it is 35 %: unpacking takes a third of the time, decoding the JSON a fifth, and facts,
+    turns and the frame the rest.
     """
     (messages, count), _ = json.loads(run(READ, logs).splitlines()[-1])
     frame = read(logs)

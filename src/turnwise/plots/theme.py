@@ -36,6 +36,9 @@ MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the colo
 SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
 MAX_COLORS = len(PALETTE)
 _LETTER = 4.9  # points across a letter of small type, on average
+DECADES = tuple(
+    float(factor * 10**power) for power in range(9) for factor in (1, 2, 5)
+)  # ticks of a log axis that counts
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
 _FALLBACKS = (  # fonts with the letters that DejaVu Sans lacks, where they are installed
@@ -217,6 +220,65 @@ def thousands(ax: "Axes", axis: str) -> None:
         (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
+def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    if unit == "%":
+        percent(ax, axis)
+    elif unit == "US$":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    elif chosen.get_scale() == "log":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    else:
+        thousands(ax, axis)
+    if chosen.get_scale() == "log":
+        chosen.set_minor_formatter(NullFormatter())
+
+
+def money(value: float) -> str:
+    """Dollars in as few digits as tell them.
+
+    Examples
+    --------
+    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
+    ('$0.005', '$0.50', '$12', '$1,200', '$0')
+    """
+    value = round_off(value)
+    if value == round(value):
+        return f"${value:,.0f}"
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:.6f}".rstrip("0")
+
+
+def compact(value: float) -> str:
+    """A number of things, in millions and more where it is that large.
+
+    Examples
+    --------
+    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
+    ('500', '20,000', '2.5M', '1B', '0.1')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+
+def fitting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
+    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    left, right = ax.get_xlim()
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / room), 2)))
+    else:
+        widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())))
+        most = max(int(across / max(room, widest + 10)), 1)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+
+
 def rate_end(values: Iterable[float | None]) -> float:
     """Where an axis of rates stops: at the next round share above the greatest value, at most 1.
 
@@ -312,6 +374,41 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
         parse_math=False,
         annotation_clip=False,
     )
+
+
+def note(ax: "Axes", words: str) -> None:
+    """A few words in the middle of Axes that have nothing to show."""
+    ax.annotate(
+        words,
+        (0.5, 0.5),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+        style="italic",
+        color=shade(ax, MUTED),
+    )
+
+
+def key_above(figure: "Figure", entries: Sequence[Any]) -> None:
+    """What each color and line means, in one row or more above the whole figure."""
+    characters = sum(len(entry.get_label()) + 6 for entry in entries)
+    fit = int(figure.get_figwidth() * 72 / _LETTER)
+    longest = max(len(entry.get_label()) + 6 for entry in entries)
+    columns = len(entries) if characters <= fit else max(fit // longest, 1)
+    literal(
+        figure.legend(
+            handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=SMALL
+        ).get_texts()
+    )
+
+
+def key_beside(ax: "Axes", entries: Sequence[Any]) -> None:
+    """What each color and line means, to the right of the Axes."""
+    legend = ax.legend(
+        handles=list(entries), loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=SMALL
+    )
+    literal(legend.get_texts())
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

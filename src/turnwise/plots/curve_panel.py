@@ -82,6 +82,7 @@ def draw(
     left: bool = True,
     bottom: bool = True,
     title: str | None = None,
+    characters: int = 70,
 ) -> Panel:
     """Everything whose place does not depend on the final size of the Axes.
 
@@ -101,8 +102,8 @@ def draw(
         Whether the curves bear their names.
     left, bottom
         Whether the panel bears the names of its axes.
-    title
-        Above the panel.
+    title, characters
+        Above the panel, and how many of them fit into a line.
     """
     theme.dress(ax)
     _limits(ax, alike, words)
@@ -122,7 +123,6 @@ def draw(
     if not left:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
-        characters = 30 if compact and len(curves) == 1 else 70
         ax.set_title(theme.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
     below = _AXIS if bottom else _TICKS
     table, taken = _table(ax, curves, words, below=below, compact=compact, names=left) if at_risk else (None, 0.0)
@@ -138,28 +138,30 @@ def draw(
     )
 
 
-def finish(panel: Panel, *, across: float | None = None) -> None:
+def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     """What depends on the size of the Axes: ticks, numbers at risk, names pushed apart, lines of the y label.
 
     Parameters
     ----------
     panel
         What `draw` gave.
-    across
-        Points across the Axes, where they are known beforehand; otherwise the figure is laid out to measure them.
+    size
+        Points across and up the Axes, where they are known beforehand; otherwise the figure is laid out to measure them.
     """
     ax = panel.ax
     if panel.left:
         ax.set_ylabel("x", fontsize=theme.NORMAL, parse_math=False)
-    if across is None:
+    if size is None:
         theme.settle(ax.get_figure(root=True))
-        across, up = theme.size_in_points(ax)
-    else:
-        up = 1.75 * 72
+    across, up = size or theme.size_in_points(ax)
     if panel.left:
-        ax.set_ylabel(_balanced(panel.words.up, max(int(up / 5.2), 16)))
+        ax.set_ylabel(_balanced(panel.words.up, max(int(up / 5.6), 16)))
     _apart(panel, up)
     ticks = _ticks(ax, panel.alike, panel.words, across)
+    if panel.words.unit == "%" and len(ticks) > 1:
+        first, *_, last = ax.get_xticklabels()  # within the Axes, off those of the next panel
+        first.set_horizontalalignment("left")
+        last.set_horizontalalignment("right")
     if panel.table is not None:
         _numbers(panel.table, panel.curves, ticks)
 
@@ -339,10 +341,12 @@ def _table(
 
 
 def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
-    """The curves that have a row of their own: causes of one ending share their rollouts."""
-    causes = curves[0]["kind"][0] == "incidence"
-    same = all(curve["at_risk"].equals(curves[0]["at_risk"]) for curve in curves)
-    return curves[:1] if causes and same else curves
+    """The curves that have a row of their own: causes of one ending, and kinds of attempts, share what is at risk."""
+    shared = curves[0]["kind"][0] in {"incidence", "attempts"}
+    counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
+    longest = max(counts, key=lambda count: count.height)
+    same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
+    return [curves[counts.index(longest)]] if shared and same else curves
 
 
 def _numbers(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:

@@ -77,7 +77,7 @@ def _runs(line: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _moved(ax: "Axes", at: float, shift: float) -> float:
-    return at * (1 + shift) if ax.get_xscale() == "log" else at + shift
+    return at * (1 + shift / 2) if ax.get_xscale() == "log" else at + shift
 
 
 # ── styles ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -74,6 +74,7 @@ def goal_profile(
         ax=ax,
         words=lambda alike: _words(alike, frame, of),
         at_risk=False,
+        key=curve_figure.overlaid(marks),
         title=title,
         said=said,
     )
@@ -149,10 +150,11 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
             f"{labels.label(of)}s, the most vulnerable first" if rate else f"{labels.label(of)}s, the greatest first"
         )
         return replace(words, across=across, up=labels.quantity(metric, "mean", frame), rate=rate, whole=True)
+    goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
     return replace(
         words,
-        across=f"{labels.label(metric)} of a goal",
-        up="share of goals above it",
+        across=f"{labels.label(metric)} of a {goal}",
+        up=f"share of {goal}s above it",
         log=False,
         unit="%" if rate else "",
     )
@@ -160,12 +162,13 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
     frame = frame.filter(pl.col("metric").is_in(marks["metric"].implode()))
-    said = [labels.caption(frame)]
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
-        said = [f"Each point is one {labels.label(of)}, in the order of its group.", *said]
+        each = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
+        said = [f"Each point is one {labels.label(of)}, in the order of its group.", f"{each[:-1]} each."]
         said += [f"{labels.counted(unknown, labels.label(of))} without an estimate left out."] if unknown else []
         return " ".join(said)
+    said = [labels.caption(frame)]
     missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)
     if (missing > 0).any():
         said.append(f"Goals without any value left out: {labels.span(missing)}.")

@@ -11,9 +11,11 @@ from turnwise.plots.figures import figure_svg, forget, save
 from turnwise.plots.forest import forest, forest_marks
 from turnwise.plots.goal_profile import goal_profile, profile_marks
 from turnwise.plots.incidence_stack import incidence_marks, incidence_stack
+from turnwise.plots.sensitivity import sensitivity, sensitivity_marks
 from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
 from turnwise.plots.trajectory import trajectory
+from turnwise.plots.trend import trend, trend_marks
 
 __all__ = [
     "attempts_curve",
@@ -31,6 +33,10 @@ __all__ = [
     "looks",
     "profile_marks",
     "save",
+    "sensitivity",
+    "sensitivity_marks",
     "success_curve",
     "trajectory",
+    "trend",
+    "trend_marks",
 ]

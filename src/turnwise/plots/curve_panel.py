@@ -34,6 +34,7 @@ class Wording:
     log: bool = False  # positions span decades
     unit: str = ""  # of the positions: "US$", "%"
     behind: str = "behind each point"  # heading of the table
+    names: Sequence[str] = ()  # of the positions 0, 1, ... where these are no numbers
 
 
 def wording(alike: pl.DataFrame) -> Wording:
@@ -124,7 +125,13 @@ def draw(
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
         ax.set_title(theme.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
-    below = _AXIS if bottom else _TICKS
+    below = _TICKS if not bottom else _AXIS
+    if words.names:
+        most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
+        names = [theme.wrapped(name, most, lines=3) for name in words.names]
+        ax.set_xticks(range(len(names)), labels=names)
+        theme.literal(ax.get_xticklabels())
+        below += 11.0 * max(name.count("\n") for name in names)
     table, taken = _table(ax, curves, words, below=below, compact=compact, names=left) if at_risk else (None, 0.0)
     return Panel(
         ax=ax,
@@ -205,17 +212,22 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         (least,) = marks.filter(pl.col("at") > 0).select(pl.col("at").min()).row(0)
         ax.set_xscale("log")
         ax.set_xlim(*((least, stop) if steps else (least / 1.2, stop * 1.2)))
+    elif words.names:
+        ax.set_xlim(-0.5, len(words.names) - 0.5)
     elif words.whole:
         ax.set_xlim(*((min(0.0, start), stop) if steps else (min(start, 1.0) - 0.5, stop + 0.5)))
     elif first["style"] == "line":
         ax.set_xlim(*theme.number_ends([start, stop]))
     else:
         ax.set_xlim(start, stop if stop > start else start + 1.0)
-    theme.amounts(ax, "x", words.unit)
+    if not words.names:
+        theme.amounts(ax, "x", words.unit)
 
 
 def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> list[float]:
     """Ticks far enough apart for the numbers below them: whole numbers on an axis that counts, positions for points."""
+    if words.names:
+        return [float(place) for place in range(len(words.names))]
     left, right = ax.get_xlim()
     most = alike.select(pl.col("at_risk").max()).item()
     room = max(theme.text_width(labels.count(most)), 12.0) + 8.0
@@ -224,9 +236,11 @@ def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> li
         ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
         ax.minorticks_off()
         return ticks
+    positions = alike["at"].unique().sort().to_list()
+    if alike["style"][0] == "line":
+        return theme.ticks_among(ax, positions, across, room)
     if not words.whole:
         return theme.fitting_ticks(ax, across, room)
-    positions = alike["at"].unique().sort().to_list()
     if alike["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (right - left) / across):
         ax.set_xticks(positions, labels=[f"{position:g}" for position in positions])
         return positions
@@ -307,7 +321,7 @@ def _table(
     ax: "Axes", curves: Sequence[pl.DataFrame], words: Wording, *, below: float, compact: bool, names: bool
 ) -> tuple["Axes | None", float]:
     """An empty table in Axes of its own, a row for each curve, and its height in points."""
-    shown = _rows(curves)
+    shown = _rows([curve for curve in curves if curve["style"][0] != "reference"])
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
         return None, 0.0
@@ -350,7 +364,7 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
 
 
 def _numbers(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
-    for place, curve in enumerate(_rows(curves)):
+    for place, curve in enumerate(_rows([curve for curve in curves if curve["style"][0] != "reference"])):
         for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
             table.text(tick, place, cell, ha="center", va="center", fontsize=theme.SMALL)
 
@@ -359,9 +373,11 @@ def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
     shown = curve if curve["kind"][0] == "trajectory" else curve.filter(pl.col("at") > 0)
     watched = dict(shown.select("at", "at_risk").rows())
+    line = curve["style"][0] == "line"
     cells = []
     for tick in ticks:
-        after = [position for position in watched if position >= tick - 1e-9]
+        near = 1e-9 * max(abs(tick), 1e-3)
+        after = [position for position in watched if position >= tick - near and (position <= tick + near or not line)]
         before_all = tick == 0 and 1.0 in ticks and curve["kind"][0] != "trajectory"
         blank = not after or watched[after[0]] is None or before_all
         cells.append("" if blank else labels.count(watched[min(after)]))

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_figure, curve_panel
-from turnwise.plots.curve_marks import curve_marks
+from turnwise.plots.curve_marks import as_curve, curve_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,10 +103,11 @@ def profile_marks(
         frame = labels.choose(frame, column, value, "goal_profile")
     steps = labels.shape_of(frame) is schema.PROFILE
     return curve_marks(
-        _as_curve(frame) if steps else _in_order(frame, of),
+        _as_steps(frame) if steps else _in_order(frame, of),
         min_at_risk=_FEW if steps else 0,
         colors=colors,
         one_panel=one_panel,
+        style=None if steps else "point",
         verb="goal_profile",
     )
 
@@ -123,7 +124,7 @@ def _finished(profile: object, of: str) -> pl.DataFrame:
     return labels.finished(frame, schema.SUMMARY, "goal_profile").filter(pl.col("statistic") == "mean")
 
 
-def _as_curve(frame: pl.DataFrame) -> pl.DataFrame:
+def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
     """PROFILE in the columns of CURVE."""
     kept = [*labels.grouping(frame), "metric", "at", "level", "estimate", "low", "high", "method", "reason", "estimand"]
     return frame.select(*kept, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
@@ -136,9 +137,8 @@ def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
     if known.is_empty():
         raise ArgumentError(f"goal_profile: no {of} has an estimate, so there is nothing to put in order")
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
-    return known.sort(of, maintain_order=True).select(
-        *by, "metric", "level", "estimate", "low", "high", at=place, kind=pl.lit("goals"), axis=pl.lit(of), at_risk="n"
-    )
+    known = known.sort(of, maintain_order=True)
+    return as_curve(known, at=place, axis=of, kind=pl.lit("goals"), without=of)
 
 
 def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:

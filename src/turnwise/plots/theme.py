@@ -457,10 +457,9 @@ def note(ax: "Axes", words: str) -> None:
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> None:
     """What each color and line means, in one row or more above the whole figure."""
-    characters = sum(len(entry.get_label()) + 6 for entry in entries)
-    fit = int(figure.get_figwidth() * 72 / _LETTER)
-    longest = max(len(entry.get_label()) + 6 for entry in entries)
-    columns = len(entries) if characters <= fit else max(fit // longest, 1)
+    widths = [text_width(entry.get_label()) + 46 for entry in entries]
+    across = figure.get_figwidth() * 72
+    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
     literal(
         figure.legend(
             handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=SMALL

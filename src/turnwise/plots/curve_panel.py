@@ -129,7 +129,7 @@ def draw(
     below = _TICKS if not bottom else _AXIS
     if words.names:
         most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
-        names = [theme.wrapped(name, most, lines=3) for name in words.names]
+        names = theme.wrapped_all(words.names, most, lines=3)
         ax.set_xticks(range(len(names)), labels=names)
         theme.literal(ax.get_xticklabels())
         below += 11.0 * max(name.count("\n") for name in names)
@@ -277,7 +277,7 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tupl
     """Names at the ends of the curves; a legend where there are too many."""
     from matplotlib.transforms import ScaledTranslation
 
-    ends = [curve.drop_nulls("estimate").tail(1) for curve in curves]
+    ends = [_drawn(curve).drop_nulls("estimate").tail(1) for curve in curves]
     known = [end.row(0, named=True) for end in ends if end.height]
     for row in known:
         if row["style"] == "step":
@@ -286,13 +286,13 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tupl
         theme.key_outside(ax, entries(ax, pl.concat(curves), narrow=not theme.wide(ax)))
         return []
     edge = ax.get_xlim()[1]
-    words = labels.shorten_all([row["group"] for row in known], 2 * letters)
+    words = theme.wrapped_all([row["group"] for row in known], letters)
     beside = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4}
     return [
         (
             ax.annotate(
-                theme.wrapped(name, letters),
+                name,
                 (row["until"], row["estimate"]),
                 xytext=(edge, row["estimate"]),
                 textcoords=beside,

@@ -381,6 +381,20 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
     return "\n".join(broken) or text
 
 
+def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
+    """Each name broken into lines; different names stay different, if need be without what they have in common.
+
+    Examples
+    --------
+    >>> wrapped_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
+    """
+    broken = [wrapped(name, width, lines=lines) for name in names]
+    if len(set(broken)) < len(set(names)):
+        broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
+    return broken
+
+
 def text_width(text: str, size: float = SMALL) -> float:
     """The width of one line in points."""
     from matplotlib.font_manager import FontProperties

@@ -69,6 +69,7 @@ _MAKES = {
     "FORECAST": "tw.forecast(rollouts, k=100)",
     "TRAINING": "tw.training(rollouts)",
 }
+_ENOUGH = 10  # goals behind a point that is told
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
 
@@ -658,6 +659,8 @@ def _course(part: pl.DataFrame, shape: schema.Schema) -> str:
     by = [*grouping(part), *(["ending"] if kind == "incidence" and rows["ending"].n_unique() > 1 else [])]
     rate = kind not in {"trajectory", "best@k"} and (shape.name != "TRAINING" or is_rate(first["metric"], part))
     known = rows.drop_nulls("estimate").sort("at")
+    if str(kind).endswith("k") and (known["at_risk"] >= _ENOUGH).any():  # the last k may have a single goal
+        known = known.filter(pl.col("at_risk") >= _ENOUGH)
     if kind == "trajectory" and (known["at"] == 0).any():
         ends, where = known.filter(pl.col("at") == 0), "at the event"
     elif kind == "PROFILE":

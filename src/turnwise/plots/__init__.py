@@ -1,7 +1,9 @@
 """Finished frame -> matplotlib Axes; no statistics.
 
-`forest` draws a SUMMARY, `success_curve` a CURVE. Each computes its marks first, as a small frame (`forest_marks`,
-`curve_marks`), and then paints them. `figure_svg` and `save` turn what they return into the same bytes every time.
+`forest` draws a SUMMARY, `success_curve` a CURVE (share, survival, hazard, incidence); `incidence_stack`, `attempts_curve`,
+`budget_frontier`, `goal_profile`, `trajectory`, `trend` and `sensitivity` draw what else runs over a course. Each computes
+its marks first, as a small frame (`forest_marks`, `curve_marks` ...), and then paints them. `figure_svg` and `save` turn what
+they return into the same bytes every time.
 """
 
 from turnwise.plots.attempts_curve import attempts_curve, attempts_marks

@@ -132,7 +132,7 @@ def test_small_axes_keep_the_curve(curve_of):
     assert drawn(3.2) == (1, False)
     assert drawn(4.5) == (1, True)
     assert drawn(4.5, at_risk=False, caption=False) == (0, False)
-    assert drawn(2.2, at_risk=True, caption=True) == (1, True)
+    assert drawn(3.2, at_risk=True, caption=True) == (1, True)
 
 
 def test_differences_stand_on_both_sides_of_zero(curve_of):

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 FAINTEST = 0.3  # strength of the color where the interval is as wide as can be
 _COLORMAP, _PART = "magma_r", (0.02, 0.82)  # its hues differ, so that a pale color is not taken for a low one
 _GAP = 0.18  # between cells and margins, in cells
-_HIGH, _LEAST, _MOST = 16.0, 38.0, 84.0  # points of a row, of a column, and of one that a name may widen
-_KEY = (24.0, 84.0)  # points of the key to the colors
-_NAME = 40  # characters of a name
+_HIGH, _LEAST = 16.0, 38.0  # points of a row and a column, at least
+_KEY, _KEY_HIGH = (24.0, 84.0), 122.0  # points of the key to the colors, and with its words
+KEY_WIDE = 1.15  # inches of the key with its words
+_NAME, _LINE = 40, 18  # characters of a name, and in one line of it
 _HATCH = 0.4
 _FEW = 6  # columns that may be as wide as their names
 
@@ -65,18 +66,20 @@ def plan(marks: pl.DataFrame) -> Plan:
         marks.unique(axis, keep="first", maintain_order=True).sort(axis)[f"{axis}_name"].to_list()
         for axis in ("row", "column")
     )
-    down, across = labels.shorten_all(rows, _NAME), labels.shorten_all(columns, _NAME - 8)
+    few = len(columns) <= _FEW
+    down = labels.shorten_all(rows, _NAME)
+    across = [theme.wrapped(name, _LINE) for name in columns] if few else labels.shorten_all(columns, _NAME - 8)
     last = len(columns) - 1 if columns[-1] == schema.POOLED else len(columns)
     single = marks.filter(pl.col("column") < last) if last else marks
     words = {line for mark in single.iter_rows(named=True) for line in _words(mark, "\n").split("\n")}
-    names = [min(theme.text_width(name) + 8, _MOST) for name in across] if len(columns) <= _FEW else []
-    wide = max([_LEAST, *(theme.text_width(word) + 9 for word in words), *names])
+    lines = [line for name in across for line in name.split("\n")] if few else []
+    wide = max(_LEAST, *(theme.text_width(word) + 9 for word in {*words, *lines}))
     aside = marks.filter(pl.col("column") == last, pl.col("row") < pl.col("row").max())
     broad = max([wide, *(theme.text_width(_words(mark, "  ")) + 12 for mark in aside.iter_rows(named=True))])
-    high = _HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH
+    high = max(_HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH, _KEY_HIGH / len(rows))
     lefts, widths = _places(columns, broad / wide)
     tops, heights = _places(rows, max(2.75 * theme.SMALL, high) / high)
-    slanted = any(theme.text_width(name) > wide * width - 4 for name, width in zip(across, widths, strict=True))
+    slanted = not few and any(theme.text_width(name) > wide - 4 for name in across)
     return Plan(lefts, tops, widths, heights, wide, high, down, across, slanted)
 
 
@@ -91,8 +94,8 @@ def size(plan: Plan, *, title: bool, names: bool) -> tuple[float, float]:
     """Inches of one panel with its names."""
     across, down = plan.ends
     beside = max(theme.text_width(name) for name in plan.rows) + 12 if names else 0.0
-    longest = max(theme.text_width(name) for name in plan.columns)
-    above = (longest * 0.65 + 14 if plan.slanted else 16) + (28 if title else 0)
+    longest = max(theme.text_width(name) for name in plan.columns) if plan.slanted else 0.0
+    above = (longest * 0.65 + 14 if plan.slanted else 28) + (28 if title else 0)
     return (across * plan.wide + beside + 16) / 72, (down * plan.high + above + 8) / 72
 
 

@@ -33,6 +33,7 @@ MARKS = {
     "value": pl.String,  # the estimate in words
     "reason": pl.String,
 }
+_WIDE = 5.0  # inches at least
 
 
 def heat_map(
@@ -107,7 +108,7 @@ def heat_map(
             if said:
                 theme.caption_below(ax, said, below=14)
             return ax
-        axes, figure = _figure(panels, marks)
+        axes, figure = _figure(panels, marks, said)
         for spare in axes[len(panels) :]:
             spare.set_visible(False)
         if said:
@@ -115,7 +116,7 @@ def heat_map(
     return theme.array_of(axes[: len(panels)])
 
 
-def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame) -> tuple[list["Axes"], "Figure"]:
+def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, said: str) -> tuple[list["Axes"], "Figure"]:
     """A new figure, as large as its cells need, with every panel drawn."""
     across = min(len(panels), 3 if len(panels) != 4 else 2)
     down = -(-len(panels) // across)
@@ -123,12 +124,13 @@ def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame) -> tuple[list["Axes
     titled = marks["title"].null_count() == 0
     sizes = [heat_cells.size(plan, title=titled, names=names) for plan in plans for names in (True, False)]
     (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
-    figure, axes = theme.canvas(down, across, (first + wide * (across - 1) + 1.15, high * down + 0.6))
+    several = marks.select("metric", "statistic").n_unique() > 1
+    width = max(first + wide * (across - 1) + heat_cells.KEY_WIDE * (across if several else 1), _WIDE)
+    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(said) / (width * 15)))
     for place, (ax, part, plan) in enumerate(zip(axes, panels, plans, strict=False)):
         alike = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
-        last = (place + 1) % across == 0 or place == len(panels) - 1
-        last = last and (place < across or marks["metric"].n_unique() > 1)
-        heat_cells.draw(ax, part, plan, heat_cells.scale(alike), key=last, names=place % across == 0)
+        key = several or place == min(across, len(panels)) - 1
+        heat_cells.draw(ax, part, plan, heat_cells.scale(alike), key=key, names=place % across == 0)
     return axes, figure
 
 
@@ -172,12 +174,15 @@ def heat_marks(
         _order(frame, one, other, sort=sort) for one, other in (("\0row", "\0column"), ("\0column", "\0row"))
     )
     marks: list[dict[str, Any]] = []
+    several = frame.select("metric", "statistic").n_unique() > 1
     for place, part in enumerate(frame.partition_by(panel, maintain_order=True)):
         first = part.row(0, named=True)
         alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        titles = [labels.quantity(first["metric"], first["statistic"])] if several else []
+        titles += [labels.group_name(first, rest)] if rest else []
         about = {
             "panel": place,
-            "title": labels.group_name(first, rest) if rest else None,
+            "title": " · ".join(titles) if titles else None,
             "metric": first["metric"],
             "statistic": first["statistic"],
             "rate": labels.is_rate(first["metric"], frame),

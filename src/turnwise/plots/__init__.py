@@ -5,6 +5,7 @@
 """
 
 from turnwise.plots.contrast_forest import contrast_forest, contrast_marks
+from turnwise.plots.distribution import distribution, distribution_marks
 from turnwise.plots.figures import figure_svg, forget, save
 from turnwise.plots.forest import forest, forest_marks
 from turnwise.plots.heat_map import heat_map, heat_marks
@@ -14,6 +15,8 @@ from turnwise.plots.theme import looks
 __all__ = [
     "contrast_forest",
     "contrast_marks",
+    "distribution",
+    "distribution_marks",
     "curve_marks",
     "figure_svg",
     "forest",

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import curve_marks, figure_svg, success_curve
-from turnwise.plots.success_curve import MARKS
+from turnwise.plots.curve_marks import MARKS
 
 TWO = {"a": (100, 0.1), "b": (40, 0.02)}
 

@@ -4,27 +4,42 @@
 `curve_marks`), and then paints them. `figure_svg` and `save` turn what they return into the same bytes every time.
 """
 
+from turnwise.plots.attempts_curve import attempts_curve, attempts_marks
+from turnwise.plots.budget_frontier import budget_frontier, budget_marks
 from turnwise.plots.contrast_forest import contrast_forest, contrast_marks
+from turnwise.plots.curve_marks import curve_marks
 from turnwise.plots.distribution import distribution, distribution_marks
 from turnwise.plots.figures import figure_svg, forget, save
 from turnwise.plots.forest import forest, forest_marks
+from turnwise.plots.goal_profile import goal_profile, profile_marks
 from turnwise.plots.heat_map import heat_map, heat_marks
-from turnwise.plots.success_curve import curve_marks, success_curve
+from turnwise.plots.incidence_stack import incidence_marks, incidence_stack
+from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
+from turnwise.plots.trajectory import trajectory
 
 __all__ = [
+    "attempts_curve",
+    "attempts_marks",
+    "budget_frontier",
+    "budget_marks",
     "contrast_forest",
     "contrast_marks",
+    "curve_marks",
     "distribution",
     "distribution_marks",
-    "curve_marks",
     "figure_svg",
     "forest",
     "forest_marks",
     "forget",
+    "goal_profile",
     "heat_map",
     "heat_marks",
+    "incidence_marks",
+    "incidence_stack",
     "looks",
+    "profile_marks",
     "save",
     "success_curve",
+    "trajectory",
 ]

@@ -8,7 +8,9 @@ import polars as pl
 from turnwise import labels, schema
 from turnwise.arguments import By, check_by, frame_of, names_of, require_rollouts
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_panel, theme
+from turnwise.plots import distribution_strokes as strokes
+from turnwise.plots import theme
+from turnwise.plots.curve_marks import wide_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +31,6 @@ MARKS = {
 _MOST_POINTS = 400  # of a group; more hide one another
 _GOLDEN = 0.618033988749895  # multiples of it spread evenly
 _BINS = 30
-_FEW = 6  # groups whose names have room among the curves
-_LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def distribution(
@@ -89,25 +89,29 @@ def distribution(
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
     known = marks.filter(pl.col("x").is_not_null())
     values = known["x"].to_list()
-    logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and curve_panel.wide_range(values)
+    logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
     with theme.fonts_for(marks["group"]):
         own = ax is None
         if ax is None:
-            few = 4.0 + (0.11 * groups.height + 0.2 if groups.height > _FEW else 0.0)
-            height = few if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
+            height = (
+                3.6 + strokes.key_height(groups.height)
+                if kind == "ecdf"
+                else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
+            )
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
-        theme.dress(ax, grid="y" if kind == "ecdf" else "x")
-        if logarithmic:
-            ax.set_xscale("log")
-        {"ecdf": _steps, "box": _boxes, "histogram": _bars}[kind](ax, known, groups)
-        _ticks(ax, [value + 0.5 for value in values] if kind == "histogram" else values)
+        ax.set_xscale("log" if logarithmic else "linear")
         ax.set_xlabel(labels.quantity(metric), fontsize=theme.NORMAL, parse_math=False)
+        paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
+        below = paint(ax, known, groups, own=own)
         if caption:
             said = _caption(marks, groups, kind)
-            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=40)  # type: ignore[arg-type]
+            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+        single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
+        counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
+        theme.fit(ax, whole=counted and not logarithmic)
     return ax
 
 
@@ -150,7 +154,7 @@ def distribution_marks(
     parts = {str(key[0]): part["\0x"] for key, part in frame.group_by("\0group", maintain_order=True)}
     ordered = sorted(parts, key=lambda name: -(parts[name].median() or 0.0) if parts[name].count() else float("inf"))  # type: ignore[operator]
     look = theme.looks(parts, colors)
-    edges = _edges(frame["\0x"].drop_nulls())
+    edges = _edges(frame["\0x"].drop_nulls()) if kind == "histogram" else []
     rows: list[dict[str, Any]] = []
     for place, name in enumerate(ordered):
         values = parts[name].drop_nulls().sort()
@@ -189,12 +193,16 @@ def _edges(values: pl.Series) -> list[float]:
     import numpy as np
 
     least, greatest = float(values.min()), float(values.max())  # type: ignore[arg-type]
-    if greatest - least <= _BINS and (values == values.round()).all():
+    if greatest - least <= _BINS and (values == values.round()).all() and abs(greatest) < 1e15:
         return [least - 0.5 + place for place in range(int(greatest - least) + 2)]
-    found = np.histogram_bin_edges(values.to_numpy(), bins="fd")
-    if not 2 <= len(found) <= _BINS + 1:
-        found = np.histogram_bin_edges(values.to_numpy(), bins=_BINS)
-    return [float(edge) for edge in found]
+    if greatest / 2 - least / 2 <= max(abs(greatest), abs(least), 1e-300) * 1e-9:  # no room for several bins
+        room = abs(greatest) / 2 or 0.5
+        return [least - room, greatest + room]
+    quarter, three_quarters = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.75))
+    width = 2 * (three_quarters - quarter) / len(values) ** (1 / 3)
+    wanted = (greatest - least) / width if width > 0 else _BINS
+    many = int(min(max(np.ceil(wanted), 1), _BINS))
+    return [least * (1 - place / many) + greatest * (place / many) for place in range(many + 1)]
 
 
 def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
@@ -205,134 +213,7 @@ def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
     return [{"mark": "bar", "x": left, "until": right, "y": many / len(values)} for many, left, right in ends if many]
 
 
-# ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _named(group: Mapping[str, Any]) -> str:
-    unknown = f", {labels.count(group['n_unknown'])} unknown" if group["n_unknown"] else ""
-    return f"{labels.shorten(group['group'], 44)} (n = {labels.count(group['n'])}{unknown})"
-
-
-def _ticks(ax: "Axes", values: list[float]) -> None:
-    """Numbers as people write them, whole ones where all values are."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    if ax.get_xscale() == "log":
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
-    elif all(value.is_integer() for value in values):
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True))
-    if ax.get_xscale() != "log":
-        theme.thousands(ax, "x")
-
-
-def _steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame) -> None:
-    least, greatest = float(known["x"].min()), float(known["x"].max())  # type: ignore[arg-type]
-    logarithmic = ax.get_xscale() == "log"
-    room = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
-    ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - room, greatest + room)
-    order = sorted(groups["group"])
-    for group in groups.iter_rows(named=True):
-        part = known.filter(row=group["row"])
-        xs, ys = [ends[0], *part["x"], ends[1]], [0.0, *part["y"], 1.0]
-        if not part.is_empty():
-            style = _LINES[order.index(group["group"]) // theme.MAX_COLORS % len(_LINES)]
-            ax.plot(
-                xs,
-                ys,
-                drawstyle="steps-post",
-                color=group["color"],
-                linewidth=1.8,
-                linestyle=style,
-                label=_named(group),
-            )
-        else:
-            ax.plot([], [], color=group["color"], linewidth=1.8, label=_named(group))
-    ax.set_xlim(*ends)
-    ax.set_ylim(-0.02, 1.02)
-    theme.percent(ax, "y")
-    ax.set_ylabel("share of rollouts at or below", fontsize=theme.NORMAL)
-    below: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.15), "ncols": 2, "columnspacing": 1.0}
-    shown = ax.legend(fontsize=theme.SMALL, frameon=False, **(below if groups.height > _FEW else {"loc": "best"}))
-    for words in shown.get_texts():
-        words.set_parse_math(False)
-
-
-def _boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame) -> None:
-    from matplotlib.patches import Rectangle
-
-    for group in groups.iter_rows(named=True):
-        part, row, color = known.filter(row=group["row"]), group["row"], group["color"]
-        if part.is_empty():
-            continue
-        points = part.filter(mark="point")
-        box = dict(part.filter(pl.col("mark") != "point").select("mark", "x").rows())
-        ax.plot(
-            points["x"].to_list(),
-            [row + 0.22 + 0.2 * y for y in points["y"]],
-            linestyle="none",
-            marker="o",
-            markersize=3.2,
-            color=color,
-            markeredgewidth=0,
-            alpha=0.5,
-            zorder=2.5,
-        )
-        for inner, outer in (("q1", "whisker_low"), ("q3", "whisker_high")):
-            ax.plot([box[inner], box[outer]], [row - 0.14] * 2, color=color, linewidth=1.4, zorder=3)
-        ax.add_patch(
-            Rectangle(
-                (box["q1"], row - 0.28),
-                box["q3"] - box["q1"],
-                0.28,
-                facecolor=ax.get_facecolor(),
-                edgecolor=color,
-                linewidth=1.4,
-                zorder=3,
-            )
-        )
-        ax.plot([box["median"]] * 2, [row - 0.28, row], color=color, linewidth=3, solid_capstyle="butt", zorder=4)
-    _name_rows(ax, groups)
-    ends = known["x"].to_list()
-    if ax.get_xscale() == "log":
-        ax.set_xlim(min(ends) / 1.25, max(ends) * 1.25)
-    else:
-        ax.set_xlim(*theme.number_ends(ends))
-    ax.set_ylim(groups.height - 0.4, -0.6)
-
-
-def _bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame) -> None:
-    highest = float(known["y"].max())  # type: ignore[arg-type]
-    for group in groups.iter_rows(named=True):
-        part = known.filter(row=group["row"])
-        left, right, many = (part[name].to_list() for name in ("x", "until", "y"))
-        base = group["row"] + 0.42
-        ax.bar(
-            left,
-            [-0.8 * one / highest for one in many],
-            width=[end - start for start, end in zip(left, right, strict=True)],
-            bottom=base,
-            align="edge",
-            color=group["color"],
-            edgecolor=ax.get_facecolor(),
-            linewidth=0.7,
-            zorder=2.5,
-        )
-        ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
-    _name_rows(ax, groups)
-    ax.set_xlim(*theme.number_ends([*known["x"], *known["until"]]))
-    ax.set_ylim(groups.height - 0.5, -0.5)
-
-
-def _name_rows(ax: "Axes", groups: pl.DataFrame) -> None:
-    ax.set_yticks(groups["row"].to_list())
-    told = [
-        f"{theme.wrapped(group['group'], 30)}\n{_named(group | {'group': ''}).strip(' ()')}"
-        for group in groups.iter_rows(named=True)
-    ]
-    ax.set_yticklabels(told, fontsize=theme.SMALL)
-    theme.literal(ax.get_yticklabels())
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
-
-
+# ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
     known = f"n = {labels.count(n)} rollouts with a known value"

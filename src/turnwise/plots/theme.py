@@ -36,6 +36,9 @@ MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the colo
 SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
 MAX_COLORS = len(PALETTE)
 _LETTER = 4.9  # points across a letter of small type, on average
+DECADES = tuple(
+    float(factor * 10**power) for power in range(9) for factor in (1, 2, 5)
+)  # ticks of a log axis that counts
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
 _FALLBACKS = (  # fonts with the letters that DejaVu Sans lacks, where they are installed
@@ -178,12 +181,15 @@ def canvas(
 
 def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
     """New Axes as wide as `ax` and on its x axis, so many points below it and so many points high, whatever the figure's size."""
+    return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
+
+
+def points_below(ax: "Axes") -> Any:
+    """The transform across the Axes as a share of its width, and up in points from its lower edge."""
     from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
 
-    figure = ax.figure
-    points = Affine2D().scale(1 / 72) + figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
-    across = blended_transform_factory(ax.transAxes, points)
-    return ax.inset_axes((0, -below - height, 1, height), transform=across, sharex=ax)
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
+    return blended_transform_factory(ax.transAxes, points)
 
 
 def array_of(axes: Sequence["Axes"]) -> Any:
@@ -242,6 +248,79 @@ def thousands(ax: "Axes", axis: str) -> None:
     ends = ax.get_xlim() if axis == "x" else ax.get_ylim()
     if 1e4 <= max(map(abs, ends)) < 1e9:
         (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    if unit == "%":
+        percent(ax, axis)
+    elif unit == "US$":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    elif chosen.get_scale() == "log":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    else:
+        thousands(ax, axis)
+    if chosen.get_scale() == "log":
+        chosen.set_minor_formatter(NullFormatter())
+
+
+def money(value: float) -> str:
+    """Dollars in as few digits as tell them.
+
+    Examples
+    --------
+    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
+    ('$0.005', '$0.50', '$12', '$1,200', '$0')
+    """
+    value = round_off(value)
+    if value == round(value):
+        return f"${value:,.0f}"
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:.6f}".rstrip("0")
+
+
+def compact(value: float) -> str:
+    """A number of things, in millions and more where it is that large.
+
+    Examples
+    --------
+    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
+    ('500', '20,000', '2.5M', '1B', '0.1')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+
+def fitting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
+    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    left, right = ax.get_xlim()
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / room), 2)))
+    else:
+        widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())))
+        most = max(int(across / max(room, widest + 10)), 1)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+
+
+def fit(ax: "Axes", *, whole: bool = False) -> None:
+    """Ticks of the x axis and the name of the y axis, in what room there is once the figure is laid out."""
+    settle(ax.get_figure(root=True))
+    across, up = size_in_points(ax)
+    if ax.get_xscale() != "log":
+        thousands(ax, "x")
+    fitting_ticks(ax, across, 22.0)
+    if ax.get_xscale() == "log":
+        amounts(ax, "x")
+    elif whole:
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    ax.set_ylabel(wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
 
 
 def rate_end(values: Iterable[float | None]) -> float:
@@ -324,13 +403,18 @@ def caption_under(figure: "Figure", sentence: str) -> None:
 
 
 def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
-    """The sentence in small type so many points below the Axes, broken to its width."""
-    characters = max(int(size_in_points(ax)[0] / _LETTER), 30)
+    """The sentence in small type so many points below the Axes, as wide as they are with the names to their left."""
+    figure = ax.get_figure(root=True)
+    settle(figure)
+    outer = ax.get_tightbbox()
+    dpi = figure.dpi if figure is not None else 100.0
+    left = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
+    characters = max(int((size_in_points(ax)[0] + left) / _LETTER), 30)
     ax.annotate(
         textwrap.fill(sentence, characters),
         (0, 0),
         xycoords="axes fraction",
-        xytext=(0, -below),
+        xytext=(-left, -below),
         textcoords="offset points",
         va="top",
         fontsize=SMALL,
@@ -339,6 +423,41 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
         parse_math=False,
         annotation_clip=False,
     )
+
+
+def note(ax: "Axes", words: str) -> None:
+    """A few words in the middle of Axes that have nothing to show."""
+    ax.annotate(
+        words,
+        (0.5, 0.5),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+        style="italic",
+        color=shade(ax, MUTED),
+    )
+
+
+def key_above(figure: "Figure", entries: Sequence[Any]) -> None:
+    """What each color and line means, in one row or more above the whole figure."""
+    characters = sum(len(entry.get_label()) + 6 for entry in entries)
+    fit = int(figure.get_figwidth() * 72 / _LETTER)
+    longest = max(len(entry.get_label()) + 6 for entry in entries)
+    columns = len(entries) if characters <= fit else max(fit // longest, 1)
+    literal(
+        figure.legend(
+            handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=SMALL
+        ).get_texts()
+    )
+
+
+def key_beside(ax: "Axes", entries: Sequence[Any]) -> None:
+    """What each color and line means, to the right of the Axes."""
+    legend = ax.legend(
+        handles=list(entries), loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=SMALL
+    )
+    literal(legend.get_texts())
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

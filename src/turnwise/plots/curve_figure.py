@@ -1,0 +1,156 @@
+"""Panels of curves -> a figure: how many stand side by side, what they share, what is said below."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import curve_panel, theme
+from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
+from turnwise.plots.curve_panel import Wording
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GRAY = 16  # panels in which the other groups stand in gray
+Also = Callable[["Axes", pl.DataFrame], None]
+
+
+def lay_out(
+    marks: pl.DataFrame,
+    *,
+    verb: str,
+    ax: "Axes | None" = None,
+    words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
+    at_risk: bool = True,
+    key: bool = False,
+    also: Also | None = None,
+    title: str | None = None,
+    said: str = "",
+) -> Any:
+    """The Axes with the marks drawn, or an array of them: into `ax`, or into a new figure.
+
+    Parameters
+    ----------
+    marks
+        Of `curve_marks`.
+    verb
+        Who asks, for the sentence where several panels do not fit into one `ax`.
+    ax
+        Where to draw.
+    words
+        What the axes of marks that share them say.
+    at_risk
+        Put the table below each panel.
+    key
+        Name the curves once above the figure instead of at their ends.
+    also
+        Draws more into each panel, given its marks.
+    title, said
+        Above and below.
+    """
+    panels = marks.partition_by("panel", maintain_order=True)
+    with theme.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
+        if ax is None:
+            axes = _figure(panels, marks, words=words, at_risk=at_risk, key=key, also=also, title=title, said=said)
+            return theme.array_of(axes)
+        if len(panels) > 1:
+            what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
+            raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
+        panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=at_risk, named=not key, title=title)
+        if also is not None:
+            also(ax, panels[0])
+        if key:
+            theme.key_beside(ax, curve_panel.entries(ax, marks))
+        if said:
+            theme.caption_below(ax, said, below=panel.below + 4)
+        curve_panel.finish(panel)
+    return ax
+
+
+def _grid(panels: int) -> int:
+    """Columns of the grid of panels."""
+    return next(
+        columns for most, columns in ((1, 1), (2, 2), (3, 3), (4, 2), (9, 3), (16, 4), (10**9, 5)) if panels <= most
+    )
+
+
+def _figure(
+    panels: list[pl.DataFrame],
+    marks: pl.DataFrame,
+    *,
+    words: Callable[[pl.DataFrame], Wording],
+    at_risk: bool,
+    key: bool,
+    also: Also | None,
+    title: str | None,
+    said: str,
+) -> list["Axes"]:
+    """A new figure with a grid of panels of one size, each drawn."""
+    columns, alone = _grid(len(panels)), len(panels) == 1
+    rows = -(-len(panels) // columns)
+    curves = max(part["group"].n_unique() for part in panels)
+    named = curves > 1 and not key
+    table = curve_panel.table_height(curves, compact=not alone) / 72 if at_risk else 0.0
+    wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (2.9, 2.4) if curves > 1 else (2.7, 2.25)
+    rest = 0.0 if alone else 0.35
+    figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
+    shown = [part.select(COMBINATION).row(0) for part in panels]
+    drawn = []
+    for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
+        alike = marks.filter(
+            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, shown[place], strict=True)
+        )
+        gray = not alone and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
+        panel = curve_panel.draw(
+            ax,
+            part,
+            alike,
+            words(alike),
+            behind=alike.filter(pl.col("panel") != place) if gray else None,
+            at_risk=at_risk,
+            compact=not alone,
+            named=not key,
+            left=place % columns == 0 or shown[place] != shown[place - 1],
+            bottom=place + columns >= len(panels),
+            title=title if alone else part["title"][0],
+        )
+        if also is not None:
+            also(ax, part)
+        drawn.append(panel)
+    for spare in axes[len(panels) :]:
+        spare.set_visible(False)
+    if key:
+        theme.key_above(figure, curve_panel.entries(axes[0], marks))
+    if not alone and title is not None:
+        figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+    if said:
+        behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
+        theme.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
+    for panel in drawn:
+        curve_panel.finish(panel, across=None if alone else wide * 72 - (125 if named else 15))
+    return axes[: len(panels)]
+
+
+def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:
+    """How the intervals of a CURVE were made, what each unusual mark means, and at most so many reasons."""
+    drawn = marks.select(*COMBINATION, "level").unique()
+    frame = frame.join(drawn, on=[*COMBINATION, "level"], how="semi", nulls_equal=True)
+    steps, points = (marks.filter(pl.col("style") == style) for style in ("step", "point"))
+    said = [labels.caption(frame)]
+    if (steps["censored"] > 0).any():
+        said.append("Small ticks: rollouts whose watch ended there.")
+    if not steps["solid"].all():
+        said.append(f"Dashed: fewer than {min_at_risk} at risk.")
+    if not points["solid"].all():
+        at_risk = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
+        said.append(f"Hollow: fewer than {min_at_risk} {'behind it' if at_risk else 'at risk'}.")
+    return " ".join([*said, *reasons(frame, most)])
+
+
+def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
+    """The first reasons of a frame, each a sentence."""
+    told = frame["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    return [labels.sentence(labels.shorten(labels.plain(reason), 160)) for reason in told[:most]]

@@ -16,6 +16,7 @@ from turnwise.plots.heat_map import heat_map, heat_marks
 from turnwise.plots.incidence_stack import incidence_marks, incidence_stack
 from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
+from turnwise.plots.tradeoff import tradeoff, tradeoff_marks
 from turnwise.plots.trajectory import trajectory
 
 __all__ = [
@@ -41,5 +42,7 @@ __all__ = [
     "profile_marks",
     "save",
     "success_curve",
+    "tradeoff",
+    "tradeoff_marks",
     "trajectory",
 ]

@@ -96,11 +96,7 @@ def distribution(
     with theme.fonts_for(marks["group"]):
         own = ax is None
         if ax is None:
-            height = (
-                3.6 + strokes.key_height(groups.height)
-                if kind == "ecdf"
-                else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
-            )
+            height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
         ax.set_xscale("log" if logarithmic else "linear")
         ax.set_xlabel(labels.quantity(metric), fontsize=theme.NORMAL, parse_math=False)

@@ -15,7 +15,6 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 _FEW = 4  # groups whose names have room among the curves
-_AXIS = 40.0  # points that tick labels and the axis's name take below the Axes
 
 
 def named(group: Mapping[str, Any], most: int = 44) -> str:
@@ -60,40 +59,15 @@ def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -
     return _key(ax, own=own)
 
 
-def key_height(groups: int) -> float:
-    """About the inches that the names of so many groups take above the Axes."""
-    return 0.19 * -(-groups // 3) if groups > _FEW else 0.0
-
-
 def _key(ax: "Axes", *, own: bool) -> float:
-    """Names among the curves where they have room, else above a figure of our own, or below Axes that were given."""
+    """Names among the curves where they have room, else outside."""
     entries = ax.get_lines()
-    theme.settle(ax.figure)
-    across = theme.size_in_points(ax)[0]
+    theme.settle(ax.get_figure(root=True))
     longest = max(theme.text_width(str(entry.get_label())) for entry in entries) + 32
-    if len(entries) <= _FEW and longest < 0.42 * across:
+    if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
         theme.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
-        return _AXIS
-    if own:
-        theme.key_above(ax.figure, entries)  # type: ignore[arg-type]
-        return _AXIS
-    left = max(ax.get_window_extent().x0 * 72 / ax.figure.dpi - 4, 0.0)
-    columns = max(int((across + left) / longest), 1)
-    most = int((across + left - 32) / 5.2)
-    key = ax.legend(
-        entries,
-        [labels.shorten(str(entry.get_label()), most) for entry in entries],
-        fontsize=theme.SMALL,
-        frameon=False,
-        loc="upper left",
-        ncols=columns,
-        borderaxespad=0,
-        borderpad=0,
-        bbox_to_anchor=(-left / across, -_AXIS),
-        bbox_transform=theme.points_below(ax),
-    )
-    theme.literal(key.get_texts())
-    return _AXIS + 6 + 14.0 * -(-len(entries) // columns)
+        return theme.AXIS
+    return theme.key(ax, entries, own=own)
 
 
 def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
@@ -139,7 +113,7 @@ def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -
     else:
         ax.set_xlim(*theme.number_ends(ends))
     ax.set_ylim(groups.height - 0.4, -0.6)
-    return _AXIS
+    return theme.AXIS
 
 
 def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
@@ -165,7 +139,7 @@ def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) ->
     _name_rows(ax, groups)
     ax.set_xlim(*theme.number_ends([*known["x"], *known["until"]]))
     ax.set_ylim(groups.height - 0.5, -0.5)
-    return _AXIS
+    return theme.AXIS
 
 
 def _name_rows(ax: "Axes", groups: pl.DataFrame) -> None:

@@ -35,6 +35,7 @@ ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the color of letters
 SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
 MAX_COLORS = len(PALETTE)
+AXIS = 40.0  # points that tick labels and an axis's name take below the Axes
 _LETTER = 4.9  # points across a letter of small type, on average
 DECADES = tuple(
     float(factor * 10**power) for power in range(9) for factor in (1, 2, 5)
@@ -439,17 +440,17 @@ def note(ax: "Axes", words: str) -> None:
     )
 
 
-def key_above(figure: "Figure", entries: Sequence[Any]) -> None:
-    """What each color and line means, in one row or more above the whole figure."""
-    characters = sum(len(entry.get_label()) + 6 for entry in entries)
-    fit = int(figure.get_figwidth() * 72 / _LETTER)
-    longest = max(len(entry.get_label()) + 6 for entry in entries)
-    columns = len(entries) if characters <= fit else max(fit // longest, 1)
+def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
+    """What each color and line means, in rows above the whole figure; how many."""
+    widths = [text_width(str(entry.get_label())) + 36 for entry in entries]
+    across = figure.get_figwidth() * 72 - 8
+    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
     literal(
         figure.legend(
             handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=SMALL
         ).get_texts()
     )
+    return -(-len(entries) // columns)
 
 
 def key_beside(ax: "Axes", entries: Sequence[Any]) -> None:
@@ -458,6 +459,35 @@ def key_beside(ax: "Axes", entries: Sequence[Any]) -> None:
         handles=list(entries), loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=SMALL
     )
     literal(legend.get_texts())
+
+
+def key(ax: "Axes", entries: Sequence[Any], *, own: bool) -> float:
+    """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken."""
+    if own:
+        rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
+        ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
+        return AXIS
+    figure = ax.get_figure(root=True)
+    settle(figure)
+    across = size_in_points(ax)[0]
+    left = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
+    longest = max(text_width(str(entry.get_label())) for entry in entries) + 32
+    columns = max(int((across + left) / longest), 1)
+    most = max(int((across + left - 32) / _LETTER), 8)
+    legend = ax.legend(
+        entries,
+        [labels.shorten(str(entry.get_label()), most) for entry in entries],
+        fontsize=SMALL,
+        frameon=False,
+        loc="upper left",
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        bbox_to_anchor=(-left / across, -AXIS),
+        bbox_transform=points_below(ax),
+    )
+    literal(legend.get_texts())
+    return AXIS + 6 + 14.0 * -(-len(entries) // columns)
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

@@ -14,10 +14,12 @@ from turnwise.plots.forest import forest, forest_marks
 from turnwise.plots.goal_profile import goal_profile, profile_marks
 from turnwise.plots.heat_map import heat_map, heat_marks
 from turnwise.plots.incidence_stack import incidence_marks, incidence_stack
+from turnwise.plots.sensitivity import sensitivity, sensitivity_marks
 from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
 from turnwise.plots.tradeoff import tradeoff, tradeoff_marks
 from turnwise.plots.trajectory import trajectory
+from turnwise.plots.trend import trend, trend_marks
 
 __all__ = [
     "attempts_curve",
@@ -41,8 +43,12 @@ __all__ = [
     "looks",
     "profile_marks",
     "save",
+    "sensitivity",
+    "sensitivity_marks",
     "success_curve",
     "tradeoff",
     "tradeoff_marks",
     "trajectory",
+    "trend",
+    "trend_marks",
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
-_WORDS = {"asr@k": "at least one of k (ASR@k)", "pass@k": "at least one of k (pass@k)", "pass^k": "all of k (pass^k)"}
+_WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
 _OVERLAY = 4  # groups in one panel
 _FAR = 4  # times the attempts made from which a forecast needs a logarithmic axis
 
@@ -230,7 +230,7 @@ def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_ris
         shown = shown.filter(pl.col("kind").is_in(marks["kind"].implode()))
     said = [labels.caption(shown)]
     if not marks.filter(pl.col("style") == "point")["solid"].all():
-        said.append(f"Hollow: fewer than {min_at_risk} goals behind it.")
+        said.append(f"Hollow: fewer than {min_at_risk} {_goals(shown)} behind it.")
     unknown = shown["reason"].drop_nulls().str.extract(r"(\d+) attempts? without a value left out")
     if unknown.drop_nulls().len():
         most = unknown.drop_nulls().cast(pl.Int64).unique().sort()
@@ -240,6 +240,10 @@ def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_ris
         said.append(_of_forecast(labels.finished(forecast, schema.FORECAST, "attempts_curve")))
     lost = frame.filter(pl.col("estimate").is_null().all().over("kind"))
     return " ".join([*said, *curve_figure.reasons(lost, 1)])
+
+
+def _goals(frame: pl.DataFrame) -> str:
+    return "tasks" if labels.cluster_unit(frame) == "tasks" else "goals"
 
 
 def _of_forecast(ahead: pl.DataFrame) -> str:

@@ -45,7 +45,7 @@ def lay_out(
     at_risk
         Put the table below each panel.
     key
-        Name the curves once above the figure instead of at their ends.
+        Name the curves once above the figure instead of at their ends, where they would not be told apart.
     also
         Draws more into each panel, given its marks.
     title, said
@@ -94,7 +94,8 @@ def _figure(
     curves = max(part["group"].n_unique() for part in panels)
     named = curves > 1 and not key
     table = curve_panel.table_height(curves, compact=not alone) / 72 if at_risk else 0.0
-    wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (2.9, 2.4) if curves > 1 else (2.7, 2.25)
+    few = len(panels) <= 2  # side by side they may be larger
+    wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
     rest = 0.0 if alone else 0.35
     figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
     shown = [part.select(COMBINATION).row(0) for part in panels]
@@ -116,6 +117,7 @@ def _figure(
             left=place % columns == 0 or shown[place] != shown[place - 1],
             bottom=place + columns >= len(panels),
             title=title if alone else part["title"][0],
+            characters=int((wide * 72 - (125 if named else 15)) / 5.8),
         )
         if also is not None:
             also(ax, part)
@@ -130,8 +132,13 @@ def _figure(
         behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
         theme.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
     for panel in drawn:
-        curve_panel.finish(panel, across=None if alone else wide * 72 - (125 if named else 15))
+        curve_panel.finish(panel, size=None if alone else (wide * 72 - (125 if named else 15), high * 72 - 45))
     return axes[: len(panels)]
+
+
+def overlaid(marks: pl.DataFrame) -> bool:
+    """Whether some panel has several curves, which must be told apart."""
+    return marks.group_by("panel").agg(pl.col("series").n_unique())["series"].max() != 1
 
 
 def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:

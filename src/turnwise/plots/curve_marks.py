@@ -18,7 +18,7 @@ MARKS = {
     "metric": pl.String,
     "kind": pl.String,
     "axis": pl.String,
-    "style": pl.String,  # "step"; "point" where nothing holds between two positions; "line" between two that were looked at
+    "style": pl.String,  # "step"; "point" where nothing holds between two positions; "line"; "forecast"; "reference"
     "level": pl.Float64,
     "at": pl.Float64,
     "until": pl.Float64,  # where the step ends
@@ -38,12 +38,8 @@ OF_GOALS = frozenset(
 )  # kinds whose points stand on goals, each on its own
 NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are no shares
 _KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "at_risk", "at", "color", "marker")
-_STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory", "goals"), "point") | dict.fromkeys(
-    ("trend", "sweep"), "line"
-)
-_WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(
-    (*NUMBERS, "trend", "sweep"), (-inf, inf)
-)
+_STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
+_WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
 _STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
 _OVERLAY = 4  # groups in one panel
 
@@ -58,12 +54,13 @@ def curve_marks(
     colors: Mapping[str, str] | None = None,
     forecast: pl.DataFrame | None = None,
     one_panel: bool = False,
+    style: str | None = None,
     verb: str = "success_curve",
 ) -> pl.DataFrame:
     """What `success_curve` draws, as a frame: one row per panel, curve, level and position, the start included.
 
     Positions of a trajectory at which no rollout has a score are left out. `forecast` has further rows in the columns of
-    `curve`, which are drawn as not observed.
+    `curve`, which are drawn as not observed. `style` is that of numbers which are no CURVE; they may lie anywhere.
 
     Examples
     --------
@@ -79,7 +76,8 @@ def curve_marks(
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
     by = labels.grouping(frame)
-    frame = frame.with_columns(style=pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String))
+    of_kind = pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String)
+    frame = frame.with_columns(style=of_kind if style is None else pl.lit(style))
     if forecast is not None:
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
         frame = pl.concat([frame, further.select(frame.columns)])
@@ -87,10 +85,25 @@ def curve_marks(
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
     frame = _named(frame, by, colors, one_panel=one_panel)
     parts = frame.partition_by("panel", "group", "level", "style", maintain_order=True)
-    rows = [row for part in parts for row in _steps(part, wide=wide[part.select(COMBINATION).row(0)])]
+    rows = [
+        row
+        for part in parts
+        for row in _steps(part, wide=wide[part.select(COMBINATION).row(0)], anywhere=style is not None)
+    ]
     marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
     enough = pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk)
     return marks.with_columns(solid=enough).select(*MARKS)
+
+
+def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, without: str = "") -> pl.DataFrame:
+    """Rows of SUMMARY or TRAINING in the columns of CURVE, the intervals of rates within [0, 1]."""
+    rates = [metric for metric in frame["metric"].unique() if labels.is_rate(metric, frame)]
+    of_rate = pl.col("metric").is_in(rates)
+    ends = [pl.when(of_rate).then(pl.col(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")]
+    by = [name for name in labels.grouping(frame) if name != without]
+    return frame.select(
+        *by, "metric", "level", "estimate", *ends, at=at.cast(pl.Float64), axis=pl.lit(axis), kind=kind, at_risk="n"
+    )
 
 
 def _there(frame: pl.DataFrame) -> pl.DataFrame:
@@ -128,6 +141,8 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
         pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
     )
     ends = named.drop_nulls("estimate").sort("at").group_by(*COMBINATION, "_group", "group", maintain_order=True).last()
+    if (named["kind"] == "profile").all():  # all end at 0: the largest share on average goes first
+        ends = named.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(pl.col("estimate").mean())
     height = dict(reversed(ends.select("group", "estimate").rows()))
     highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
     order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
@@ -174,12 +189,12 @@ def wide_range(positions: list[float]) -> bool:
     return min(positions) >= 0 and bool(positive) and max(positive) >= 100 * min(positive)
 
 
-def _steps(part: pl.DataFrame, *, wide: bool) -> list[dict[str, Any]]:
+def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:
     """One curve at one level: its start, and every position with the end of its step."""
     rows = part.to_dicts()
     first = rows[0]
     style = first["style"]
-    least, most = _WITHIN.get(first["kind"], (0.0, 1.0))
+    least, most = (-inf, inf) if anywhere else _WITHIN.get(first["kind"], (0.0, 1.0))
     positions = [row["at"] for row in rows]
     beyond = _beyond(positions, first["axis"], wide=wide)
     ends = [*positions[1:], positions[-1] + beyond] if style == "step" else positions

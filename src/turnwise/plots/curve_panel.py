@@ -34,6 +34,7 @@ class Wording:
     log: bool = False  # positions span decades
     unit: str = ""  # of the positions: "US$", "%"
     behind: str = "behind each point"  # heading of the table
+    names: Sequence[str] = ()  # of the positions 0, 1, ... where these are no numbers
 
 
 def wording(alike: pl.DataFrame) -> Wording:
@@ -82,6 +83,7 @@ def draw(
     left: bool = True,
     bottom: bool = True,
     title: str | None = None,
+    characters: int = 70,
 ) -> Panel:
     """Everything whose place does not depend on the final size of the Axes.
 
@@ -101,8 +103,8 @@ def draw(
         Whether the curves bear their names.
     left, bottom
         Whether the panel bears the names of its axes.
-    title
-        Above the panel.
+    title, characters
+        Above the panel, and how many of them fit into a line.
     """
     theme.dress(ax)
     _limits(ax, alike, words)
@@ -122,9 +124,14 @@ def draw(
     if not left:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
-        characters = 30 if compact and len(curves) == 1 else 70
         ax.set_title(theme.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
-    below = _AXIS if bottom else _TICKS
+    below = _TICKS if not bottom else _AXIS
+    if words.names:
+        most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
+        names = [theme.wrapped(name, most, lines=3) for name in words.names]
+        ax.set_xticks(range(len(names)), labels=names)
+        theme.literal(ax.get_xticklabels())
+        below += 11.0 * max(name.count("\n") for name in names)
     table, taken = _table(ax, curves, words, below=below, compact=compact, names=left) if at_risk else (None, 0.0)
     return Panel(
         ax=ax,
@@ -138,28 +145,30 @@ def draw(
     )
 
 
-def finish(panel: Panel, *, across: float | None = None) -> None:
+def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     """What depends on the size of the Axes: ticks, numbers at risk, names pushed apart, lines of the y label.
 
     Parameters
     ----------
     panel
         What `draw` gave.
-    across
-        Points across the Axes, where they are known beforehand; otherwise the figure is laid out to measure them.
+    size
+        Points across and up the Axes, where they are known beforehand; otherwise the figure is laid out to measure them.
     """
     ax = panel.ax
     if panel.left:
         ax.set_ylabel("x", fontsize=theme.NORMAL, parse_math=False)
-    if across is None:
+    if size is None:
         theme.settle(ax.get_figure(root=True))
-        across, up = theme.size_in_points(ax)
-    else:
-        up = 1.75 * 72
+    across, up = size or theme.size_in_points(ax)
     if panel.left:
-        ax.set_ylabel(_balanced(panel.words.up, max(int(up / 5.2), 16)))
+        ax.set_ylabel(_balanced(panel.words.up, max(int(up / 5.6), 16)))
     _apart(panel, up)
     ticks = _ticks(ax, panel.alike, panel.words, across)
+    if panel.words.unit == "%" and len(ticks) > 1:
+        first, *_, last = ax.get_xticklabels()  # within the Axes, off those of the next panel
+        first.set_horizontalalignment("left")
+        last.set_horizontalalignment("right")
     if panel.table is not None:
         _numbers(panel.table, panel.curves, ticks)
 
@@ -203,17 +212,22 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         (least,) = marks.filter(pl.col("at") > 0).select(pl.col("at").min()).row(0)
         ax.set_xscale("log")
         ax.set_xlim(*((least, stop) if steps else (least / 1.2, stop * 1.2)))
+    elif words.names:
+        ax.set_xlim(-0.5, len(words.names) - 0.5)
     elif words.whole:
         ax.set_xlim(*((min(0.0, start), stop) if steps else (min(start, 1.0) - 0.5, stop + 0.5)))
     elif first["style"] == "line":
         ax.set_xlim(*theme.number_ends([start, stop]))
     else:
         ax.set_xlim(start, stop if stop > start else start + 1.0)
-    theme.amounts(ax, "x", words.unit)
+    if not words.names:
+        theme.amounts(ax, "x", words.unit)
 
 
 def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> list[float]:
     """Ticks far enough apart for the numbers below them: whole numbers on an axis that counts, positions for points."""
+    if words.names:
+        return [float(place) for place in range(len(words.names))]
     left, right = ax.get_xlim()
     most = alike.select(pl.col("at_risk").max()).item()
     room = max(theme.text_width(labels.count(most)), 12.0) + 8.0
@@ -222,9 +236,11 @@ def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> li
         ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
         ax.minorticks_off()
         return ticks
+    positions = alike["at"].unique().sort().to_list()
+    if alike["style"][0] == "line":
+        return theme.ticks_among(ax, positions, across, room)
     if not words.whole:
         return theme.fitting_ticks(ax, across, room)
-    positions = alike["at"].unique().sort().to_list()
     if alike["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (right - left) / across):
         ax.set_xticks(positions, labels=[f"{position:g}" for position in positions])
         return positions
@@ -305,7 +321,7 @@ def _table(
     ax: "Axes", curves: Sequence[pl.DataFrame], words: Wording, *, below: float, compact: bool, names: bool
 ) -> tuple["Axes | None", float]:
     """An empty table in Axes of its own, a row for each curve, and its height in points."""
-    shown = _rows(curves)
+    shown = _rows([curve for curve in curves if curve["style"][0] != "reference"])
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
         return None, 0.0
@@ -339,14 +355,16 @@ def _table(
 
 
 def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
-    """The curves that have a row of their own: causes of one ending share their rollouts."""
-    causes = curves[0]["kind"][0] == "incidence"
-    same = all(curve["at_risk"].equals(curves[0]["at_risk"]) for curve in curves)
-    return curves[:1] if causes and same else curves
+    """The curves that have a row of their own: causes of one ending, and kinds of attempts, share what is at risk."""
+    shared = curves[0]["kind"][0] in {"incidence", "attempts"}
+    counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
+    longest = max(counts, key=lambda count: count.height)
+    same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
+    return [curves[counts.index(longest)]] if shared and same else curves
 
 
 def _numbers(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
-    for place, curve in enumerate(_rows(curves)):
+    for place, curve in enumerate(_rows([curve for curve in curves if curve["style"][0] != "reference"])):
         for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
             table.text(tick, place, cell, ha="center", va="center", fontsize=theme.SMALL)
 
@@ -355,9 +373,11 @@ def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
     shown = curve if curve["kind"][0] == "trajectory" else curve.filter(pl.col("at") > 0)
     watched = dict(shown.select("at", "at_risk").rows())
+    line = curve["style"][0] == "line"
     cells = []
     for tick in ticks:
-        after = [position for position in watched if position >= tick - 1e-9]
+        near = 1e-9 * max(abs(tick), 1e-3)
+        after = [position for position in watched if position >= tick - near and (position <= tick + near or not line)]
         before_all = tick == 0 and 1.0 in ticks and curve["kind"][0] != "trajectory"
         blank = not after or watched[after[0]] is None or before_all
         cells.append("" if blank else labels.count(watched[min(after)]))

@@ -26,6 +26,8 @@ def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float =
             _forecast(ax, part)
         elif style == "stack":
             _layer(ax, part)
+        elif style == "reference":
+            _reference(ax, part)
         else:
             _steps(ax, part, extra)
 
@@ -77,7 +79,7 @@ def _runs(line: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _moved(ax: "Axes", at: float, shift: float) -> float:
-    return at * (1 + shift) if ax.get_xscale() == "log" else at + shift
+    return at * (1 + shift / 2) if ax.get_xscale() == "log" else at + shift
 
 
 # ── styles ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,6 +157,15 @@ def _forecast(ax: "Axes", curve: pl.DataFrame) -> None:
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
         ax.fill_between(across, low, high, color=color, alpha=0.12, linewidth=0, zorder=2)
     ax.plot(*_polygon(line, "estimate"), color=color, linewidth=1.6, linestyle=_DASHES, zorder=3)
+
+
+def _reference(ax: "Axes", curve: pl.DataFrame) -> None:
+    """A level line from side to side, and its interval."""
+    color = curve["color"][0]
+    for low, high in curve.select("low", "high").drop_nulls().iter_rows():
+        ax.axhspan(low, high, color=color, alpha=0.1, linewidth=0, zorder=1)
+    for value in curve.filter(_widest(curve))["estimate"].drop_nulls():
+        ax.axhline(value, color=color, linewidth=1.3, linestyle=_DASHES, zorder=1.5)
 
 
 def _layer(ax: "Axes", curve: pl.DataFrame) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_figure, curve_panel
-from turnwise.plots.curve_marks import curve_marks
+from turnwise.plots.curve_marks import as_curve, curve_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +74,7 @@ def goal_profile(
         ax=ax,
         words=lambda alike: _words(alike, frame, of),
         at_risk=False,
+        key=curve_figure.overlaid(marks),
         title=title,
         said=said,
     )
@@ -102,10 +103,11 @@ def profile_marks(
         frame = labels.choose(frame, column, value, "goal_profile")
     steps = labels.shape_of(frame) is schema.PROFILE
     return curve_marks(
-        _as_curve(frame) if steps else _in_order(frame, of),
+        _as_steps(frame) if steps else _in_order(frame, of),
         min_at_risk=_FEW if steps else 0,
         colors=colors,
         one_panel=one_panel,
+        style=None if steps else "point",
         verb="goal_profile",
     )
 
@@ -122,7 +124,7 @@ def _finished(profile: object, of: str) -> pl.DataFrame:
     return labels.finished(frame, schema.SUMMARY, "goal_profile").filter(pl.col("statistic") == "mean")
 
 
-def _as_curve(frame: pl.DataFrame) -> pl.DataFrame:
+def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
     """PROFILE in the columns of CURVE."""
     kept = [*labels.grouping(frame), "metric", "at", "level", "estimate", "low", "high", "method", "reason", "estimand"]
     return frame.select(*kept, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
@@ -135,9 +137,8 @@ def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
     if known.is_empty():
         raise ArgumentError(f"goal_profile: no {of} has an estimate, so there is nothing to put in order")
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
-    return known.sort(of, maintain_order=True).select(
-        *by, "metric", "level", "estimate", "low", "high", at=place, kind=pl.lit("goals"), axis=pl.lit(of), at_risk="n"
-    )
+    known = known.sort(of, maintain_order=True)
+    return as_curve(known, at=place, axis=of, kind=pl.lit("goals"), without=of)
 
 
 def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:
@@ -149,10 +150,11 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
             f"{labels.label(of)}s, the most vulnerable first" if rate else f"{labels.label(of)}s, the greatest first"
         )
         return replace(words, across=across, up=labels.quantity(metric, "mean", frame), rate=rate, whole=True)
+    goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
     return replace(
         words,
-        across=f"{labels.label(metric)} of a goal",
-        up="share of goals above it",
+        across=f"{labels.label(metric)} of a {goal}",
+        up=f"share of {goal}s above it",
         log=False,
         unit="%" if rate else "",
     )
@@ -160,12 +162,13 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
     frame = frame.filter(pl.col("metric").is_in(marks["metric"].implode()))
-    said = [labels.caption(frame)]
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
-        said = [f"Each point is one {labels.label(of)}, in the order of its group.", *said]
+        each = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
+        said = [f"Each point is one {labels.label(of)}, in the order of its group.", f"{each[:-1]} each."]
         said += [f"{labels.counted(unknown, labels.label(of))} without an estimate left out."] if unknown else []
         return " ".join(said)
+    said = [labels.caption(frame)]
     missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)
     if (missing > 0).any():
         said.append(f"Goals without any value left out: {labels.span(missing)}.")

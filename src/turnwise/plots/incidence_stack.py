@@ -156,8 +156,9 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
     every = pl.len().over(spot) == pl.col("group").n_unique().over("panel")
     sure = pl.col("estimate").is_null().cast(pl.Int8).cum_max().over(spot) == 0
     top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(spot))
+    below = pl.when(top.is_not_null()).then(top.shift(1).over(spot).fill_null(0.0))
     return marks.with_columns(
-        share="estimate", share_low="low", share_high="high", low=top - pl.col("estimate"), high=top, estimate=top
+        share="estimate", share_low="low", share_high="high", low=below, high=top, estimate=top
     ).select(*STACK)
 
 

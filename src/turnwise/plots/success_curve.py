@@ -78,4 +78,7 @@ def success_curve(
     )
     frame = labels.finished(curve, schema.CURVE, "success_curve")
     said = curve_figure.caption(frame, marks, min_at_risk) if caption else ""
-    return curve_figure.lay_out(marks, verb="success_curve", ax=ax, at_risk=at_risk, title=title, said=said)
+    ends_alike = bool((marks["kind"] == "hazard").all()) and curve_figure.overlaid(marks)
+    return curve_figure.lay_out(
+        marks, verb="success_curve", ax=ax, at_risk=at_risk, key=ends_alike, title=title, said=said
+    )

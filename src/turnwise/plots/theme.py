@@ -324,6 +324,33 @@ def fit(ax: "Axes", *, whole: bool = False) -> None:
     ax.set_ylabel(wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
 
 
+def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
+    """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
+    from matplotlib.ticker import MaxNLocator
+
+    left, right = ax.get_xlim()
+    log = ax.get_xscale() == "log"
+    widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    place = {
+        at: across * (log10(at / left) / log10(right / left) if log else (at - left) / (right - left))
+        for at in positions
+    }
+    room = max(room, widest + 10)
+
+    def fit(chosen: Sequence[float]) -> bool:
+        return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
+
+    most = max(int(across / room), 1)
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(left, right)
+    known = [at for at in positions if any(abs(at - tick) <= 1e-9 * (right - left) for tick in round_ones)]
+    ways = [list(positions), *([known] if len(known) > 2 else [])]
+    ways += [list(positions[::step]) for step in range(2, len(positions))]
+    ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
+    ax.set_xticks(ticks)
+    ax.minorticks_off()
+    return ticks
+
+
 def rate_end(values: Iterable[float | None]) -> float:
     """Where an axis of rates stops: at the next round share above the greatest value, at most 1.
 

@@ -66,7 +66,22 @@ _MAKES = {
     "PROFILE": "tw.profile(rollouts)",
     "FORECAST": "tw.forecast(rollouts, k=100)",
     "TRAINING": "tw.training(rollouts)",
+    "AGREEMENT": "tw.agreement(verdicts, labels)",
+    "STEPS": "tw.steps(paths)",
+    "TURNS": "tw.read(paths)",
 }
+_COEFFICIENTS = {
+    "agreement": "raw agreement",
+    "kappa": "Cohen's kappa",
+    "kappa_linear": "kappa, linear weights",
+    "kappa_quadratic": "kappa, quadratic weights",
+    "alpha": "Krippendorff's alpha",
+    "alpha_ordinal": "alpha, ordinal",
+    "alpha_interval": "alpha, interval",
+    "ac1": "Gwet's AC1",
+    "prevalence": "share that is positive",
+}
+_SHARES = {"agreement", "prevalence", "sensitivity", "specificity"}  # of the statistics of AGREEMENT
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
 
@@ -305,6 +320,42 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
 
 
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def coefficient(statistic: str) -> str:
+    """The words for a statistic of AGREEMENT.
+
+    Examples
+    --------
+    >>> coefficient("kappa"), coefficient("sensitivity")
+    ("Cohen's kappa", 'sensitivity')
+    """
+    return _COEFFICIENTS.get(statistic) or label(statistic)
+
+
+def is_share(statistic: str) -> bool:
+    """Whether a statistic of AGREEMENT is a share of verdicts, shown in per cent; a coefficient reaches from -1 to 1."""
+    return statistic in _SHARES
+
+
+def compared(row: Mapping[str, Any]) -> str:
+    """Who is compared with whom in a row of AGREEMENT.
+
+    Examples
+    --------
+    >>> (
+    ...     compared({"comparison": "labels", "judge": "rule", "other": None}),
+    ...     compared({"comparison": "panel", "judge": None}),
+    ... )
+    ('rule with the labels', 'all judges')
+    >>> compared({"comparison": "judges", "judge": "a", "other": "b"})
+    'a with b'
+    """
+    if row["comparison"] == "panel":
+        return "all judges"
+    judge = NONE if row["judge"] is None else plain(row["judge"])
+    other = {"labels": "the labels", "samples": "itself"}.get(row["comparison"]) or plain(row["other"])
+    return f"{judge} with {other}"
+
+
 def number(value: float | None, low: float | None = None, high: float | None = None, *, rate: bool = False) -> str:
     """The value, rounded to two significant digits of the interval's half-width; ``–`` where there is none.
 
@@ -459,7 +510,7 @@ def _decimal(value: float, digits: int, *, rate: bool) -> str:
 
 # ── frames ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
-    """Which finished frame this is: SUMMARY, CONTRAST, CURVE, TRAINING, FORECAST or PROFILE; None where it is another.
+    """Which frame with intervals this is: SUMMARY, CONTRAST, CURVE, TRAINING, AGREEMENT, ...; None where it is another.
 
     Examples
     --------
@@ -467,7 +518,17 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
     ('CURVE', 'PROFILE')
     """
     last = schema.FORECAST if "alpha" in frame.columns else schema.PROFILE
-    shapes = (schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, last)
+    first = [schema.GATE] if "requirement" in frame.columns else []
+    shapes = (
+        *first,
+        schema.SUMMARY,
+        schema.CONTRAST,
+        schema.CURVE,
+        schema.TRAINING,
+        schema.AGREEMENT,
+        schema.PORTFOLIO,
+    )
+    shapes = (*shapes, schema.TRADEOFF, last)
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 
 
@@ -521,8 +582,8 @@ def grouping(frame: pl.DataFrame) -> list[str]:
     ['target']
     """
     shape = shape_of(frame)
-    further = shape is not None and shape.name in _COURSES - {"CURVE"}
-    known = set(shape.names) if shape is not None and further else schema.result_names()
+    own = shape is not None and shape.name not in {"SUMMARY", "CONTRAST", "CURVE"}
+    known = set(shape.names) if shape is not None and own else schema.result_names()
     return [name for name in frame.columns if name not in known]
 
 
@@ -598,7 +659,7 @@ def cluster_unit(frame: pl.DataFrame) -> str:
     units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
     if len(units) != 1:
         return "clusters"
-    return " × ".join(f"{plain(word)}s" for word in units.pop().split(" x "))
+    return " × ".join(f"{plain(word).removesuffix('_id')}s" for word in units.pop().split(" x "))
 
 
 def caption(frame: pl.DataFrame) -> str:
@@ -649,6 +710,8 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
         "CURVE": ("at_risk", goals if of_goals else "rollouts"),
         "FORECAST": ("n", "attempts"),
         "PROFILE": ("n", goals),
+        "PORTFOLIO": ("n", goals),
+        "AGREEMENT": ("n", "verdicts"),
     }.get(shape.name, ("n", "rollouts"))
     if shape.name == "CURVE":
         keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
@@ -683,13 +746,14 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
         frame = choose(frame, "metric", metric, "alt_text")
     if statistic is not None and "statistic" in frame.columns:
         frame = choose(frame, "statistic", statistic, "alt_text")
-    panels = [name for name in ("metric", "statistic", "kind", "axis", "of") if name in shape.key]
+    panels = [name for name in ("metric", "statistic", "kind", "axis", "of", "requirement") if name in shape.key]
     told = _course if shape.name in _COURSES else _told
+    if not panels:
+        return sentence(_told(frame, shape))
     parts = [told(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
     most = 3
     more = f"; and {len(parts) - most} more panels" if len(parts) > most else ""
-    sentence = "; ".join(parts[:most]) + more
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    return sentence("; ".join(parts[:most]) + more)
 
 
 def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
@@ -700,6 +764,15 @@ def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     widest = part.filter(pl.col("level") == pl.col("level").max())
     rows = unpooled(widest if widest.height else part, by)
     first = rows.row(0, named=True)
+    if shape.name == "AGREEMENT":
+        rows = rows.with_columns(pl.Series("judges", [compared(row) for row in rows.iter_rows(named=True)]))
+        share = is_share(first["statistic"])
+        return _from_to(coefficient(first["statistic"]), rows, [*by, "judges"], rate=share)
+    if shape.name == "TRADEOFF":
+        return _from_to("share of rollouts", rows, [*by, "attack_success", "task_success"], rate=True)
+    if shape.name == "PORTFOLIO":
+        also = [name for name in ("member", "other") if rows[name].null_count() < rows.height]
+        return _from_to(f"share of goals reached, {first['kind']}", rows, [*by, *also], rate=True)
     rate = is_rate(first["metric"], part)
     what = quantity(first["metric"], first.get("statistic"), part)
     return _from_to(what, rows, by, rate=rate)

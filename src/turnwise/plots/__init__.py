@@ -4,6 +4,7 @@
 `curve_marks`), and then paints them. `figure_svg` and `save` turn what they return into the same bytes every time.
 """
 
+from turnwise.plots.agreement import agreement, agreement_marks
 from turnwise.plots.attempts_curve import attempts_curve, attempts_marks
 from turnwise.plots.budget_frontier import budget_frontier, budget_marks
 from turnwise.plots.contrast_forest import contrast_forest, contrast_marks
@@ -22,6 +23,8 @@ from turnwise.plots.trajectory import trajectory
 from turnwise.plots.trend import trend, trend_marks
 
 __all__ = [
+    "agreement",
+    "agreement_marks",
     "attempts_curve",
     "attempts_marks",
     "budget_frontier",

@@ -431,13 +431,14 @@ def caption_under(figure: "Figure", sentence: str) -> None:
 
 
 def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
-    """The sentence in small type so many points below the Axes, as wide as they are with the names to their left."""
+    """The sentence in small type so many points below the Axes, as wide as they are with all that stands beside them."""
     figure = ax.get_figure(root=True)
     settle(figure)
     outer = ax.get_tightbbox()
     dpi = figure.dpi if figure is not None else 100.0
+    whole = size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
     left = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
-    characters = max(int((size_in_points(ax)[0] + left) / _LETTER), 30)
+    characters = max(int(whole / _LETTER), 30)
     ax.annotate(
         textwrap.fill(sentence, characters),
         (0, 0),

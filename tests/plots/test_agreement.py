@@ -1,6 +1,7 @@
 """Judges and labels: which comparisons are drawn, in which unit, and around which line."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -89,7 +90,7 @@ def test_narrow_figures_keep_a_readable_axis():
     figure.draw_without_rendering()
     assert ax.get_window_extent().width > 0.25 * 3.3 * figure.dpi
     ticks = [tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()]
-    assert not any(one.overlaps(other) for one, other in zip(ticks, ticks[1:], strict=False))
+    assert not any(one.overlaps(other) for one, other in pairwise(ticks))
 
 
 def test_nothing_to_draw_is_said():

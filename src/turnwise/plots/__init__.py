@@ -15,6 +15,7 @@ from turnwise.plots.forest import forest, forest_marks
 from turnwise.plots.goal_profile import goal_profile, profile_marks
 from turnwise.plots.heat_map import heat_map, heat_marks
 from turnwise.plots.incidence_stack import incidence_marks, incidence_stack
+from turnwise.plots.reliability_diagram import reliability_diagram, reliability_marks
 from turnwise.plots.sensitivity import sensitivity, sensitivity_marks
 from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
@@ -45,6 +46,8 @@ __all__ = [
     "incidence_stack",
     "looks",
     "profile_marks",
+    "reliability_diagram",
+    "reliability_marks",
     "save",
     "sensitivity",
     "sensitivity_marks",

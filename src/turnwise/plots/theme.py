@@ -489,12 +489,12 @@ def key_beside(ax: "Axes", entries: Sequence[Any]) -> None:
     literal(legend.get_texts())
 
 
-def key(ax: "Axes", entries: Sequence[Any], *, own: bool) -> float:
+def key(ax: "Axes", entries: Sequence[Any], *, own: bool, below: float = AXIS) -> float:
     """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken."""
     if own:
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
         ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
-        return AXIS
+        return below
     figure = ax.get_figure(root=True)
     settle(figure)
     across = size_in_points(ax)[0]
@@ -511,11 +511,11 @@ def key(ax: "Axes", entries: Sequence[Any], *, own: bool) -> float:
         ncols=columns,
         borderaxespad=0,
         borderpad=0,
-        bbox_to_anchor=(-left / across, -AXIS),
+        bbox_to_anchor=(-left / across, -below),
         bbox_transform=points_below(ax),
     )
     literal(legend.get_texts())
-    return AXIS + 6 + 14.0 * -(-len(entries) // columns)
+    return below + 6 + 14.0 * -(-len(entries) // columns)
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

@@ -46,7 +46,7 @@ def test_further_columns_are_a_series_each():
     )
     ax = reliability_diagram(both)
     assert [text.get_text() for text in figure_of(ax).legends[0].get_texts()] == ["(none)", "a $x$"]
-    strip = ax.child_axes[0]
+    strip: Any = ax.child_axes[0]
     assert sorted(bar.get_height() for bar in strip.patches) == [5, 20, 30]
     assert [tick.get_text() for tick in strip.get_yticklabels()] == ["0", "30"]
 

@@ -76,7 +76,7 @@ def test_rollouts_binned_by_expression_are_drawn():
     expected = rollouts.group_by("bin").agg(pl.col("confidence").mean(), pl.col("correct").mean()).sort("bin")
     assert marks["x"].to_list() == pytest.approx(expected["confidence"].to_list())
     assert marks["y"].to_list() == pytest.approx(expected["correct"].to_list())
-    assert "per bin" in figure_of(reliability_diagram(found)).get_supxlabel()
+    assert "per bin" in figure_of(reliability_diagram(found)).get_supxlabel().replace("\n", " ")
     narrow = plt.figure(figsize=(3.3, 3.9), layout="constrained").add_subplot()
     assert reliability_diagram(found, ax=narrow) is narrow
     assert narrow.get_ylabel() == "correct"

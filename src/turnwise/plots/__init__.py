@@ -19,6 +19,8 @@ from turnwise.plots.reliability_diagram import reliability_diagram, reliability_
 from turnwise.plots.sensitivity import sensitivity, sensitivity_marks
 from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
+from turnwise.plots.timeline import timeline, timeline_marks
+from turnwise.plots.trace_tree import trace_marks, trace_text, trace_tree
 from turnwise.plots.tradeoff import tradeoff, tradeoff_marks
 from turnwise.plots.trajectory import trajectory
 from turnwise.plots.trend import trend, trend_marks
@@ -52,6 +54,11 @@ __all__ = [
     "sensitivity",
     "sensitivity_marks",
     "success_curve",
+    "timeline",
+    "timeline_marks",
+    "trace_marks",
+    "trace_text",
+    "trace_tree",
     "tradeoff",
     "tradeoff_marks",
     "trajectory",

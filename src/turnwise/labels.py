@@ -60,6 +60,7 @@ _UNITS = (
     (re.compile(r"target_call|(.*_)?queries"), "calls"),
 )
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
+_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)$")  # how a bootstrap was computed, not what it is
 _MAKES = {
     "SUMMARY": "tw.summarize(rollouts)",
     "CURVE": "tw.curve(rollouts)",
@@ -686,13 +687,14 @@ def caption(frame: pl.DataFrame) -> str:
     if drawn.is_empty():
         how = "No intervals"
     several = frame.select(grouping(frame)).n_unique() > 1 if grouping(frame) else False
-    sizes = _sizes(frame if drawn.is_empty() else drawn, shape)
+    told = frame.drop_nulls("estimate") if shape.name == "CURVE" else drawn
+    sizes = _sizes(frame if told.is_empty() else told, shape)
     each = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
     return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}."
 
 
 def _methods(frame: pl.DataFrame) -> list[str]:
-    methods = [plain(method) for method in _distinct(frame, "method")]
+    methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
     return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]
 
 

@@ -28,11 +28,11 @@ def attempts_curve(
     kind: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """ASR@k (or pass@k) and pass^k over k, each point with its interval; a forecast goes on as a dashed line with a band.
 
@@ -50,7 +50,7 @@ def attempts_curve(
     min_at_risk
         Goals below which a point is hollow and not joined.
     at_risk
-        Put the number of goals behind each point below.
+        Whether to put the number of goals behind each point below.
     ax, colors, title, caption
         As in `success_curve`.
 
@@ -85,7 +85,7 @@ def attempts_curve(
         colors=colors,
         one_panel=ax is not None,
     )
-    said = _caption(attempts, forecast, marks, min_at_risk) if caption else ""
+    said = _caption(attempts, forecast, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
         verb="attempts_curve",
@@ -96,6 +96,7 @@ def attempts_curve(
         also=_end_of_observation,
         title=title,
         said=said,
+        caption=caption,
     )
 
 
@@ -205,20 +206,12 @@ def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
     """A dotted line where the forecast takes over."""
     if not (part["style"] == "forecast").any():
         return
-    ends = part.filter(pl.col("style") == "forecast").group_by("series").agg(pl.col("at").min())
-    (end,) = ends.select(pl.col("at").max()).row(0)
-    muted = theme.shade(ax, theme.MUTED)
-    ax.axvline(end, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
-    ax.annotate(
-        "forecast →",
-        (end, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(4, -2),
-        textcoords="offset points",
-        va="top",
-        fontsize=theme.SMALL,
-        color=muted,
-    )
+    ahead = part.filter(pl.col("style") == "forecast")
+    (end,) = ahead.group_by("series").agg(pl.col("at").min()).select(pl.col("at").max()).row(0)
+    (_, right), (_, most) = ax.get_xlim(), ax.get_ylim()
+    near = ahead.filter(pl.col("at") <= (end * right) ** 0.5)["estimate"].drop_nulls()
+    above, below = (near > 0.8 * most).any(), (near < 0.15 * most).any()
+    theme.marked(ax, end, "forecast →", top=below or not above)
 
 
 def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:

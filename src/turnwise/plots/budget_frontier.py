@@ -24,11 +24,11 @@ def budget_frontier(
     axis: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """The share broken within a budget: steps over tokens, dollars, seconds or calls, logarithmic where they span two decades.
 
@@ -41,7 +41,7 @@ def budget_frontier(
     min_at_risk
         Rollouts below which a curve is thin and dashed.
     at_risk
-        Put the table of rollouts that had not ended within less below the curves.
+        Whether to put the table of rollouts that had not ended within less below the curves.
     ax, colors, title, caption
         As in `success_curve`.
 
@@ -77,8 +77,10 @@ def budget_frontier(
         one_panel=ax is not None,
     )
     frame = _budgets(curve)
-    said = curve_figure.caption(frame, marks, min_at_risk) if caption else ""
-    return curve_figure.lay_out(marks, verb="budget_frontier", ax=ax, at_risk=at_risk, title=title, said=said)
+    said = curve_figure.caption(frame, marks, min_at_risk)
+    return curve_figure.lay_out(
+        marks, verb="budget_frontier", ax=ax, at_risk=at_risk, title=title, said=said, caption=caption
+    )
 
 
 def budget_marks(

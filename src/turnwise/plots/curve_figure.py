@@ -1,6 +1,6 @@
 """Panels of curves -> a figure: how many stand side by side, what they share, what is said below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,6 +14,7 @@ from turnwise.plots.curve_panel import Wording
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LEAST = 95.0  # points that curves are high where the table and the caption are optional
 _GRAY = 16  # panels in which the other groups stand in gray
 Also = Callable[["Axes", pl.DataFrame], None]
 
@@ -24,11 +25,12 @@ def lay_out(
     verb: str,
     ax: "Axes | None" = None,
     words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     key: bool = False,
     also: Also | None = None,
     title: str | None = None,
     said: str = "",
+    caption: bool | None = None,
 ) -> Any:
     """The Axes with the marks drawn, or an array of them: into `ax`, or into a new figure.
 
@@ -43,31 +45,52 @@ def lay_out(
     words
         What the axes of marks that share them say.
     at_risk
-        Put the table below each panel.
+        Whether to put the table below each panel; by default where that leaves `ax` high enough.
     key
         Name the curves once above the figure instead of at their ends, where they would not be told apart.
     also
         Draws more into each panel, given its marks.
     title, said
         Above and below.
+    caption
+        Whether `said` is said; by default where that leaves `ax` high enough.
     """
     panels = marks.partition_by("panel", maintain_order=True)
     with theme.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
-            axes = _figure(panels, marks, words=words, at_risk=at_risk, key=key, also=also, title=title, said=said)
-            return theme.array_of(axes)
+            said = "" if caption is False else said
+            table = at_risk is not False
+            return theme.array_of(
+                _figure(panels, marks, words=words, at_risk=table, key=key, also=also, title=title, said=said)
+            )
         if len(panels) > 1:
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
             raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
-        panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=at_risk, named=not key, title=title)
+        crowded = key or curve_panel.crowded(marks)
+        named = curve_panel.entries(ax, marks, narrow=not theme.wide(ax)) if crowded else []
+        table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
+        panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
         if also is not None:
             also(ax, panels[0])
         if key:
-            theme.key_beside(ax, curve_panel.entries(ax, marks))
-        if said:
-            theme.caption_below(ax, said, below=panel.below + 4)
+            theme.key_outside(ax, named)
+        under = theme.caption_below(ax, said, below=panel.below + 4) if said else None
         curve_panel.finish(panel)
+        if under is not None:
+            theme.rewrap(ax, under, said)
     return ax
+
+
+def _fitting(
+    ax: "Axes", part: pl.DataFrame, said: str, named: Sequence[Any], *, at_risk: bool | None, caption: bool | None
+) -> tuple[bool, str]:
+    """Whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
+    across, up = theme.size_in_points(ax)
+    up -= theme.key_height(ax, named) if named else 0.0
+    left = up - curve_panel.table_height(part["series"].n_unique(), compact=False)
+    at_risk = left >= _LEAST if at_risk is None else at_risk
+    left = (left if at_risk else up) - theme.caption_height(said, across)
+    return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
 
 
 def _grid(panels: int) -> int:
@@ -158,6 +181,15 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
 
 
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
-    """The first reasons of a frame, each a sentence."""
-    told = frame["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    return [labels.sentence(labels.shorten(labels.plain(reason), 160)) for reason in told[:most]]
+    """The most frequent reasons of a frame, each a sentence."""
+    told = (
+        frame.group_by("reason", maintain_order=True)
+        .len()
+        .drop_nulls()
+        .sort("len", descending=True, maintain_order=True)
+    )
+    said = []
+    for reason, rows in told.head(most).iter_rows():
+        some = f" ({rows} of {frame.height} points)" if rows < frame.height else ""
+        said.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
+    return said

@@ -41,6 +41,13 @@ _KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "a
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
 _WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
 _STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
+ENDING_COLORS = dict(  # the same in every figure, whichever of them it has
+    zip(
+        map(labels.label, ("gave_up", schema.SUCCESS, "target_ended", "finished", "budget", "error")),
+        theme.PALETTE,
+        strict=False,
+    )
+)
 _OVERLAY = 4  # groups in one panel
 
 
@@ -154,6 +161,8 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
         for place, name in enumerate(sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -1.0)))
     }
     families = curves if several or not apart else labels.group_names(frame, by[:1])
+    if set(curves) <= set(ENDING_COLORS):
+        colors = ENDING_COLORS | dict(colors or {})
     look = theme.row_looks(curves, families, colors) if apart else _each(theme.looks(curves, colors), curves)
     return named.with_columns(
         pl.Series("color", [one.color for one in look]),

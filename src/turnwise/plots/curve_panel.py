@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DIRECT = 6  # curves that are named at their ends
 _ROW, _HEADING = 13.0, 14.0  # points: a row of the table, its heading
 _TICKS, _AXIS = 18.0, 36.0  # points: tick labels below the Axes, these and the axis's name
-_NAME = 24  # characters of a name
+_NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +107,7 @@ def draw(
         Above the panel, and how many of them fit into a line.
     """
     theme.dress(ax)
+    part = _seen(ax, part)
     _limits(ax, alike, words)
     if part["kind"][0] == "trajectory":
         ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
@@ -137,12 +138,23 @@ def draw(
         ax=ax,
         curves=curves,
         alike=alike,
-        names=_name(ax, curves) if named and len(curves) > 1 else [],
+        names=_name(ax, curves, _letters(ax, compact=compact)) if named and len(curves) > 1 else [],
         table=table,
         below=below + taken,
         words=words,
         left=left,
     )
+
+
+def _seen(ax: "Axes", marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks in colors that can be told from the ground."""
+    colors = marks["color"].unique().to_list()
+    return marks.with_columns(pl.col("color").replace(colors, [theme.against(color, ax) for color in colors]))
+
+
+def _letters(ax: "Axes", *, compact: bool) -> int:
+    """How many letters of a name fit beside the curves."""
+    return _COMPACT_NAME if compact else min(max(int(0.35 * theme.size_in_points(ax)[0] / 5.8), 8), _NAME)
 
 
 def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
@@ -162,7 +174,8 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
         theme.settle(ax.get_figure(root=True))
     across, up = size or theme.size_in_points(ax)
     if panel.left:
-        ax.set_ylabel(_balanced(panel.words.up, max(int(up / 5.6), 16)))
+        letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
+        ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
     _apart(panel, up)
     ticks = _ticks(ax, panel.alike, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
@@ -174,10 +187,10 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
 
 
 def _balanced(text: str, width: int) -> str:
-    """The text in lines of about equal length, `turn t` never broken."""
+    """The text in at most four lines of about equal length, `turn t` never broken."""
     together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
-    broken = theme.wrapped(together, width, lines=3)
-    narrower = theme.wrapped(together, len(text) // (1 + broken.count("\n")) + 5, lines=3)
+    broken = theme.wrapped(together, width, lines=4)
+    narrower = theme.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=4)
     best = narrower if narrower.count("\n") == broken.count("\n") and "…" not in narrower else broken
     return best.replace("\u00a0", " ")
 
@@ -232,20 +245,19 @@ def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> li
     most = alike.select(pl.col("at_risk").max()).item()
     room = max(theme.text_width(labels.count(most)), 12.0) + 8.0
     if words.log and words.whole:
-        ticks = [tick for tick in theme.DECADES if left <= tick <= right]
-        ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
-        ax.minorticks_off()
-        return ticks
+        return theme.counting_ticks(ax, across, room)
     positions = alike["at"].unique().sort().to_list()
     if alike["style"][0] == "line":
         return theme.ticks_among(ax, positions, across, room)
     if not words.whole:
-        return theme.fitting_ticks(ax, across, room)
+        within = words.unit == "%"  # the first and the last label, half a label nearer to the next one
+        return theme.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
     if alike["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (right - left) / across):
-        ax.set_xticks(positions, labels=[f"{position:g}" for position in positions])
+        ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
-    step = theme.tick_step(positions[-1], int(across / room))
-    places = [float(tick) for tick in range(0, int(positions[-1]) + 1, step) if tick >= left]
+    step = theme.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
+    first = -int(-min(positions[0], 0.0) // step) * step
+    places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= left]
     ax.set_xticks(places)
     return places
 
@@ -255,7 +267,7 @@ def _all_fit(positions: Sequence[float], room: float) -> bool:
 
 
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _name(ax: "Axes", curves: Sequence[pl.DataFrame]) -> list[tuple["Annotation", float]]:
+def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tuple["Annotation", float]]:
     """Names at the ends of the curves; a legend where there are too many."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -265,7 +277,7 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame]) -> list[tuple["Annotation"
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
     if len(known) > _DIRECT:
-        theme.key_beside(ax, entries(ax, pl.concat(curves)))
+        theme.key_outside(ax, entries(ax, pl.concat(curves), narrow=not theme.wide(ax)))
         return []
     edge = ax.get_xlim()[1]
     beside = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
@@ -273,7 +285,7 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame]) -> list[tuple["Annotation"
     return [
         (
             ax.annotate(
-                theme.wrapped(row["group"], _NAME),
+                theme.wrapped(row["group"], letters),
                 (row["until"], row["estimate"]),
                 xytext=(edge, row["estimate"]),
                 textcoords=beside,
@@ -290,13 +302,20 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame]) -> list[tuple["Annotation"
     ]
 
 
-def entries(ax: "Axes", marks: pl.DataFrame) -> list[Any]:
-    """A marker and a name for each curve, to stand in a key."""
+def crowded(marks: pl.DataFrame) -> bool:
+    """Whether there are more curves than can be named at their ends."""
+    return marks.drop_nulls("estimate")["group"].n_unique() > _DIRECT
+
+
+def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[Any]:
+    """A marker and a name for each curve, to stand in a key; short names where there is little room."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    known = marks.sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
-    words = labels.shorten_all([row["group"] for row in known], _NAME if len(known) > _DIRECT else 2 * _NAME)
+    known = _seen(ax, marks).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
+    most = _NAME if len(known) > _DIRECT else 2 * _NAME
+    most = _NARROW_NAME if narrow else most
+    words = labels.shorten_all([row["group"] for row in known], most)
     return [
         Patch(facecolor=row["color"], alpha=0.8, label=name)
         if row["style"] == "stack"
@@ -333,7 +352,7 @@ def _table(
     table.patch.set_visible(False)
     table.spines[:].set_visible(False)
     table.xaxis.set_visible(False)
-    rows = labels.shorten_all([curve["group"][0] for curve in shown], _NAME)
+    rows = labels.shorten_all([curve["group"][0] for curve in shown], _letters(ax, compact=compact))
     if len(shown) == 1:
         rows = ["" if heading else "at risk" if words.behind.startswith("at risk") else "behind it"]
     table.set_yticks(range(len(shown)), labels=rows if names else [""] * len(shown))
@@ -366,19 +385,20 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
 def _numbers(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
     for place, curve in enumerate(_rows([curve for curve in curves if curve["style"][0] != "reference"])):
         for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
-            table.text(tick, place, cell, ha="center", va="center", fontsize=theme.SMALL)
+            table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.SMALL)
 
 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
-    shown = curve if curve["kind"][0] == "trajectory" else curve.filter(pl.col("at") > 0)
+    steps = curve["style"][0] in {"step", "stack"}
+    shown = curve.filter(pl.col("at") > 0) if steps else curve
     watched = dict(shown.select("at", "at_risk").rows())
     line = curve["style"][0] == "line"
     cells = []
     for tick in ticks:
         near = 1e-9 * max(abs(tick), 1e-3)
         after = [position for position in watched if position >= tick - near and (position <= tick + near or not line)]
-        before_all = tick == 0 and 1.0 in ticks and curve["kind"][0] != "trajectory"
+        before_all = tick == 0 and 1.0 in ticks and steps
         blank = not after or watched[after[0]] is None or before_all
         cells.append("" if blank else labels.count(watched[min(after)]))
     return cells

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DASHES = (0, (3, 2))
+_MARKED = 40  # points of a line above which only unusual ones have a marker
 
 
 def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0) -> None:
@@ -148,7 +149,8 @@ def _line(ax: "Axes", curve: pl.DataFrame) -> None:
         alone = band.filter(known & ~known.shift(fill_value=False) & ~known.shift(-1, fill_value=False))
         _whiskers(ax, alone, 0.0, thin=band["level"][0] == curve["level"].max())
     ax.plot(*_polygon(line, "estimate"), color=color, linewidth=1.6, zorder=3)
-    _markers(ax, line)
+    points = line.drop_nulls("estimate")
+    _markers(ax, points if points.height <= _MARKED else pl.concat([points.filter(~pl.col("solid")), points.tail(1)]))
 
 
 def _forecast(ax: "Axes", curve: pl.DataFrame) -> None:

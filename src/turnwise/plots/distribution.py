@@ -98,6 +98,7 @@ def distribution(
         if ax is None:
             height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
+        known, groups = theme.seen(known, ax), theme.seen(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
         ax.set_xlabel(labels.quantity(metric), fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FEW = 10  # goals below which a profile is drawn as uncertain
+_MANY = 40  # goals above which their intervals are a band instead of a whisker each
 
 
 def goal_profile(
@@ -26,7 +27,7 @@ def goal_profile(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """The vulnerability of goals: from PROFILE the share of goals above each rate, from SUMMARY each goal's rate in order.
 
@@ -67,7 +68,7 @@ def goal_profile(
     """
     marks = profile_marks(profile, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
     frame = _finished(profile, of)
-    said = _caption(frame, marks, of) if caption else ""
+    said = _caption(frame, marks, of)
     return curve_figure.lay_out(
         marks,
         verb="goal_profile",
@@ -77,6 +78,7 @@ def goal_profile(
         key=curve_figure.overlaid(marks),
         title=title,
         said=said,
+        caption=caption,
     )
 
 
@@ -107,7 +109,7 @@ def profile_marks(
         min_at_risk=_FEW if steps else 0,
         colors=colors,
         one_panel=one_panel,
-        style=None if steps else "point",
+        style=None if steps else "line" if _most(frame, of) > _MANY else "point",
         verb="goal_profile",
     )
 
@@ -141,6 +143,12 @@ def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
     return as_curve(known, at=place, axis=of, kind=pl.lit("goals"), without=of)
 
 
+def _most(frame: pl.DataFrame, of: str) -> int:
+    """The most goals of a group."""
+    by = [name for name in labels.grouping(frame) if name != of]
+    return int(frame.drop_nulls("estimate").group_by(*by, "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
+
+
 def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:
     metric = alike["metric"][0]
     rate = labels.is_rate(metric, frame)
@@ -149,7 +157,8 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
         across = (
             f"{labels.label(of)}s, the most vulnerable first" if rate else f"{labels.label(of)}s, the greatest first"
         )
-        return replace(words, across=across, up=labels.quantity(metric, "mean", frame), rate=rate, whole=True)
+        up = labels.quantity(metric, "mean", frame)
+        return replace(words, across=across, up=up, rate=rate, whole=True, log=False, unit="")
     goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
     return replace(
         words,

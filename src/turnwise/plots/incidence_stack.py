@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.plots import curve_figure, theme
-from turnwise.plots.curve_marks import COMBINATION, MARKS, curve_marks
+from turnwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +25,11 @@ def incidence_stack(
     metric: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """Cumulative incidence by ending, stacked: success at the bottom, what competes with it above, the rest still running.
 
@@ -46,7 +46,7 @@ def incidence_stack(
     min_at_risk
         Rollouts below which a stack is drawn as uncertain.
     at_risk
-        Put the number of rollouts at risk below.
+        Whether to put the number of rollouts at risk below.
     ax
         Where to draw; for one group.
     colors
@@ -82,10 +82,8 @@ def incidence_stack(
     >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = incidence_marks(curve, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
-    said = ""
-    if caption:
-        frame = labels.finished(curve, schema.CURVE, "incidence_stack").filter(kind="incidence")
-        said = _caption(frame, marks, min_at_risk)
+    frame = labels.finished(curve, schema.CURVE, "incidence_stack").filter(kind="incidence")
+    said = _caption(frame, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
         verb="incidence_stack",
@@ -95,6 +93,7 @@ def incidence_stack(
         also=_whisker,
         title=title,
         said=said,
+        caption=caption,
     )
 
 
@@ -131,7 +130,7 @@ def incidence_marks(
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
-    looks = {way: look.color for way, look in theme.looks(ways, colors).items()}
+    looks = {way: look.color for way, look in theme.looks(ways, ENDING_COLORS | dict(colors or {})).items()}
     frame = frame.select(*schema.CURVE.names).with_columns(
         pl.Series("\0group", groups), pl.Series("\0way", ways), pl.lit(None, pl.String).alias("ending")
     )

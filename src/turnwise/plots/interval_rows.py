@@ -138,6 +138,7 @@ def _width(panels: int) -> int:
 def _draw(
     ax: "Axes", part: pl.DataFrame, panel: Panel, marks: pl.DataFrame, reasons: Mapping[str, str], *, names: bool = True
 ) -> None:
+    part = theme.seen(part, ax)
     theme.dress(ax, grid="x")
     across = theme.size_in_points(ax)[0]
     left, right = _ends(part, panel)

@@ -91,6 +91,7 @@ def reliability_diagram(
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (4.6, 5.2))[1][0]
+        marks = theme.seen(marks, ax)
         theme.dress(ax)
         ax.plot([0, 1], [0, 1], color=theme.shade(ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
         entries = [_paint(ax, marks.filter(group=name)) for name in groups["group"]]

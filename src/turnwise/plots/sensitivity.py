@@ -25,11 +25,11 @@ def sensitivity(
     statistic: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """An estimate at every value of one choice: a line in a band over numbers, points with whiskers over names.
 
@@ -52,7 +52,7 @@ def sensitivity(
     min_at_risk
         Rollouts below which a point is drawn as uncertain.
     at_risk
-        Put the number of rollouts behind each point below.
+        Whether to put the number of rollouts behind each point below.
     ax, colors, title, caption
         As in `success_curve`.
 
@@ -86,16 +86,17 @@ def sensitivity(
     marks = sensitivity_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     names = _names(frame, of)
     at = _place(frame, of, names, chosen)
-    said = _caption(frame, of, marks, min_at_risk) if caption else ""
+    said = _caption(frame, of, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
         verb="sensitivity",
         ax=ax,
         words=lambda alike: _words(alike, frame, names),
         at_risk=at_risk,
-        also=None if at is None else lambda drawn, _: _mark(drawn, at),
+        also=None if at is None else lambda drawn, _: theme.marked(drawn, at, "chosen"),
         title=title,
         said=said,
+        caption=caption,
     )
 
 
@@ -230,22 +231,6 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_
         unit="",
         behind="rollouts behind each point",
         names=tuple(names),
-    )
-
-
-def _mark(ax: "Axes", at: float) -> None:
-    """A dotted line at the value that is used elsewhere."""
-    muted = theme.shade(ax, theme.MUTED)
-    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
-    ax.annotate(
-        "chosen",
-        (at, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(4, -2),
-        textcoords="offset points",
-        va="top",
-        fontsize=theme.SMALL,
-        color=muted,
     )
 
 

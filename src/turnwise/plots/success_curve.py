@@ -18,11 +18,11 @@ def success_curve(
     kind: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """The curves of a CURVE frame: steps with bands, ticks where rollouts were censored, and how many were at risk below.
 
@@ -40,7 +40,7 @@ def success_curve(
     min_at_risk
         Rollouts below which a curve is drawn as uncertain.
     at_risk
-        Put the table of rollouts at risk at the start of each turn below the curves.
+        Whether to put the table of rollouts at risk at the start of each turn below the curves; by default where `ax` has room.
     ax
         Where to draw all curves; by default a new figure.
     colors
@@ -48,7 +48,7 @@ def success_curve(
     title
         Above the figure.
     caption
-        Say under the figure how the intervals were made.
+        Whether to say under the figure how the intervals were made; by default where `ax` has room.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def success_curve(
         curve, metric=metric, kind=kind, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
     frame = labels.finished(curve, schema.CURVE, "success_curve")
-    said = curve_figure.caption(frame, marks, min_at_risk) if caption else ""
+    said = curve_figure.caption(frame, marks, min_at_risk)
     ends_alike = bool((marks["kind"] == "hazard").all()) and curve_figure.overlaid(marks)
     return curve_figure.lay_out(
-        marks, verb="success_curve", ax=ax, at_risk=at_risk, key=ends_alike, title=title, said=said
+        marks, verb="success_curve", ax=ax, at_risk=at_risk, key=ends_alike, title=title, said=said, caption=caption
     )

@@ -12,6 +12,8 @@ from itertools import pairwise
 from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from turnwise import labels
 
 if TYPE_CHECKING:
@@ -36,10 +38,8 @@ MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the colo
 SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
 MAX_COLORS = len(PALETTE)
 AXIS = 40.0  # points that tick labels and an axis's name take below the Axes
+_NARROW = 300.0  # points across Axes beside which there is no room for a key
 _LETTER = 4.9  # points across a letter of small type, on average
-DECADES = tuple(
-    float(factor * 10**power) for power in range(9) for factor in (1, 2, 5)
-)  # ticks of a log axis that counts
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
 _FALLBACKS = (  # fonts with the letters that DejaVu Sans lacks, where they are installed
@@ -296,16 +296,23 @@ def compact(value: float) -> str:
     return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
 
-def fitting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
-    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points."""
+def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
+    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points.
+
+    Labels take `wide` times their width.
+    """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     left, right = ax.get_xlim()
     if ax.get_xscale() == "log":
-        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / room), 2)))
+        ax.xaxis.set_major_locator(LogLocator())
+        widest = max(
+            text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
+        )
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(room, widest + 6)), 2)))
     else:
         widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())))
-        most = max(int(across / max(room, widest + 10)), 1)
+        most = max(int(across / max(room, wide * widest + 10)), 1)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
     return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
 
@@ -349,6 +356,23 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
     ax.set_xticks(ticks)
     ax.minorticks_off()
     return ticks
+
+
+def counting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
+    """Ticks of a logarithmic x axis that counts: 1, 2, 5, 10, ... where they are so many points apart, else fewer."""
+    left, right = ax.get_xlim()
+    decade = across / log10(right / left)  # points
+    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
+    powers = range(0, 16, max(ceil(room / decade), 1))
+    ticks = [float(factor * 10**power) for power in powers for factor in every if left <= factor * 10**power <= right]
+    ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
+    ax.minorticks_off()
+    return ticks
+
+
+def _closest(factors: Sequence[int]) -> float:
+    """The least distance of two ticks in decades."""
+    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
 
 
 def rate_end(values: Iterable[float | None]) -> float:
@@ -430,7 +454,23 @@ def caption_under(figure: "Figure", sentence: str) -> None:
     under.set_linespacing(1.25)
 
 
-def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
+def caption_height(sentence: str, across: float) -> float:
+    """Points that the sentence takes below Axes of that width."""
+    return 11.5 * len(textwrap.wrap(sentence, max(int(across / _LETTER), 30))) + 8.0
+
+
+def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
+    """Break a sentence below the Axes anew, now that all that stands beside the Axes has its room."""
+    under.set_in_layout(False)
+    figure, box = ax.get_figure(root=True), ax.get_tightbbox(for_layout_only=True)
+    left = ax.get_window_extent().x0
+    under.set_in_layout(True)
+    if figure is not None and box is not None:
+        room = min(box.x1, figure.bbox.x1) - left
+        under.set_text(textwrap.fill(sentence, max(int(room * 72 / figure.dpi / _LETTER), 20)))
+
+
+def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
     """The sentence in small type so many points below the Axes, as wide as they are with all that stands beside them."""
     figure = ax.get_figure(root=True)
     settle(figure)
@@ -439,7 +479,7 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
     whole = size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
     left = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
     characters = max(int(whole / _LETTER), 30)
-    ax.annotate(
+    return ax.annotate(
         textwrap.fill(sentence, characters),
         (0, 0),
         xycoords="axes fraction",
@@ -481,12 +521,66 @@ def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
     return -(-len(entries) // columns)
 
 
-def key_beside(ax: "Axes", entries: Sequence[Any]) -> None:
-    """What each color and line means, to the right of the Axes."""
-    legend = ax.legend(
-        handles=list(entries), loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, fontsize=SMALL
+def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
+    """What each color and line means, to the right of the Axes, or above where these are narrow."""
+    across = size_in_points(ax)[0]
+    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": SMALL}
+    if wide(ax):
+        literal(ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), **look).get_texts())
+        return
+    columns = _columns(entries, across)
+    look |= {"ncols": columns, "handlelength": 1.4, "columnspacing": 1.0, "labelspacing": 0.2, "borderaxespad": 0.1}
+    literal(ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), **look).get_texts())
+    if ax.get_title(loc="left"):
+        ax.set_title(ax.get_title(loc="left"), loc="left", pad=10 + 13 * ceil(len(entries) / columns))
+
+
+def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
+    """Points that the key takes above the Axes."""
+    return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, size_in_points(ax)[0]))
+
+
+def _columns(entries: Sequence[Any], across: float) -> int:
+    longest = max(text_width(entry.get_label()) for entry in entries) + 30
+    return min(max(int(across / longest), 1), len(entries))
+
+
+def wide(ax: "Axes") -> bool:
+    """Whether there is room for a key beside the Axes."""
+    return size_in_points(ax)[0] >= _NARROW
+
+
+def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
+    """A dotted line across the x axis, and what it means beside it: on the right, or on the left where it stands far right."""
+    muted = shade(ax, MUTED)
+    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
+    ax.annotate(
+        words,
+        (at, 1 if top else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if far else 4, -2 if top else 3),
+        textcoords="offset points",
+        va="top" if top else "bottom",
+        ha="right" if far else "left",
+        fontsize=SMALL,
+        color=muted,
     )
-    literal(legend.get_texts())
+
+
+def against(color: str, ax: "Axes") -> str:
+    """The color, or that of letters where it cannot be told from the ground: black in a dark style."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    over, under = (_luminance(*to_rgb(one)) for one in (color, ax.get_facecolor()))
+    seen = (max(over, under) + 0.05) / (min(over, under) + 0.05) >= 1.5
+    return color if seen else to_hex(ax.xaxis.label.get_color())
+
+
+def seen(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+    """The marks in colors that can be told from the ground of the Axes."""
+    colors = marks["color"].drop_nulls().unique().to_list()
+    return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))
 
 
 def key(ax: "Axes", entries: Sequence[Any], *, own: bool, below: float = AXIS) -> float:

@@ -89,6 +89,7 @@ def timeline(
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (7.2, max(1.4 + 0.36 * lanes.height, 2.0)))[1][0]
+        marks = theme.seen(marks, ax)
         theme.dress(ax, grid="x")
         _limits(ax, marks, lanes, measured)
         for part in marks.partition_by("lane", maintain_order=True):

@@ -86,6 +86,7 @@ def trace_tree(
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * shown.height))[1][0]
+        shown = theme.seen(shown, ax)
         ax.set(xlim=(0, 1), ylim=(shown.height - 0.4, -0.6))
         ax.set_axis_off()
         one_rollout.title(ax, rows, pad=6)

@@ -108,6 +108,7 @@ def tradeoff(
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (6.4, 4.6))[1][0]
+        drawn = theme.seen(drawn, ax)
         _axes(ax, drawn, metrics, {side: labels.is_rate(name, frame) for side, name in metrics.items()})
         for side, name in metrics.items():
             told = labels.quantity(name, frame["statistic"][0], frame)

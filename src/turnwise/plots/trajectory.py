@@ -19,11 +19,11 @@ def trajectory(
     metric: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """Mean scores by turns before and after an event, laid over each other at the event, which a dotted line marks.
 
@@ -39,7 +39,7 @@ def trajectory(
     min_at_risk
         Rollouts below which a point is drawn as uncertain.
     at_risk
-        Put the number of rollouts behind each point below.
+        Whether to put the number of rollouts behind each point below.
     ax, colors, title, caption
         As in `success_curve`.
 
@@ -76,9 +76,9 @@ def trajectory(
         one_panel=ax is not None,
         verb="trajectory",
     )
-    said = ""
-    if caption:
-        frame = labels.finished(curve, schema.CURVE, "trajectory").filter(pl.col("at").is_in(marks["at"].implode()))
-        whose = "Only rollouts with the event, and at each position those that got there."
-        said = f"{curve_figure.caption(frame, marks, min_at_risk, most=1)} {whose}"
-    return curve_figure.lay_out(marks, verb="trajectory", ax=ax, at_risk=at_risk, title=title, said=said)
+    frame = labels.finished(curve, schema.CURVE, "trajectory").filter(pl.col("at").is_in(marks["at"].implode()))
+    whose = "Only rollouts with the event, and at each position those that got there."
+    said = f"{curve_figure.caption(frame, marks, min_at_risk, most=1)} {whose}"
+    return curve_figure.lay_out(
+        marks, verb="trajectory", ax=ax, at_risk=at_risk, title=title, said=said, caption=caption
+    )

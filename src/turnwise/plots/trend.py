@@ -20,11 +20,11 @@ def trend(
     metric: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
-    at_risk: bool = True,
+    at_risk: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Any:
     """The mean at each step of training in a band, and the rollouts behind it below.
 
@@ -40,7 +40,7 @@ def trend(
     min_at_risk
         Rollouts below which a point is drawn as uncertain.
     at_risk
-        Put the number of rollouts behind each point below.
+        Whether to put the number of rollouts behind each point below.
     ax, colors, title, caption
         As in `success_curve`.
 
@@ -69,11 +69,9 @@ def trend(
     frame = labels.finished(training, schema.TRAINING, "trend").filter(
         pl.col("metric").is_in(marks["metric"].implode())
     )
-    said = ""
-    if caption:
-        shown = frame.filter(pl.col("level").is_in(marks["level"].implode(), nulls_equal=True))
-        hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {min_at_risk} rollouts behind it."]
-        said = " ".join([labels.caption(shown), *hollow, *curve_figure.reasons(shown)])
+    shown = frame.filter(pl.col("level").is_in(marks["level"].implode(), nulls_equal=True))
+    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {min_at_risk} rollouts behind it."]
+    said = " ".join([labels.caption(shown), *hollow, *curve_figure.reasons(shown)])
     return curve_figure.lay_out(
         marks,
         verb="trend",
@@ -82,6 +80,7 @@ def trend(
         at_risk=at_risk,
         title=title,
         said=said,
+        caption=caption,
     )
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -83,6 +84,7 @@ _COEFFICIENTS = {
     "prevalence": "share that is positive",
 }
 _SHARES = {"agreement", "prevalence", "sensitivity", "specificity"}  # of the statistics of AGREEMENT
+_ENOUGH = 10  # goals behind a point that is told
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
 
@@ -154,19 +156,45 @@ def shorten(text: str, most: int) -> str:
 
 
 def shorten_all(names: Sequence[str], most: int) -> list[str]:
-    """Each name in at most so many characters, or in as few more as keep different names different.
+    """Each name in at most so many characters, or in as few more (at most twice as many) as keep different names different.
+
+    Names that differ only where they would be cut lose what they have in common at their ends; at last they are numbered.
 
     Examples
     --------
     >>> shorten_all(["the long name of model 1 (base)", "the long name of model 2 (base)"], 12)
     ['the long …1 (base)', 'the long …2 (base)']
+    >>> shorten_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
     """
     different = len(set(names))
-    for allowed in range(most, max(map(len, names), default=0), 2):
+    longest = max(map(len, names), default=0)
+    for allowed in range(most, min(longest, 2 * most), 2):
         short = [shorten(name, allowed) for name in names]
         if len(set(short)) == different:
             return short
-    return list(names)
+    if longest <= 2 * most:
+        return list(names)
+    told = sorted(set(names))
+    front, back = _shared(told), _shared([name[::-1] for name in told])
+    around = max((most - 3) // 2, 1)
+    parts = {
+        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in told
+    }
+    if len(set(parts.values())) < different:
+        parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(told, 1)}
+    return [parts[name] for name in names]
+
+
+def _shared(names: Sequence[str]) -> int:
+    """How many letters at their start all names have in common."""
+    return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+
+
+def _part(name: str, start: int, stop: int, most: int) -> str:
+    """The name from start to stop, with dots for what is left out."""
+    stop = max(stop, start + 1)
+    return shorten(f"{'…' if start else ''}{name[start:stop]}{'…' if stop < len(name) else ''}", most)
 
 
 def sentence(words: str) -> str:
@@ -789,6 +817,8 @@ def _course(part: pl.DataFrame, shape: schema.Schema) -> str:
     by = [*grouping(part), *(["ending"] if kind == "incidence" and rows["ending"].n_unique() > 1 else [])]
     rate = kind not in {"trajectory", "best@k"} and (shape.name != "TRAINING" or is_rate(first["metric"], part))
     known = rows.drop_nulls("estimate").sort("at")
+    if str(kind).endswith("k") and (known["at_risk"] >= _ENOUGH).any():  # the last k may have a single goal
+        known = known.filter(pl.col("at_risk") >= _ENOUGH)
     if kind == "trajectory" and (known["at"] == 0).any():
         ends, where = known.filter(pl.col("at") == 0), "at the event"
     elif kind == "PROFILE":

@@ -1,5 +1,6 @@
 """What holds of every figure over a course: turns, attempts, budgets, goals, steps of training, a swept choice."""
 
+import html
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -103,9 +104,8 @@ CASES = {
 }
 NAMES = {
     "long": [f"organization/model-with-a-very-long-name-{k}-instruct-2026-01-01 · prompt refinement" for k in range(3)],
-    "hostile": ["$\\alpha_{$", "a\nb\rc", "<script>alert(1)</script>", "\u202egnp.exe", "\x1b[31mred"],
-    "blank": ["", "(none)", " "],
-    "foreign": ["通义千问", "مرحبا", "🙂"],
+    "hostile": ["$\\alpha_{$ and $x$", "a\nb\rc <script>alert(1)</script>", "\u202egnp.exe \x1b[31mred"],
+    "foreign": ["", "通义千问", "مرحبا 🙂"],
 }
 every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -128,21 +128,20 @@ def texts_of(drawn: Any) -> list[Text]:
     return painted
 
 
-def outside(drawn: Any, *, beyond: float = 3.0) -> list[str]:
+def outside(drawn: Any, painted: list[Text], *, beyond: float = 3.0) -> list[str]:
     """Texts that stick out of the figure by more than so many pixels."""
-    found = texts_of(drawn)
     box = axes_of(drawn)[0].get_figure(root=True).bbox
     out = []
-    for text in found:
+    for text in painted:
         own = Text.get_window_extent(text)
         if own.x0 < -beyond or own.y0 < -beyond or own.x1 > box.x1 + beyond or own.y1 > box.y1 + beyond:
             out.append(text.get_text())
     return out
 
 
-def collisions(drawn: Any) -> list[tuple[str, str]]:
+def collisions(drawn: Any, painted: list[Text]) -> list[tuple[str, str]]:
     """Pairs of tick labels of an x axis that lie on each other."""
-    painted, found = texts_of(drawn), []
+    found = []
     for ax in axes_of(drawn):
         ticks = [tick for tick in ax.get_xticklabels() if any(tick is text for text in painted)]
         boxes = sorted(((tick.get_window_extent(), tick.get_text()) for tick in ticks), key=lambda pair: pair[0].x0)
@@ -151,76 +150,98 @@ def collisions(drawn: Any) -> list[tuple[str, str]]:
 
 
 @every
-@pytest.mark.parametrize("groups", [1, 2, 4, 5, 17])
+@pytest.mark.parametrize("groups", [1, 4, 6])
 def test_any_number_of_groups_stays_inside_the_figure(case, groups):
     """No text is cut off or smaller than nine points, no two tick labels lie on each other."""
     drawn = case.draw(case.frame([f"model {place}" for place in range(groups)]))
-    assert outside(drawn) == []
-    assert collisions(drawn) == []
-    assert min(text.get_fontsize() for text in texts_of(drawn)) >= 9
+    painted = texts_of(drawn)
+    assert outside(drawn, painted) == []
+    assert collisions(drawn, painted) == []
+    assert min(float(text.get_fontsize()) for text in painted) >= 9
+
+
+@pytest.mark.parametrize("name", ["stack", "attempts", "profile"])
+def test_very_many_groups_stay_inside_the_figure(name):
+    """Thirty panels, with a key and without."""
+    drawn = CASES[name].draw(CASES[name].frame([f"model {place}" for place in range(30)]))
+    painted = texts_of(drawn)
+    assert len(axes_of(drawn)) == 30
+    assert outside(drawn, painted) == []
+    assert collisions(drawn, painted) == []
 
 
 @every
 @pytest.mark.parametrize(("wide", "high"), [(3.3, 2.8), (7.0, 3.9)])
 def test_a_column_of_paper_is_wide_enough(case, wide, high):
-    """In an ax of a paper's one or two columns nothing is cut off, and curves keep half an inch."""
+    """In an ax of a paper's one or two columns nothing is cut off, and the curves are most of an inch high."""
     figure, ax = plt.subplots(figsize=(wide, high), layout="constrained")
     frame = case.frame(["base"] if case.draw is plots.incidence_stack else ["base", "guarded", "hardened"])
     if case.draw is plots.success_curve:
         frame = frame.filter(pl.col("ending").is_null() | (pl.col("ending") == "success"))
     assert case.draw(frame, ax=ax) is ax
-    assert outside(ax) == []
-    assert collisions(ax) == []
+    painted = texts_of(ax)
+    assert outside(ax, painted) == []
+    assert collisions(ax, painted) == []
     assert ax.get_window_extent().height / figure.dpi > 0.9
 
 
 @every
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
 def test_odd_names_are_drawn_as_they_are(case, names):
-    """No mathematics, no control characters, no warning, nothing cut off; another name stays another name."""
+    """No mathematics, no control characters, no warning, nothing cut off."""
     drawn = case.draw(case.frame(names))
-    svg = plots.figure_svg(drawn)
-    assert svg.endswith("</svg>\n")
-    assert "<script" not in svg
-    assert outside(drawn) == []
-    for text in texts_of(drawn):
+    painted = texts_of(drawn)
+    assert outside(drawn, painted) == []
+    for text in painted:
         assert not set(text.get_text()) & set("\x1b\r\u202e")
-        assert "$" not in text.get_text() or not text.get_parse_math()
+        assert text.get_text().count("$") < 2 or not text.get_parse_math()
+    if names is NAMES["hostile"]:
+        assert "<script" not in plots.figure_svg(drawn)
+
+
+@pytest.mark.parametrize("name", ["success", "trend", "choice"])
+def test_long_names_stay_different(name):
+    """Names that differ in their middle only are not cut there."""
+    painted = texts_of(CASES[name].draw(CASES[name].frame(NAMES["long"])))
+    words = [text.get_text().replace("\n", "") for text in painted]
+    for k in range(3):  # at the end of its curve, and before its row of the table
+        assert len([word for word in words if f"-{k}-" in word]) == 2
 
 
 @every
 def test_no_group_is_one_curve(case):
-    """Nothing to tell apart, no key, no panel titles."""
-    drawn = case.draw(case.frame(["only"]).drop("target"))
-    if case.draw is not plots.incidence_stack and "ending" not in case.frame(["x"]).drop_nulls("ending").columns[:0]:
-        assert not isinstance(drawn, np.ndarray)
-    assert "only" not in [text.get_text() for text in texts_of(drawn)]
+    """Nothing to tell apart: one Axes that names nobody."""
+    frame = case.frame(["only"]).drop("target")
+    drawn = case.draw(frame)
+    assert len(axes_of(drawn)) == 1
+    assert not any("only" in text.get_text() or "all rollouts" in text.get_text() for text in texts_of(drawn))
 
 
 @every
-def test_unknown_everywhere_is_an_empty_figure(case):
-    """All null, NaN or infinite: a note or empty axes, no warning; goals cannot be put in order then."""
-    frame = case.frame(["a", "b"])
-    for value in (None, float("nan"), float("inf")):
-        unknown = frame.with_columns(pl.lit(value, pl.Float64).alias(name) for name in ("estimate", "low", "high"))
-        if case.frame is goals:
-            with pytest.raises(ArgumentError, match="nothing to put in order"):
-                case.draw(unknown)
-            continue
-        drawn = case.draw(unknown)
-        assert "no estimate" in " ".join(text.get_text() for text in texts_of(drawn))
+@pytest.mark.parametrize("value", [None, float("inf")])
+def test_unknown_everywhere_is_an_empty_figure(case, value):
+    """All null or infinite: a note in the middle, no warning; goals cannot be put in order then."""
+    unknown = case.frame(["a", "b"]).with_columns(
+        pl.lit(value, pl.Float64).alias(name) for name in ("estimate", "low", "high")
+    )
+    if case.frame is goals:
+        with pytest.raises(ArgumentError, match="nothing to put in order"):
+            case.draw(unknown)
+        return
+    assert "no estimate" in [text.get_text() for text in texts_of(case.draw(unknown))]
 
 
 @every
 def test_half_an_interval_and_a_gap_are_drawn(case):
     """A null end, an infinite end and a null estimate in the middle."""
-    frame = case.frame(["a", "b"]).with_row_index("row")
+    frame = case.frame(["a", "b"]).with_row_index("\0row")
     holes = frame.with_columns(
-        low=pl.when(pl.col("row") == 1).then(None).otherwise("low"),
-        high=pl.when(pl.col("row") == 2).then(float("inf")).otherwise("high"),
-        estimate=pl.when(pl.col("row") == 2).then(None).otherwise("estimate"),
-    ).drop("row")
-    assert outside(case.draw(holes)) == []
+        low=pl.when(pl.col("\0row") == 1).then(None).otherwise("low"),
+        high=pl.when(pl.col("\0row") == 2).then(float("inf")).otherwise("high"),
+        estimate=pl.when(pl.col("\0row") == 2).then(None).otherwise("estimate"),
+    ).drop("\0row")
+    drawn = case.draw(holes)
+    assert outside(drawn, texts_of(drawn)) == []
 
 
 @every
@@ -261,50 +282,43 @@ def test_input_and_settings_are_as_before(case):
 
 @every
 def test_equal_frames_give_equal_bytes(case):
-    """And the figure carries its alternative text, which names the groups' number."""
+    """And the figure carries its alternative text, a sentence."""
     frame = case.frame(["a", "b"])
     alt = labels.alt_text(frame)
     one, other = (plots.figure_svg(case.draw(frame), alt=alt) for _ in range(2))
     assert one == other
-    assert alt.replace("<", "&lt;") in one
-    assert "2 groups" in alt or "4 groups" in alt or "10 groups" in alt or "6 groups" in alt or "18 groups" in alt
+    assert alt in html.unescape(one)
+    assert alt.endswith(".")
+    assert " to " in alt
 
 
 @every
-def test_pandas_lazy_and_arrow_are_frames_too(case):
+def test_lazy_and_arrow_are_frames_too(case):
     """Whatever has Arrow inside is read; a lazy frame is collected."""
     frame = case.frame(["a", "b"])
-    for other in (frame.lazy(), frame.to_arrow()):
-        assert len(axes_of(case.draw(other))) == len(axes_of(case.draw(frame)))
+    panels = len(axes_of(case.draw(frame)))
+    assert [len(axes_of(case.draw(other))) for other in (frame.lazy(), frame.to_arrow())] == [panels, panels]
 
 
 @every
-@pytest.mark.parametrize("option", ["at_risk", "caption"])
-def test_the_table_and_the_caption_can_be_left_out(case, option):
-    """The caption states level and method; the table has Axes of its own."""
+def test_the_caption_can_be_left_out(case):
+    """It states level and method."""
     frame = case.frame(["a"])
-    try:
-        with_it, without = (axes_of(case.draw(frame, **{option: on}))[0] for on in (True, False))
-    except TypeError:
-        assert option == "at_risk"
-        assert case.draw is plots.goal_profile
-        return
-    if option == "caption":
-        assert "95 %, Wilson" in with_it.figure.get_supxlabel()
-        assert without.figure.get_supxlabel() == ""
-    else:
-        assert len(with_it.child_axes) == 1
-        assert without.child_axes == []
+    said = [axes_of(case.draw(frame, caption=on))[0].figure.get_supxlabel() for on in (True, False)]
+    assert "95 %, Wilson" in said[0].replace("\n", " ")
+    assert said[1] == ""
+
+
+@pytest.mark.parametrize("case", [case for name, case in CASES.items() if name not in {"profile", "goals"}])
+def test_the_table_can_be_left_out(case):
+    """It stands in Axes of its own."""
+    frame = case.frame(["a"])
+    assert [len(axes_of(case.draw(frame, at_risk=on))[0].child_axes) for on in (True, False)] == [1, 0]
 
 
 @every
-def test_colors_follow_the_names(case):
-    """The given color is used; the same two names have the same colors in another order of rows."""
+def test_colors_can_be_settled_by_name(case):
+    """Of groups, or of endings where these are the curves."""
     frame = case.frame(["a", "b"])
-    if case.draw is plots.incidence_stack or ("ending" in frame.columns and frame["ending"].drop_nulls().len()):
-        colors = {"success": "#123456"}
-        drawn = case.draw(frame, colors=colors)
-    else:
-        drawn = case.draw(frame, colors={"a": "#123456"})
-    svg = plots.figure_svg(drawn)
-    assert "#123456" in svg
+    name = "success" if case.frame is endings else "a"
+    assert "#123456" in plots.figure_svg(case.draw(frame, colors={name: "#123456"}))

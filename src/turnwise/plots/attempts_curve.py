@@ -134,9 +134,9 @@ def attempts_marks(
     tried = tried.filter(known) if tried.select(known.any()).item() else tried
     ahead = None if forecast is None else _continued(tried, forecast, level, min_at_risk)
     if ahead is not None:
-        tried = _observed(tried, min_at_risk)
+        tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
     by = labels.grouping(tried)
-    if not one_panel and by and tried.select(by).n_unique() > _OVERLAY:
+    if not one_panel and by and tried.select(by).n_unique() > _OVERLAY and tried["kind"].n_unique() > 1:
         tried, ahead = _together(tried), None if ahead is None else _together(ahead)
     return curve_marks(
         tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts_curve"
@@ -157,20 +157,25 @@ def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
     return pl.coalesce(pl.col("at").filter(enough).max().over(keys), pl.col("at").filter(known).max().over(keys))
 
 
-def _observed(tried: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
-    """The rows up to where observation ends, in the kinds that a forecast continues."""
-    beyond = pl.col("kind").is_in(REACHED) & (pl.col("at") > _end(tried, min_at_risk))
-    return tried.filter(~beyond.fill_null(value=False))
+def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
+    """The rows up to where observation ends, in the curves that a forecast continues."""
+    beyond = tried.filter(pl.col("at") > _end(tried, min_at_risk))
+    keys = [*labels.grouping(tried), "metric", "kind", "level"]
+    replaced = beyond.join(ahead.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
+    return tried.join(replaced, on=[*keys, "at"], how="anti", nulls_equal=True)
 
 
 def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_at_risk: int) -> pl.DataFrame:
     """The forecast's rows beyond the end of observation as rows of CURVE, the last observed ones before them."""
-    ahead = labels.choose(
-        labels.finished(forecast, schema.FORECAST, "attempts_curve"), "level", level, "attempts_curve"
-    )
+    ahead = labels.finished(forecast, schema.FORECAST, "attempts_curve")
+    if labels.shape_of(labels.as_frame(forecast, "attempts_curve")) is not schema.FORECAST:
+        raise ArgumentError(
+            "attempts_curve: forecast= is no FORECAST frame, it lacks alpha; make one with `tw.forecast(rollouts, k=100)`"
+        )
+    ahead = labels.choose(ahead, "level", level, "attempts_curve")
     by = labels.grouping(tried)
     if set(labels.grouping(ahead)) != set(by):
-        ours, theirs = (listing(names) or "nothing" for names in (by, labels.grouping(ahead)))
+        ours, theirs = (listing(names) for names in (by, labels.grouping(ahead)))
         raise ArgumentError(
             f"attempts_curve: the attempts are grouped by {ours}, their forecast by {theirs}; give both verbs the same `by`"
         )

@@ -150,6 +150,7 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     ends = named.drop_nulls("estimate").sort("at").group_by(*COMBINATION, "_group", "group", maintain_order=True).last()
     if (named["kind"] == "profile").all():  # all end at 0: the largest share on average goes first
         ends = named.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(pl.col("estimate").mean())
+        ends = ends.drop_nulls("estimate")
     height = dict(reversed(ends.select("group", "estimate").rows()))
     highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
     order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}

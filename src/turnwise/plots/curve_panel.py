@@ -118,7 +118,7 @@ def draw(
         shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.whole else 0.0
         twins = sum(curve["estimate"].equals(other["estimate"]) for other in curves[place + 1 :])
         strokes.paint(ax, curve, shift, extra=1.8 * twins)
-    if part.select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
+    if _drawn(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
         theme.note(ax, "no estimate")
     if bottom:
         ax.set_xlabel(words.across, fontsize=theme.NORMAL, parse_math=False)
@@ -129,7 +129,7 @@ def draw(
     below = _TICKS if not bottom else _AXIS
     if words.names:
         most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
-        names = [theme.wrapped(name, most, lines=3) for name in words.names]
+        names = theme.wrapped_all(words.names, most, lines=3)
         ax.set_xticks(range(len(names)), labels=names)
         theme.literal(ax.get_xticklabels())
         below += 11.0 * max(name.count("\n") for name in names)
@@ -150,6 +150,11 @@ def _seen(ax: "Axes", marks: pl.DataFrame) -> pl.DataFrame:
     """The marks in colors that can be told from the ground."""
     colors = marks["color"].unique().to_list()
     return marks.with_columns(pl.col("color").replace(colors, [theme.against(color, ax) for color in colors]))
+
+
+def _drawn(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks without the starts of steps, which are known beforehand."""
+    return marks.filter((pl.col("at") > 0) | ~pl.col("style").is_in(["step", "stack"]))
 
 
 def _letters(ax: "Axes", *, compact: bool) -> int:
@@ -206,7 +211,8 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
     # The interval of a few rollouts alone would flatten all others: it is cut off, and shown to be by an arrow.
     cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
     sure = marks.filter("solid") if cut else marks
-    values = pl.concat([marks["estimate"], sure["low"], sure["high"]]).drop_nulls().to_list()
+    known = _drawn(marks)["estimate"].drop_nulls()
+    values = pl.concat([known, sure["low"], sure["high"]]).drop_nulls().to_list() if known.len() else []
     if first["kind"] == "difference":
         ax.set_ylim(*theme.number_ends([*values, 0.0]))
         ax.axhline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.8, zorder=1)
@@ -271,7 +277,7 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tupl
     """Names at the ends of the curves; a legend where there are too many."""
     from matplotlib.transforms import ScaledTranslation
 
-    ends = [curve.drop_nulls("estimate").tail(1) for curve in curves]
+    ends = [_drawn(curve).drop_nulls("estimate").tail(1) for curve in curves]
     known = [end.row(0, named=True) for end in ends if end.height]
     for row in known:
         if row["style"] == "step":
@@ -280,12 +286,13 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tupl
         theme.key_outside(ax, entries(ax, pl.concat(curves), narrow=not theme.wide(ax)))
         return []
     edge = ax.get_xlim()[1]
+    words = theme.wrapped_all([row["group"] for row in known], letters)
     beside = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4}
     return [
         (
             ax.annotate(
-                theme.wrapped(row["group"], letters),
+                name,
                 (row["until"], row["estimate"]),
                 xytext=(edge, row["estimate"]),
                 textcoords=beside,
@@ -298,7 +305,7 @@ def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tupl
             ),
             row["estimate"],
         )
-        for row in known
+        for row, name in zip(known, words, strict=True)
     ]
 
 

@@ -116,7 +116,10 @@ def profile_marks(
 
 def _finished(profile: object, of: str) -> pl.DataFrame:
     frame = labels.as_frame(profile, "goal_profile")
-    if labels.shape_of(frame) is not schema.SUMMARY:
+    shape = labels.shape_of(frame)
+    if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
+        raise ArgumentError(f"goal_profile: a {shape.name} frame has no profile; make one with `tw.profile(rollouts)`")
+    if shape is not schema.SUMMARY:
         return labels.finished(frame, schema.PROFILE, "goal_profile")
     if of not in labels.grouping(frame):
         raise ArgumentError(

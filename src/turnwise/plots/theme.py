@@ -428,6 +428,20 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
     return "\n".join(broken) or text
 
 
+def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
+    """Each name broken into lines; different names stay different, if need be without what they have in common.
+
+    Examples
+    --------
+    >>> wrapped_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
+    """
+    broken = [wrapped(name, width, lines=lines) for name in names]
+    if len(set(broken)) < len(set(names)):
+        broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
+    return broken
+
+
 def text_width(text: str, size: float = SMALL) -> float:
     """The width of one line in points."""
     from matplotlib.font_manager import FontProperties
@@ -510,8 +524,8 @@ def note(ax: "Axes", words: str) -> None:
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
     """What each color and line means, in rows above the whole figure; how many."""
-    widths = [text_width(str(entry.get_label())) + 36 for entry in entries]
-    across = figure.get_figwidth() * 72 - 8
+    widths = [text_width(str(entry.get_label())) + 46 for entry in entries]
+    across = figure.get_figwidth() * 72
     columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
     literal(
         figure.legend(

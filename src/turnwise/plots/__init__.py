@@ -5,6 +5,7 @@
 """
 
 from turnwise.plots.agreement import agreement, agreement_marks
+from turnwise.plots.alternatives import alt_text
 from turnwise.plots.attempts_curve import attempts_curve, attempts_marks
 from turnwise.plots.budget_frontier import budget_frontier, budget_marks
 from turnwise.plots.contrast_forest import contrast_forest, contrast_marks
@@ -28,6 +29,7 @@ from turnwise.plots.trend import trend, trend_marks
 __all__ = [
     "agreement",
     "agreement_marks",
+    "alt_text",
     "attempts_curve",
     "attempts_marks",
     "budget_frontier",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["ecdf", "box", "histogram"]
 MARKS = {
+    "metric": pl.String,
     "row": pl.Int32,  # of the group, from 0, the greatest median first
     "group": pl.String,
     "mark": pl.String,  # step, point, bar, or of a box: whisker_low, q1, median, q3, whisker_high
@@ -155,7 +156,13 @@ def distribution_marks(
     rows: list[dict[str, Any]] = []
     for place, name in enumerate(ordered):
         values = parts[name].drop_nulls().sort()
-        about = {"row": place, "group": name, "n": len(values), "n_unknown": len(parts[name]) - len(values)}
+        about = {
+            "metric": metric,
+            "row": place,
+            "group": name,
+            "n": len(values),
+            "n_unknown": len(parts[name]) - len(values),
+        }
         about |= {"color": look[name].color, "marker": look[name].marker}
         found = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
         rows += [about | mark for mark in found or [{"mark": None}]]

@@ -183,8 +183,11 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> Non
     groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
     ax.set_ylim(groups.height - 0.4, -0.6)
     ax.set_yticks(groups["row"].to_list())
-    width = min(_width(marks["panel"].n_unique()), max(int(across / 3 / 5.3), 10))
-    size, lines = (theme.NORMAL, 2) if across > _NARROW else (theme.SMALL, 3)
+    up = theme.size_in_points(ax)[1] * (1.0 if across > _NARROW else 0.75)
+    lines = min(max(int(up / groups.height / 12), 1), 2 if across > _NARROW else 3)
+    share = 0.4 if across > _NARROW or lines == 1 else 0.33
+    width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
+    size = theme.NORMAL if across > _NARROW else theme.SMALL
     ax.set_yticklabels(
         [theme.wrapped(name, width, lines=lines) if names else "" for name in groups["group"]], fontsize=size
     )

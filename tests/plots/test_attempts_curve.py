@@ -186,3 +186,18 @@ def test_real_verbs_fit_together():
     names = {text.get_text(): text.get_color() for text in axes[0].texts if text.get_text() in looks}
     assert set(names) == set(looks)
     assert not same_color(names["base"], names["guarded"])
+
+
+def test_the_table_counts_goals_only_where_a_point_is():
+    """At a tick between two k nothing stands: the goals of the next k are not its own."""
+    frame = tried({"a": [(0.1, 40), (0.2, 40)] + [(0.3, 12)] * 8}).filter(pl.col("at").is_in([1.0, 2.0, 10.0]))
+    ax = attempts_curve(frame, forecast=ahead({"a": {90.0: 0.6}}))
+    (table,) = ax.child_axes
+    cells = {text.get_position()[0]: text.get_text() for text in table.texts}
+    assert {tick: cells[tick] for tick in (1.0, 2.0, 5.0, 10.0, 20.0)} == {
+        1.0: "40",
+        2.0: "40",
+        5.0: "",
+        10.0: "12",
+        20.0: "",
+    }

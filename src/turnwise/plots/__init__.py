@@ -1,9 +1,10 @@
 """Finished frame -> matplotlib Axes; no statistics.
 
-`forest`, `heat_map` and `tradeoff` draw a SUMMARY, `contrast_forest` a CONTRAST, `success_curve` and its like a CURVE,
-`agreement` an AGREEMENT, `distribution` ROLLOUTS, `timeline` and `trace_tree` one rollout. Each computes its marks first, as
-a small frame (`forest_marks`, ...), and then paints them. `alt_text` tells in a sentence what they show. `figure_svg` and `save`
-turn what they return into the same bytes every time.
+`forest`, `heat_map` and `tradeoff` draw a SUMMARY, `contrast_forest` a CONTRAST, `agreement` an AGREEMENT, `distribution`
+ROLLOUTS, `timeline` and `trace_tree` one rollout, `success_curve` a CURVE (share, survival, hazard, incidence);
+`incidence_stack`, `attempts_curve`, `budget_frontier`, `goal_profile`, `trajectory`, `trend` and `sensitivity` draw what else
+runs over a course. Each computes its marks first, as a small frame (`forest_marks`, `curve_marks`, ...), and then paints them.
+`alt_text` tells in a sentence what they show. `figure_svg` and `save` turn what they return into the same bytes every time.
 """
 
 from turnwise.plots.agreement import agreement, agreement_marks

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_panel, theme
+from turnwise.plots import curve_names, curve_panel, curve_table, theme
 from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
 from turnwise.plots.curve_panel import Wording
 
@@ -66,8 +66,8 @@ def lay_out(
         if len(panels) > 1:
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
             raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
-        crowded = key or curve_panel.crowded(marks)
-        named = curve_panel.entries(ax, marks, narrow=not theme.wide(ax)) if crowded else []
+        crowded = key or curve_names.crowded(marks)
+        named = curve_names.entries(ax, marks, narrow=not theme.wide(ax)) if crowded else []
         table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
         panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
         if also is not None:
@@ -87,7 +87,7 @@ def _fitting(
     """Whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
     across, up = theme.size_in_points(ax)
     up -= theme.key_height(ax, named) if named else 0.0
-    left = up - curve_panel.table_height(part["series"].n_unique(), compact=False)
+    left = up - curve_table.height_of(part["series"].n_unique(), compact=False)
     at_risk = left >= _LEAST if at_risk is None else at_risk
     left = (left if at_risk else up) - theme.caption_height(said, across)
     return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
@@ -116,7 +116,7 @@ def _figure(
     rows = -(-len(panels) // columns)
     curves = max(part["group"].n_unique() for part in panels)
     named = curves > 1 and not key
-    table = curve_panel.table_height(curves, compact=not alone) / 72 if at_risk else 0.0
+    table = curve_table.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
     few = len(panels) <= 2  # side by side they may be larger
     wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
     rest = 0.0 if alone else 0.35
@@ -148,7 +148,7 @@ def _figure(
     for spare in axes[len(panels) :]:
         spare.set_visible(False)
     if key:
-        theme.key_above(figure, curve_panel.entries(axes[0], marks))
+        theme.key_above(figure, curve_names.entries(axes[0], marks))
     if not alone and title is not None:
         figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
     if said:

@@ -219,3 +219,8 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
         before = {"at": 0.0, "until": positions[0], "estimate": start, "low": start, "high": start, "censored": 0}
         steps.insert(0, steps[0] | before)
     return steps
+
+
+def after_start(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks without the starts of steps, which are known beforehand."""
+    return marks.filter((pl.col("at") > 0) | ~pl.col("style").is_in(["step", "stack"]))

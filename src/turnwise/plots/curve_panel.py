@@ -1,26 +1,23 @@
-"""One Axes of curves: steps, bands, ticks, names at the ends, and the table of rollouts at risk below."""
+"""One Axes of curves: its words, its limits, its ticks, and what is drawn into it in two passes."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from turnwise import labels
+from turnwise.plots import curve_names, curve_table, theme
 from turnwise.plots import curve_strokes as strokes
-from turnwise.plots import theme
-from turnwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, wide_range
+from turnwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-_DIRECT = 6  # curves that are named at their ends
-_ROW, _HEADING = 13.0, 14.0  # points: a row of the table, its heading
 _TICKS, _AXIS = 18.0, 36.0  # points: tick labels below the Axes, these and the axis's name
-_NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +104,7 @@ def draw(
         Above the panel, and how many of them fit into a line.
     """
     theme.dress(ax)
-    part = _seen(ax, part)
+    part = strokes.seen(ax, part)
     _limits(ax, alike, words)
     if part["kind"][0] == "trajectory":
         ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
@@ -118,7 +115,7 @@ def draw(
         shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.whole else 0.0
         twins = sum(curve["estimate"].equals(other["estimate"]) for other in curves[place + 1 :])
         strokes.paint(ax, curve, shift, extra=1.8 * twins)
-    if _drawn(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
+    if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
         theme.note(ax, "no estimate")
     if bottom:
         ax.set_xlabel(words.across, fontsize=theme.NORMAL, parse_math=False)
@@ -133,33 +130,21 @@ def draw(
         ax.set_xticks(range(len(names)), labels=names)
         theme.literal(ax.get_xticklabels())
         below += 11.0 * max(name.count("\n") for name in names)
-    table, taken = _table(ax, curves, words, below=below, compact=compact, names=left) if at_risk else (None, 0.0)
+    table, taken = (
+        curve_table.table_below(ax, curves, words.behind, below=below, compact=compact, names=left)
+        if at_risk
+        else (None, 0.0)
+    )
     return Panel(
         ax=ax,
         curves=curves,
         alike=alike,
-        names=_name(ax, curves, _letters(ax, compact=compact)) if named and len(curves) > 1 else [],
+        names=curve_names.name(ax, curves, compact=compact) if named and len(curves) > 1 else [],
         table=table,
         below=below + taken,
         words=words,
         left=left,
     )
-
-
-def _seen(ax: "Axes", marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks in colors that can be told from the ground."""
-    colors = marks["color"].unique().to_list()
-    return marks.with_columns(pl.col("color").replace(colors, [theme.against(color, ax) for color in colors]))
-
-
-def _drawn(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks without the starts of steps, which are known beforehand."""
-    return marks.filter((pl.col("at") > 0) | ~pl.col("style").is_in(["step", "stack"]))
-
-
-def _letters(ax: "Axes", *, compact: bool) -> int:
-    """How many letters of a name fit beside the curves."""
-    return _COMPACT_NAME if compact else min(max(int(0.35 * theme.size_in_points(ax)[0] / 5.8), 8), _NAME)
 
 
 def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
@@ -181,14 +166,14 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     if panel.left:
         letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
         ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
-    _apart(panel, up)
+    curve_names.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.alike, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
         first, *_, last = ax.get_xticklabels()  # within the Axes, off those of the next panel
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:
-        _numbers(panel.table, panel.curves, ticks)
+        curve_table.fill(panel.table, panel.curves, ticks)
 
 
 def _balanced(text: str, width: int) -> str:
@@ -200,18 +185,13 @@ def _balanced(text: str, width: int) -> str:
     return best.replace("\u00a0", " ")
 
 
-def table_height(curves: int, *, compact: bool) -> float:
-    """Points that the table below a panel takes."""
-    return _ROW * curves + (0.0 if compact and curves == 1 else _HEADING)
-
-
 # ── axes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
     first = marks.row(0, named=True)
     # The interval of a few rollouts alone would flatten all others: it is cut off, and shown to be by an arrow.
     cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
     sure = marks.filter("solid") if cut else marks
-    known = _drawn(marks)["estimate"].drop_nulls()
+    known = after_start(marks)["estimate"].drop_nulls()
     values = pl.concat([known, sure["low"], sure["high"]]).drop_nulls().to_list() if known.len() else []
     if first["kind"] == "difference":
         ax.set_ylim(*theme.number_ends([*values, 0.0]))
@@ -270,142 +250,3 @@ def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> li
 
 def _all_fit(positions: Sequence[float], room: float) -> bool:
     return all(after - before >= room for before, after in pairwise(positions))
-
-
-# ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _name(ax: "Axes", curves: Sequence[pl.DataFrame], letters: int) -> list[tuple["Annotation", float]]:
-    """Names at the ends of the curves; a legend where there are too many."""
-    from matplotlib.transforms import ScaledTranslation
-
-    ends = [_drawn(curve).drop_nulls("estimate").tail(1) for curve in curves]
-    known = [end.row(0, named=True) for end in ends if end.height]
-    for row in known:
-        if row["style"] == "step":
-            ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
-    if len(known) > _DIRECT:
-        theme.key_outside(ax, entries(ax, pl.concat(curves), narrow=not theme.wide(ax)))
-        return []
-    edge = ax.get_xlim()[1]
-    words = theme.wrapped_all([row["group"] for row in known], letters)
-    beside = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
-    line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4}
-    return [
-        (
-            ax.annotate(
-                name,
-                (row["until"], row["estimate"]),
-                xytext=(edge, row["estimate"]),
-                textcoords=beside,
-                va="center",
-                fontsize=theme.NORMAL,
-                color=theme.ink(row["color"], ax.get_facecolor()),
-                parse_math=False,
-                annotation_clip=False,
-                arrowprops=line | {"color": row["color"]},
-            ),
-            row["estimate"],
-        )
-        for row, name in zip(known, words, strict=True)
-    ]
-
-
-def crowded(marks: pl.DataFrame) -> bool:
-    """Whether there are more curves than can be named at their ends."""
-    return marks.drop_nulls("estimate")["group"].n_unique() > _DIRECT
-
-
-def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[Any]:
-    """A marker and a name for each curve, to stand in a key; short names where there is little room."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    known = _seen(ax, marks).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
-    most = _NAME if len(known) > _DIRECT else 2 * _NAME
-    most = _NARROW_NAME if narrow else most
-    words = labels.shorten_all([row["group"] for row in known], most)
-    return [
-        Patch(facecolor=row["color"], alpha=0.8, label=name)
-        if row["style"] == "stack"
-        else Line2D([], [], label=name, linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
-        for row, name in zip(known, words, strict=True)
-    ]
-
-
-def _apart(panel: Panel, up: float) -> None:
-    """Push the names apart, now that a line of type is known as a share of the Axes."""
-    (bottom, top), edge = panel.ax.get_ylim(), panel.ax.get_xlim()[1]
-    line = 12.5 / max(up, 1.0) * (top - bottom)
-    heights = [line * (1.15 + name.get_text().count("\n")) for name, _ in panel.names]
-    wanted = [end for _, end in panel.names]
-    centers = theme.spread(wanted, heights, bottom - line / 2, top + line / 2)
-    for (name, _), center in zip(panel.names, centers, strict=True):
-        name.xyann = (edge, center)
-
-
-# ── at risk ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _table(
-    ax: "Axes", curves: Sequence[pl.DataFrame], words: Wording, *, below: float, compact: bool, names: bool
-) -> tuple["Axes | None", float]:
-    """An empty table in Axes of its own, a row for each curve, and its height in points."""
-    shown = _rows([curve for curve in curves if curve["style"][0] != "reference"])
-    most = pl.concat(curves)["at_risk"].max()
-    if most is None:
-        return None, 0.0
-    half = theme.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
-    height = table_height(len(shown), compact=compact)
-    heading = height > _ROW * len(shown)
-    table = theme.below_axes(ax, below=below, height=height)
-    table.set_ylim(len(shown) - 0.5, -0.5 - (_HEADING / _ROW if heading else 0.0))
-    table.patch.set_visible(False)
-    table.spines[:].set_visible(False)
-    table.xaxis.set_visible(False)
-    rows = labels.shorten_all([curve["group"][0] for curve in shown], _letters(ax, compact=compact))
-    if len(shown) == 1:
-        rows = ["" if heading else "at risk" if words.behind.startswith("at risk") else "behind it"]
-    table.set_yticks(range(len(shown)), labels=rows if names else [""] * len(shown))
-    theme.literal(table.get_yticklabels())
-    table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 4)
-    if len(shown) > 1:
-        for tick_label, curve in zip(table.get_yticklabels(), shown, strict=True):
-            tick_label.set_color(theme.ink(curve["color"][0], ax.get_facecolor()))
-    if heading and names:
-        table.annotate(
-            words.behind,
-            (0, 1),
-            xycoords="axes fraction",
-            va="top",
-            fontsize=theme.SMALL,
-            color=theme.shade(ax, theme.MUTED),
-        )
-    return table, height
-
-
-def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
-    """The curves that have a row of their own: causes of one ending, and kinds of attempts, share what is at risk."""
-    shared = curves[0]["kind"][0] in {"incidence", "attempts"}
-    counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
-    longest = max(counts, key=lambda count: count.height)
-    same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
-    return [curves[counts.index(longest)]] if shared and same else curves
-
-
-def _numbers(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
-    for place, curve in enumerate(_rows([curve for curve in curves if curve["style"][0] != "reference"])):
-        for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
-            table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.SMALL)
-
-
-def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
-    """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
-    steps = curve["style"][0] in {"step", "stack"}
-    shown = curve.filter(pl.col("at") > 0) if steps else curve
-    watched = dict(shown.select("at", "at_risk").rows())
-    line = curve["style"][0] == "line"
-    cells = []
-    for tick in ticks:
-        near = 1e-9 * max(abs(tick), 1e-3)
-        after = [position for position in watched if position >= tick - near and (position <= tick + near or not line)]
-        before_all = tick == 0 and 1.0 in ticks and steps
-        blank = not after or watched[after[0]] is None or before_all
-        cells.append("" if blank else labels.count(watched[min(after)]))
-    return cells

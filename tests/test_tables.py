@@ -369,3 +369,39 @@ def test_latex_has_no_letter_that_its_fonts_lack():
     assert "$-$0.25" in latex
     assert r"\textsuperscript{1} one\ldots{}" in latex
     assert not set("−¹…") & set(latex)
+
+
+def test_logs_show_what_tells_their_rows_apart():
+    """Of turns: keys whole, what is alike said once, columns without a value counted, the last ones yield in a narrow terminal."""
+    names = [f"run-{'x' * 70}/{place}" for place in range(2)]
+    facts = {"source": "garak", "target": "base", "goal": None, "solved": [True, False]}
+    turns = pl.DataFrame(
+        {
+            "rollout_id": names,
+            "turn": [1, 1],
+            **facts,
+            "prompt": ["a" * 100, "b"],
+            "response": ["c", "d"],
+            "score": [0.1, 0.2],
+        }
+    )
+    text = tables.text(turns, width=200)
+    heading = text.splitlines()[0].split()
+    assert heading == ["rollout_id", "turn", "solved", "prompt", "response", "score"]
+    assert "In all rows: source garak, target base." in text
+    assert "1 column without any value" in text
+    whole = tables.markdown(turns)
+    assert all(name in whole for name in names)
+    narrow = tables.text(turns, width=40)
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "No room for:" in narrow
+    assert "rollout_id" in tables.text(turns.clear())
+    one = tables.text(turns.head(1), width=200)
+    assert "In all rows" not in one
+    assert "garak" in one
+
+
+def test_many_columns_alike_are_counted():
+    """Eight are said, the others counted."""
+    logs = pl.DataFrame({"rollout_id": ["a", "b"]} | {f"fact {place}": 1 for place in range(20)})
+    assert "fact 7 1 and 12 more columns." in tables.text(logs)

@@ -1,6 +1,7 @@
 """Any frame -> a grid: those with intervals as their schema asks, all others as they are, in words."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ from turnwise.tables.results import columns_of, yes_or_no
 
 MOST_ROWS = 400  # of a table; the rest is counted below it
 _MOST_COLUMNS, _MOST_LETTERS = 12, 60  # of a frame without intervals
+_SAID = 8  # columns that all rows have alike and that are said
 _LONG = 400  # letters of a reason, which is read to its end
 _PLAIN = (
     schema.PLAN,
@@ -18,6 +20,7 @@ _PLAIN = (
     schema.PROBLEMS,
     schema.JOINED,
 )  # results without intervals, shown with all their columns
+_KEYS = ("rollout_id", "turn", "step", "node_id", "judge", "sample")
 _SENTENCES = {"reason", "call", "example", "question", "estimand"}
 _RATES = {"below", "chance", "rate", "power", "level"}
 _POINTS = {"difference", "half_width"}
@@ -45,10 +48,34 @@ def _any_frame(frame: pl.DataFrame, more: Sequence[str]) -> Grid:
     known = next((shape for shape in _PLAIN if set(shape.required) <= set(frame.columns)), None)
     if known is not None:
         return _plain_result(frame, known, more)
-    names = frame.columns[:_MOST_COLUMNS]
-    left = len(frame.columns) - len(names)
-    notes = [*more, *([f"{left} more columns"] if left else [])]
-    return Grid([_column(frame, name, labels.plain(name)) for name in names], notes)
+    there, notes = _worth_showing(frame) if "rollout_id" in frame.columns else (frame.columns, [])
+    names = there[:_MOST_COLUMNS]
+    left = len(there) - len(names)
+    notes = [*more, *notes, *([f"{left} more {'column' if left == 1 else 'columns'}"] if left else [])]
+    shown = [_column(frame, name, labels.plain(name)) for name in names]
+    return Grid([column if place < 2 else replace(column, spare=1) for place, column in enumerate(shown)], notes)
+
+
+def _worth_showing(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Of turns, rollouts, steps or verdicts: the columns that tell rows apart, and what is said once of all of them."""
+    known = [name for name in frame.columns if name in _KEYS or frame[name].count() > 0]
+    alike = [
+        name
+        for name in known
+        if frame.height > 1
+        and name not in _KEYS
+        and frame[name].count() == frame.height
+        and not frame.schema[name].is_nested()
+        and frame[name].n_unique() == 1
+    ]
+    same = [f"{labels.plain(name)} {labels.shorten(_cell(frame[name][0], _LONG), 40)}" for name in alike]
+    empty = len(frame.columns) - len(known)
+    more = f" and {labels.counted(len(same) - _SAID, 'more column')}" if len(same) > _SAID else ""
+    notes = [f"In all rows: {', '.join(same[:_SAID])}{more}."] if same else []
+    return [name for name in known if name not in alike], [
+        *notes,
+        *([f"{labels.counted(empty, 'column')} without any value"] if empty and frame.height else []),
+    ]
 
 
 def _plain_result(frame: pl.DataFrame, known: schema.Schema, more: Sequence[str]) -> Grid:
@@ -89,7 +116,7 @@ def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], s
         return labels.count
     if dtype == pl.Boolean:
         return yes_or_no
-    most = _LONG if name in _SENTENCES else _MOST_LETTERS
+    most = _LONG if name in _SENTENCES or name in _KEYS else _MOST_LETTERS
     return lambda value: _cell(value, most)
 
 

@@ -15,6 +15,7 @@ _ONE_LINE = 1_000_000  # characters that no row exceeds
 _KEPT, _BROADEST = 28, 48  # characters of a name that stays on one line, and across any column of words
 _EASY, _TIGHT, _NARROWEST = 20, 11, 8  # characters of a column of words that folds, the sooner the more it needs
 _WORD = 14  # characters of a word that is not broken before something is left out
+_NAMED = 12  # columns without room that are named
 _HOW = 3  # how soon a column is spared that says how the figures were found
 _MARKDOWN = "\\|*_`<>#~$&"
 
@@ -46,7 +47,8 @@ def terminal_text(grid: Grid, width: int | None) -> str:
     laid, left = _fitted(columns, width)
     notes = [f" {note}" for note in grid.notes]
     if left:
-        notes.append(f" No room for: {', '.join(left)}.")
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        notes.append(f" No room for: {', '.join(left[:_NAMED])}{more}.")
     told = [_broken(line, width) for line in [*notes, grid.caption] if line]
     return "\n".join(line for line in [_rich(laid, box.SIMPLE_HEAD, width), *told] if line)
 

@@ -35,7 +35,7 @@ def test_ecdf_by_hand():
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-5, 5).map(float)), min_size=1).filter(
         lambda values: any(value is not None for value in values)
@@ -51,7 +51,7 @@ def test_ecdf_is_scipys(values):
     assert marks["n_unknown"][0] == len(values) - len(known)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=40))
 def test_boxes_are_numpys_quartiles_with_tukeys_whiskers(values):
     """Quartiles as numpy.quantile gives them; whiskers end at the last value within 1.5 boxes; all values are points."""

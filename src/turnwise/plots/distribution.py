@@ -9,7 +9,7 @@ from turnwise import labels, schema
 from turnwise.arguments import By, check_by, frame_of, names_of, require_rollouts
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import distribution_strokes as strokes
-from turnwise.plots import theme
+from turnwise.plots import lettering, theme, ticking
 from turnwise.plots.curve_marks import wide_range
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def distribution(
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
-    with theme.fonts_for(marks["group"]):
+    with lettering.fonts_for(marks["group"]):
         own = ax is None
         if ax is None:
             height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
@@ -106,10 +106,10 @@ def distribution(
         below = paint(ax, known, groups, own=own)
         if caption:
             said = _caption(marks, groups, kind)
-            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
         single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
-        theme.fit(ax, whole=counted and not logarithmic)
+        ticking.fit(ax, whole=counted and not logarithmic)
     return ax
 
 

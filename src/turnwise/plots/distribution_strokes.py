@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from turnwise import labels
-from turnwise.plots import theme
+from turnwise.plots import legends, lettering, theme, ticking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -
         )
     ax.set_xlim(*ends)
     ax.set_ylim(-0.02, 1.02)
-    theme.percent(ax, "y")
+    ticking.percent(ax, "y")
     ax.set_ylabel("share of rollouts at or below", fontsize=theme.NORMAL)
     return _key(ax, own=own)
 
@@ -63,11 +63,11 @@ def _key(ax: "Axes", *, own: bool) -> float:
     """Names among the curves where they have room, else outside."""
     entries = ax.get_lines()
     theme.settle(ax.get_figure(root=True))
-    longest = max(theme.text_width(str(entry.get_label())) for entry in entries) + 32
+    longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
     if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
-        theme.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
+        lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
         return theme.AXIS
-    return theme.key(ax, entries, own=own)
+    return legends.key(ax, entries, own=own)
 
 
 def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
@@ -111,7 +111,7 @@ def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -
     if ax.get_xscale() == "log":
         ax.set_xlim(min(ends) / 1.25, max(ends) * 1.25)
     else:
-        ax.set_xlim(*theme.number_ends(ends))
+        ax.set_xlim(*ticking.number_ends(ends))
     ax.set_ylim(groups.height - 0.4, -0.6)
     return theme.AXIS
 
@@ -137,15 +137,15 @@ def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) ->
         )
         ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
     _name_rows(ax, groups)
-    ax.set_xlim(*theme.number_ends([*known["x"], *known["until"]]))
+    ax.set_xlim(*ticking.number_ends([*known["x"], *known["until"]]))
     ax.set_ylim(groups.height - 0.5, -0.5)
     return theme.AXIS
 
 
 def _name_rows(ax: "Axes", groups: pl.DataFrame) -> None:
     wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
-    told = [f"{theme.wrapped(group['group'], wide)}\n{_sizes(group)}" for group in groups.iter_rows(named=True)]
+    told = [f"{lettering.wrapped(group['group'], wide)}\n{_sizes(group)}" for group in groups.iter_rows(named=True)]
     ax.set_yticks(groups["row"].to_list(), labels=told, fontsize=theme.SMALL)
-    theme.literal(ax.get_yticklabels())
+    lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from turnwise import labels, schema
-from turnwise.plots import theme
+from turnwise.plots import lettering, theme, ticking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,18 +69,18 @@ def plan(marks: pl.DataFrame) -> Plan:
     )
     few = len(columns) <= _FEW
     down = labels.shorten_all(rows, _NAME)
-    across = [theme.wrapped(name, _LINE) for name in columns] if few else labels.shorten_all(columns, _NAME - 8)
+    across = [lettering.wrapped(name, _LINE) for name in columns] if few else labels.shorten_all(columns, _NAME - 8)
     last = len(columns) - 1 if columns[-1] == schema.POOLED else len(columns)
     single = marks.filter(pl.col("column") < last) if last else marks
     words = {line for mark in single.iter_rows(named=True) for line in _words(mark, "\n").split("\n")}
     lines = [line for name in across for line in name.split("\n")] if few else []
-    wide = max(_LEAST, *(theme.text_width(word) + 9 for word in {*words, *lines}))
+    wide = max(_LEAST, *(lettering.text_width(word) + 9 for word in {*words, *lines}))
     aside = marks.filter(pl.col("column") == last, pl.col("row") < pl.col("row").max())
-    broad = max([wide, *(theme.text_width(_words(mark, "  ")) + 12 for mark in aside.iter_rows(named=True))])
+    broad = max([wide, *(lettering.text_width(_words(mark, "  ")) + 12 for mark in aside.iter_rows(named=True))])
     high = max(_HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH, _KEY_HIGH / len(rows))
     lefts, widths = _places(columns, broad / wide)
     tops, heights = _places(rows, max(2.75 * theme.SMALL, high) / high)
-    slanted = not few and any(theme.text_width(name) > wide - 4 for name in across)
+    slanted = not few and any(lettering.text_width(name) > wide - 4 for name in across)
     return Plan(lefts, tops, widths, heights, wide, high, down, across, slanted)
 
 
@@ -94,8 +94,8 @@ def _places(names: Sequence[str], factor: float) -> tuple[list[float], list[floa
 def size(plan: Plan, *, title: bool, names: bool) -> tuple[float, float]:
     """Inches of one panel with its names."""
     across, down = plan.ends
-    beside = max(theme.text_width(name) for name in plan.rows) + 12 if names else 0.0
-    longest = max(theme.text_width(name) for name in plan.columns) if plan.slanted else 0.0
+    beside = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
+    longest = max(lettering.text_width(name) for name in plan.columns) if plan.slanted else 0.0
     above = (longest * 0.65 + 14 if plan.slanted else 28) + (28 if title else 0)
     return (across * plan.wide + beside + 16) / 72, (down * plan.high + above + 8) / 72
 
@@ -142,9 +142,9 @@ def draw(
 def room(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
     """Whether the words fit into the cells of Axes that somebody else made."""
     width, height = theme.size_in_points(ax)
-    width -= max(theme.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)
+    width -= max(lettering.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)
     single = [mark for mark in part.iter_rows(named=True) if plan.columns[mark["column"]] != schema.POOLED]
-    widest = max([0.0, *(theme.text_width(line) for mark in single for line in _words(mark, "\n").split("\n"))])
+    widest = max([0.0, *(lettering.text_width(line) for mark in single for line in _words(mark, "\n").split("\n"))])
     return width / plan.ends[0] >= widest + 2 and height / plan.ends[1] >= 1.2 * theme.SMALL
 
 
@@ -153,13 +153,13 @@ def fitted(ax: "Axes", plan: Plan) -> tuple[Plan, bool]:
     theme.settle(ax.figure)
     across = theme.size_in_points(ax)[0]
     rows = plan.rows
-    beside = max(theme.text_width(name) for name in rows) + 12
+    beside = max(lettering.text_width(name) for name in rows) + 12
     key = across >= plan.ends[0] * plan.wide * 0.8 + beside + KEY_WIDE * 72
     if not key and beside > 0.35 * across:
         rows = labels.shorten_all(rows, max(int(0.35 * across / 5.2), 8))
-        beside = max(theme.text_width(name) for name in rows) + 12
+        beside = max(lettering.text_width(name) for name in rows) + 12
     free = across - beside - (KEY_WIDE * 72 if key else 0.0)
-    halves = [max(theme.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
+    halves = [max(lettering.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
     crowded = any(one + other + 5 > free / plan.ends[0] for one, other in pairwise(halves))
     names = [name.replace("\n", " ") for name in plan.columns] if crowded else plan.columns
     return replace(plan, rows=rows, columns=names, slanted=plan.slanted or crowded), key
@@ -235,9 +235,9 @@ def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> No
     key.yaxis.tick_right()
     key.tick_params(length=0, labelsize=theme.SMALL, pad=2)
     if rate:
-        theme.percent(key, "y")
+        ticking.percent(key, "y")
     else:
-        theme.thousands(key, "y")
+        ticking.thousands(key, "y")
     key.set_xticks([])
     key.set_xlabel("interval\nwide →", fontsize=theme.SMALL, loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED))
-    key.set_title(theme.wrapped(what, 16, lines=3), fontsize=theme.SMALL, loc="left", pad=9, parse_math=False)
+    key.set_title(lettering.wrapped(what, 16, lines=3), fontsize=theme.SMALL, loc="left", pad=9, parse_math=False)

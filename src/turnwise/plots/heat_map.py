@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import heat_cells, theme
+from turnwise.plots import heat_cells, lettering, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,7 @@ def heat_map(
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
     said = _caption(summary, marks) if caption else ""
-    with theme.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
+    with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             if len(panels) > 1:
                 what = listing(f"{part['metric'][0]} {part['title'][0] or ''}".strip() for part in panels)
@@ -112,13 +112,13 @@ def heat_map(
                 said = said if words else said.replace(_IN_CELLS, "")
                 ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
                 colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
-                theme.caption_below(ax, f"{said}{colors}", below=14)
+                lettering.caption_below(ax, f"{said}{colors}", below=14)
             return ax
         axes, figure = _figure(panels, marks, said)
         for spare in axes[len(panels) :]:
             spare.set_visible(False)
         if said:
-            theme.caption_under(figure, said)
+            lettering.caption_under(figure, said)
     return theme.array_of(axes[: len(panels)])
 
 

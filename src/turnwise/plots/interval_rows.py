@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import theme
+from turnwise.plots import lettering, theme, ticking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,27 +60,27 @@ def draw(
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not None else {}
     said = " ".join([caption or "", *_notes(marks, reasons)])
-    with theme.fonts_for(marks["group"]):
+    with lettering.fonts_for(marks["group"]):
         if ax is not None:
             if len(panels) > 1:
                 what = listing(panel.quantity for panel in panels)
                 raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
             characters = max(int(theme.size_in_points(ax)[0] / 6.2), 16)
             _draw(ax, parts[0], panels[0], marks, reasons)
-            ax.set_xlabel(theme.wrapped(panels[0].quantity, characters, lines=3))
+            ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3))
             if caption is not None:
-                theme.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
-            theme.fit(ax)
+                lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
+            ticking.fit(ax)
             return ax
         figure, axes = _figure(marks, len(panels))
         for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
             _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0)
             if len(panels) > 1:  # or it runs into its neighbor's
-                one.set_xlabel(theme.wrapped(panel.quantity, _BESIDE, lines=3))
+                one.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
         for spare in axes[len(panels) :]:
             spare.set_visible(False)
         if caption is not None:
-            theme.caption_under(figure, said)
+            lettering.caption_under(figure, said)
     return theme.array_of(axes[: len(panels)])
 
 
@@ -144,11 +144,11 @@ def _draw(
     left, right = _ends(part, panel)
     ax.set_xlim(left, right)
     if panel.scale == "rate":
-        theme.percent(ax, "x")
+        ticking.percent(ax, "x")
     elif panel.scale == "points":
-        theme.points(ax, "x")
+        ticking.points(ax, "x")
     else:
-        theme.thousands(ax, "x")
+        ticking.thousands(ax, "x")
     if panel.guide is not None:
         ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
     for row in part.iter_rows(named=True):
@@ -162,8 +162,8 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
     """The ends of the axis, with room for the arrow of an interval that has no end."""
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
-        return 0.0, theme.rate_end(values)
-    left, right = theme.number_ends([*values, panel.guide])
+        return 0.0, ticking.rate_end(values)
+    left, right = ticking.number_ends([*values, panel.guide])
     open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
     room = 0.15 * (right - left)
     return (
@@ -189,9 +189,9 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> Non
     width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
     size = theme.NORMAL if across > _NARROW else theme.SMALL
     ax.set_yticklabels(
-        [theme.wrapped(name, width, lines=lines) if names else "" for name in groups["group"]], fontsize=size
+        [lettering.wrapped(name, width, lines=lines) if names else "" for name in groups["group"]], fontsize=size
     )
-    theme.literal(ax.get_yticklabels())
+    lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name
     if groups.height > 18:
         ax.tick_params(axis="x", labeltop=True)
@@ -288,7 +288,7 @@ def _numbers(
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
-        wide = max(theme.text_width(text) for text in [heading, *rows[name]]) + 2
+        wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
         if across <= _NARROW and edge + wide > 0.5 * across:
             break
         edge += wide

@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.errors import ArgumentError
-from turnwise.plots import theme
+from turnwise.plots import legends, lettering, theme
 from turnwise.plots.theme import Look
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
     """The rollout's id above the Axes, broken to their width."""
     theme.settle(ax.get_figure(root=True))
     characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
-    words = theme.wrapped(labels.plain(rows["rollout_id"][0]), characters, lines=2)
+    words = lettering.wrapped(labels.plain(rows["rollout_id"][0]), characters, lines=2)
     ax.set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=pad)
 
 
@@ -107,7 +107,7 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
         Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
         for row in rows
     ]
-    return theme.key(ax, entries, own=False, below=below)
+    return legends.key(ax, entries, own=False, below=below)
 
 
 def snippet(text: object, most: int = 72) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from turnwise.plots import theme
+from turnwise.plots import lettering, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def have_room(ax: "Axes", names: Iterable[str]) -> bool:
     """Whether the names leave at least three quarters of the Axes free."""
     theme.settle(ax.get_figure(root=True))
     width, height = theme.size_in_points(ax)
-    area = sum(min(theme.text_width(name), 24 * 6.0) * _LINE * (1 + len(name) // 24) for name in names)
+    area = sum(min(lettering.text_width(name), 24 * 6.0) * _LINE * (1 + len(name) // 24) for name in names)
     return area <= 0.25 * width * height
 
 
@@ -76,8 +76,8 @@ def name_points(
     for x, y, name, color in points:
         if not name:
             continue
-        text = theme.wrapped(name, 24)
-        size = (max(theme.text_width(line) for line in text.split("\n")), _LINE * (1 + text.count("\n")))
+        text = lettering.wrapped(name, 24)
+        size = (max(lettering.text_width(line) for line in text.split("\n")), _LINE * (1 + text.count("\n")))
         at = there(x, y)
         best: tuple[float, float, float, Box] | None = None
         for far, (side, level) in product((_AROUND, _FAR), product((1, -1, 0), (0.5, 1, 0))):

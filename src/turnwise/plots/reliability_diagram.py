@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import theme
+from turnwise.plots import legends, lettering, theme, ticking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +87,7 @@ def reliability_diagram(
     marks = reliability_marks(frame, colors=colors, **options)
     chosen, told = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
-    with theme.fonts_for(marks["group"]):
+    with lettering.fonts_for(marks["group"]):
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (4.6, 5.2))[1][0]
@@ -97,15 +97,15 @@ def reliability_diagram(
         entries = [_paint(ax, marks.filter(group=name)) for name in groups["group"]]
         ax.set(xlim=(0, 1), ylim=(0, 1))
         for axis, words in zip("xy", told, strict=True):
-            theme.percent(ax, axis)
+            ticking.percent(ax, axis)
             (ax.set_xlabel if axis == "x" else ax.set_ylabel)(words, fontsize=theme.NORMAL, parse_math=False)
         below = _counts(ax, marks)
         if groups.height > 1:
-            below = theme.key(ax, entries, own=own, below=below)
+            below = legends.key(ax, entries, own=own, below=below)
         if caption:
             said = _caption(chosen)
-            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        theme.fit(ax)
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+        ticking.fit(ax)
     return ax
 
 

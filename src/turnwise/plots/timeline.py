@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import one_rollout, theme
+from turnwise.plots import lettering, one_rollout, theme, ticking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def timeline(
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
     lanes = marks.unique("lane", keep="first", maintain_order=True).sort("lane")
-    with theme.fonts_for([*marks["lane_name"], *marks["text"].drop_nulls()]):
+    with lettering.fonts_for([*marks["lane_name"], *marks["text"].drop_nulls()]):
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (7.2, max(1.4 + 0.36 * lanes.height, 2.0)))[1][0]
@@ -106,8 +106,8 @@ def timeline(
             below = one_rollout.key(ax, states, below=below)
         if caption:
             said = _caption(rows, marks)
-            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        theme.fit(ax, whole=measured != "seconds")
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+        ticking.fit(ax, whole=measured != "seconds")
     return ax
 
 
@@ -213,7 +213,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, lanes: pl.DataFrame, measured: str)
     ax.set_ylim(lanes.height - 0.4, -0.6)
     wide = max(int(theme.size_in_points(ax)[0] * 0.3 / 5.2), 12)
     ax.set_yticks(lanes["lane"].to_list(), labels=labels.shorten_all(lanes["lane_name"].to_list(), wide))
-    theme.literal(ax.get_yticklabels())
+    lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0, labelsize=theme.SMALL)
     ax.spines["left"].set_visible(False)
 

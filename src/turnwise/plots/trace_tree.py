@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from turnwise import labels
-from turnwise.plots import one_rollout, theme
+from turnwise.plots import lettering, one_rollout, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def trace_tree(
     if ax is not None:  # a caption and a key stand below it
         most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
     shown = marks.head(max(most, 1))
-    with theme.fonts_for([*shown["name"], *shown["text"].drop_nulls()]):
+    with lettering.fonts_for([*shown["name"], *shown["text"].drop_nulls()]):
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * shown.height))[1][0]
@@ -98,7 +98,7 @@ def trace_tree(
         below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
         if caption:
             said = _caption(rows, marks, shown)
-            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
     return ax
 
 
@@ -276,8 +276,10 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], shown: pl.DataFrame, indent: flo
     )
     room = across * (1 - x) - 24
     words = _words(mark)
-    while len(words) > 4 and theme.text_width(words) > room:
-        words = f"{words[: max(min(len(words) - 2, int(len(words) * room / theme.text_width(words))), 3)].rstrip()}…"
+    while len(words) > 4 and lettering.text_width(words) > room:
+        words = (
+            f"{words[: max(min(len(words) - 2, int(len(words) * room / lettering.text_width(words))), 3)].rstrip()}…"
+        )
     ax.annotate(
         words,
         (x, y),

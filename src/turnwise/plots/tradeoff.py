@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import theme
+from turnwise.plots import legends, lettering, theme, ticking
 from turnwise.plots.interval_rows import shape_of
 from turnwise.plots.point_names import have_room, name_points
 from turnwise.selection import Better, direction, pareto
@@ -104,7 +104,7 @@ def tradeoff(
     first = marks.row(0, named=True)
     metrics = {"x": first["x_metric"], "y": first["y_metric"]}
     ways = _ways(metrics, better) if front else dict(better or {})
-    with theme.fonts_for(marks["group"]):
+    with lettering.fonts_for(marks["group"]):
         own = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (6.4, 4.6))[1][0]
@@ -122,12 +122,12 @@ def tradeoff(
         if named.is_empty() and not own and 0.19 * drawn.height > 0.4 * ax.figure.get_figheight():  # type: ignore[union-attr]
             named = drawn.filter("pareto")
         elif named.is_empty():
-            below = theme.key(ax, _entries(ax, drawn), own=own)
+            below = legends.key(ax, _entries(ax, drawn), own=own)
         if caption:
             said = _caption(frame, marks, front=front)
             said += " Named: the groups on the front." if 0 < named.height < drawn.height else ""
-            theme.caption_under(ax.figure, said) if own else theme.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        theme.fit(ax)
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+        ticking.fit(ax)
         _names(ax, drawn, named["group"].to_list(), steps)
     return ax
 
@@ -244,15 +244,15 @@ def _axes(ax: "Axes", drawn: pl.DataFrame, metrics: Mapping[str, str], rates: Ma
     ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
     for side in metrics:
         values = drawn.select(side, f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
-        ends = theme.number_ends(values)
+        ends = ticking.number_ends(values)
         if rates[side] and all(0 <= value <= 1 for value in values):
-            end = theme.rate_end(values)
+            end = ticking.rate_end(values)
             ends = (-0.02 * end, 1.02 * end)
         (ax.set_xlim if side == "x" else ax.set_ylim)(*ends)
         if rates[side]:
-            theme.percent(ax, side)
+            ticking.percent(ax, side)
         else:
-            theme.thousands(ax, side)
+            ticking.thousands(ax, side)
 
 
 def _corners(drawn: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float]]:

@@ -8,7 +8,8 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.tables.grid import Column, Grid
-from turnwise.tables.results import columns_of, yes_or_no
+from turnwise.tables.parts import yes_or_no
+from turnwise.tables.results import columns_of
 
 MOST_ROWS = 400  # of a table; the rest is counted below it
 _MOST_COLUMNS, _MOST_LETTERS = 12, 60  # of a frame without intervals

@@ -189,7 +189,8 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> Non
     width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
     size = theme.NORMAL if across > _NARROW else theme.SMALL
     ax.set_yticklabels(
-        [lettering.wrapped(name, width, lines=lines) if names else "" for name in groups["group"]], fontsize=size
+        lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height,
+        fontsize=size,
     )
     lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name

@@ -76,7 +76,8 @@ def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
     steps = curve["style"][0] in {"step", "stack"}
-    shown = curve.filter(pl.col("at") > 0) if steps else curve
+    seen = curve.filter(pl.col("style") != "forecast")
+    shown = seen.filter(pl.col("at") > 0) if steps else seen
     watched = dict(shown.select("at", "at_risk").rows())
     cells = []
     for tick in ticks:

@@ -179,7 +179,7 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
 
 
 def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> None:
-    """A guide and a name for each row, the name in at most a third of the points across."""
+    """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high."""
     groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
     ax.set_ylim(groups.height - 0.4, -0.6)
     ax.set_yticks(groups["row"].to_list())

@@ -1,0 +1,58 @@
+"""Finished frames -> the figures of a report, each for a light page and for a dark one."""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from turnwise import labels, plots
+from turnwise.reports.frames import UNITS, Frames
+from turnwise.reports.parts import Drawn
+
+_INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
+_DARK = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
+    dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE)
+)
+
+
+def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
+    """Each figure of the report by name; the light ones are also written to the folder as SVG.
+
+    A page holds them as pictures, not as its own elements: what a log has put into a label stays outside of the page, and the
+    style inside an SVG needs no exception from the page's policy.
+    """
+    from matplotlib import rc_context
+
+    folder.mkdir()
+    drawn = {}
+    for name, frame, draw in _wanted(found):
+        alt = labels.alt_text(frame)
+        light = _svg(draw, frame, alt)
+        (folder / f"{name}.svg").write_text(light, encoding="utf-8")
+        with rc_context(_DARK):
+            dark = _svg(draw, frame, alt)
+        drawn[name] = Drawn(_address(light), _address(dark), alt)
+    return drawn
+
+
+def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.DataFrame], Any]]]:
+    for metric in UNITS:
+        rows = found.summary.filter(metric=metric)
+        if rows.height:
+            yield metric, rows, plots.forest
+    if found.curve.height:
+        yield "success_curve", found.curve, plots.success_curve
+
+
+def _svg(draw: Callable[[pl.DataFrame], Any], frame: pl.DataFrame, alt: str) -> str:
+    axes = draw(frame)
+    try:
+        return plots.figure_svg(axes, alt=alt)
+    finally:
+        plots.forget(axes)
+
+
+def _address(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

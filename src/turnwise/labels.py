@@ -322,6 +322,24 @@ def count(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
 
 
+def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
+    """Successes of n where a row of SUMMARY is their plain share, else n.
+
+    Examples
+    --------
+    >>> share_text({"statistic": "mean", "estimate": 0.4, "n": 20}, rate=True)
+    '8/20'
+    >>> share_text({"statistic": "mean", "estimate": None, "n": 20}, rate=True)
+    '20'
+    """
+    share = row["estimate"]
+    if not rate or row["statistic"] != "mean" or not row["n"] or share is None or not 0 <= share <= 1:
+        return count(row["n"])
+    successes = share * row["n"]
+    whole = abs(successes - round(successes)) < 1e-6 * row["n"]
+    return f"{count(round(successes))}/{count(row['n'])}" if whole else count(row["n"])
+
+
 def superscript(whole: int) -> str:
     """A whole number in raised digits, for a footnote.
 
@@ -476,6 +494,19 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     return [names[tuple(row.values())] for row in rows]
 
 
+def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The rows of single groups, without the margins that `tw.summarize(..., margins=True)` pools; all where all are.
+
+    Examples
+    --------
+    >>> unpooled(pl.DataFrame({"target": ["a", None, "all"]}), ["target"])["target"].to_list()
+    ['a', None]
+    """
+    pooled = [pl.col(name).cast(pl.String).eq_missing(pl.lit(schema.POOLED)) for name in by]
+    single = frame.filter(~pl.any_horizontal(pooled)) if pooled else frame
+    return single if single.height else frame
+
+
 def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:
     """The rows where the column has the value; all rows where the value is None.
 
@@ -591,7 +622,9 @@ def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     """One panel in words: its quantity, its groups, the least and the greatest value."""
     by = grouping(part) + (["group"] if shape.name == "CONTRAST" else [])
     widest = part.filter(pl.col("level") == pl.col("level").max())
-    rows = (widest if widest.height else part).rename({"difference": "estimate"} if shape.name == "CONTRAST" else {})
+    rows = unpooled(widest if widest.height else part, by).rename(
+        {"difference": "estimate"} if shape.name == "CONTRAST" else {}
+    )
     first = rows.row(0, named=True)
     rate = shape.name == "CURVE" or is_rate(first["metric"], part)
     if shape.name == "CURVE":

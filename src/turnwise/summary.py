@@ -54,7 +54,6 @@ DEFAULT_STATISTICS = {
     "number": ("mean", "median", "min", "max"),
     "time": ("restricted_mean", "median"),
 }
-POOLED = "all"
 _OF_A_SHARE: dict[str, ShareInterval] = {
     "auto": "wilson",
     "wilson": "wilson",
@@ -242,14 +241,14 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
         return found
     for name in by:
         column = sheet.frame[name]
-        if column.dtype != pl.String or column.null_count() or (column == POOLED).any():
+        if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
             raise ArgumentError(
-                f"summarize: margins=True writes {POOLED!r} into {name!r}, which must be text without nulls and without "
+                f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
                 f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
             )
     for size in range(len(by) - 1, -1, -1):
         for kept in combinations(by, size):
-            pooled = dict.fromkeys(by, POOLED)
+            pooled = dict.fromkeys(by, schema.POOLED)
             found += [({**pooled, **key}, rows) for key, rows in sheet.groups(kept)]
     return found
 

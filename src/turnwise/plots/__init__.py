@@ -6,7 +6,19 @@
 
 from turnwise.plots.figures import figure_svg, forget, save
 from turnwise.plots.forest import forest, forest_marks
+from turnwise.plots.heat_map import heat_map, heat_marks
 from turnwise.plots.success_curve import curve_marks, success_curve
 from turnwise.plots.theme import looks
 
-__all__ = ["curve_marks", "figure_svg", "forest", "forest_marks", "forget", "looks", "save", "success_curve"]
+__all__ = [
+    "curve_marks",
+    "figure_svg",
+    "forest",
+    "forest_marks",
+    "forget",
+    "heat_map",
+    "heat_marks",
+    "looks",
+    "save",
+    "success_curve",
+]

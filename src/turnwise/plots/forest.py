@@ -225,21 +225,11 @@ def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
         "box_low": box[0],
         "box_high": box[1],
         "text": labels.interval_text(row, rate=rate),
-        "count": _count(row, rate=rate),
+        "count": labels.share_text(row, rate=rate),
         "clusters": labels.count(row["n_clusters"]),
         "note": {"point": "no interval", "empty": "no estimate"}.get(shape),
         "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
-
-
-def _count(row: Mapping[str, Any], *, rate: bool) -> str:
-    """Successes of n where the estimate is their plain share, else n."""
-    share = row["estimate"]
-    if not rate or row["statistic"] != "mean" or not row["n"] or share is None or not 0 <= share <= 1:
-        return labels.count(row["n"])
-    successes = share * row["n"]
-    whole = abs(successes - round(successes)) < 1e-6 * row["n"]
-    return f"{labels.count(round(successes))}/{labels.count(row['n'])}" if whole else labels.count(row["n"])
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

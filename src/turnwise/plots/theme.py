@@ -135,6 +135,20 @@ def ink(color: str, ground: Any = "white") -> str:
     return to_hex((red, green, blue))
 
 
+def contrast(color: Any, ground: Any) -> float:
+    """How well the color is told from the ground, from 1 to 21 (WCAG 2.2).
+
+    Examples
+    --------
+    >>> contrast("black", "white"), contrast("#777777", "#777777")
+    (21.0, 1.0)
+    """
+    from matplotlib.colors import to_rgb
+
+    under, over = sorted((_luminance(*to_rgb(color)), _luminance(*to_rgb(ground))))
+    return round((over + 0.05) / (under + 0.05), 9)
+
+
 def _luminance(red: float, green: float, blue: float) -> float:
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,10 +1,10 @@
 """Frames -> the sections that account: every rollout, every file, and what these logs allow."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import labels
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns
 
@@ -33,6 +33,7 @@ def accounts(found: Frames) -> Section:
 
 
 def origins(found: Frames, problems: pl.DataFrame) -> Section:
+    """What was read, and what was not."""
     names = [name for name in found.origins.columns if name not in {"source", "run"}]
     shown = [name for name in names if name in {"rollouts", "turns"} or found.origins[name].sum()]
     columns = [
@@ -61,19 +62,22 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
     return Section("read", "What was read", parts)
 
 
-
-
 def diagnosis(found: Frames) -> Section:
     """What these logs allow, and what they do not."""
     valid, blocked = (found.doctor.filter(pl.col("valid") == allowed) for allowed in (True, False))
     parts = []
     if valid.height:
         columns = [Head("analysis", word=True), Head("call", word=True), Head("keep in mind", word=True)]
-        calls = Grid(columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()])
-        text = f"{labels.counted(valid.height, 'analysis').replace('analysiss', 'analyses')} that these logs allow, and the call for each"
+        calls = Grid(
+            columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()]
+        )
+        many = "1 analysis" if valid.height == 1 else f"{valid.height} analyses"
+        text = f"{many} that these logs allow, and the call for each"
         parts.append(Part("folded", text=text, table=calls))
     if blocked.height:
         columns = [Head("analysis", word=True), Head("why not", word=True)]
         parts.append(Part("text", text="These analyses would mislead here, or there is nothing to make them of:"))
-        parts.append(Part("table", table=Grid(columns, [list(row) for row in blocked.select("analysis", "reason").rows()])))
+        parts.append(
+            Part("table", table=Grid(columns, [list(row) for row in blocked.select("analysis", "reason").rows()]))
+        )
     return Section("doctor", "What can be asked of these logs", parts)

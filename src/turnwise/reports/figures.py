@@ -12,7 +12,7 @@ from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
 
 _INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
-_DARK = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
+_DARK: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
     dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE)
 )
 
@@ -42,6 +42,8 @@ def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.Dat
         rows = found.summary.filter(metric=metric)
         if rows.height:
             yield metric, rows, plots.forest
+    if found.grid.height:
+        yield "heat_map", found.grid, lambda frame: plots.heat_map(frame, rows="category", columns="attack")
     if found.curve.height:
         yield "success_curve", found.curve, plots.success_curve
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.arguments import By, Cluster, names_of
 from turnwise.contrasts import contrast
 from turnwise.curves import curve
@@ -189,7 +189,9 @@ def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
     for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
         near = [family for family in families if family[1].intersection(units)]
         families = [family for family in families if family not in near]
-        families.append(([name for family in near for name in family[0]] + [arm], set(units).union(*(one[1] for one in near))))
+        families.append(
+            ([name for family in near for name in family[0]] + [arm], set(units).union(*(one[1] for one in near)))
+        )
     return [arms for arms, _ in families if 1 < len(arms) <= MOST_ARMS]
 
 

@@ -149,5 +149,3 @@ def _tiles(found: Frames) -> list[dict[str, str]]:
     ).fill_null(value=False)
     tiles.append({"value": labels.count(int(ended.sum())), "label": "ended in an error"})
     return tiles
-
-

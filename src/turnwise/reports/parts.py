@@ -82,7 +82,9 @@ def to_transcripts(text: str, found: Frames, row: Mapping[str, Any], **more: str
     Link(text='9 / 10', href='#target=a%26b&attack_success=yes')
     """
     chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in found.by} | more
-    return Link(text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items()))
+    return Link(
+        text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
+    )
 
 
 def whole_table(frame: pl.DataFrame, words: Sequence[str] = ()) -> Grid:

@@ -25,7 +25,12 @@ class Reference(NamedTuple):
     @property
     def text(self) -> str:
         """The paper in one line."""
-        said = [self.title, self.where, f"doi:{self.doi}" if self.doi else "", f"arXiv:{self.arxiv}" if self.arxiv else ""]
+        said = [
+            self.title,
+            self.where,
+            f"doi:{self.doi}" if self.doi else "",
+            f"arXiv:{self.arxiv}" if self.arxiv else "",
+        ]
         return f"{self.authors} ({self.year}), {'. '.join(part for part in said if part)}"
 
     @property

@@ -136,14 +136,25 @@ def _grid(found: Frames, figure: Drawn | None) -> Section:
     rows = found.grid.filter(pl.col("n") + pl.col("n_error") + pl.col("n_undetermined") + pl.col("n_missing") > 0)
     columns = [Head("category", word=True), Head("attack", word=True), Head("rate"), Head("of rollouts")]
     cells = [
-        [labels.group_name(row, ["category"]), labels.group_name(row, ["attack"]), labels.interval_text(row, rate=True), _of(row)]
+        [
+            labels.group_name(row, ["category"]),
+            labels.group_name(row, ["attack"]),
+            labels.interval_text(row, rate=True),
+            _of(row),
+        ]
         for row in rows.rows(named=True)
     ]
-    text = "Attack success in each category of goals, by each attack. Where a cell has few rollouts its interval is wide."
+    text = (
+        "Attack success in each category of goals, by each attack. Where a cell has few rollouts its interval is wide."
+    )
     return Section(
         "categories",
         "Which categories, by which attack?",
-        [Part("text", text=text), *_figure(figure), Part("folded", text="The cells in numbers", table=Grid(columns, cells))],
+        [
+            Part("text", text=text),
+            *_figure(figure),
+            Part("folded", text="The cells in numbers", table=Grid(columns, cells)),
+        ],
     )
 
 
@@ -160,21 +171,23 @@ def _contrasts(found: Frames, drawn: dict[str, Drawn], level: float) -> Section:
             continue
         figure = _figure(drawn.get(f"contrast_{metric}"))
         columns = [
-            *(Head(labels.label(name), word=True) for name in found.by if rows[name].drop_nulls().len()),
-            Head("group", word=True), Head("against", word=True),
+            Head("group", word=True), Head("against", word=True), *([Head("within", word=True)] if len(found.by) > 1 else []),
             Head(f"difference in points [{labels.level_text(level)}]"), Head("p, adjusted"), Head(f"{unit}s in both"),
         ]  # fmt: skip
         cells = [
             [
-                *(labels.group_name(row, [name]) for name in found.by if rows[name].drop_nulls().len()),
-                labels.plain(row["group"]), labels.plain(row["baseline"]), _difference(row), _p_value(row["p_adjusted"]),
+                labels.plain(row["group"]), labels.plain(row["baseline"]),
+                *([labels.group_name(row, [name for name in found.by if name != row["of"]])] if len(found.by) > 1 else []),
+                _difference(row), _p_value(row["p_adjusted"]),
                 labels.count(row["n_pairs"]),
             ]
             for row in rows.rows(named=True)
         ]  # fmt: skip
         table = Grid(columns, cells, caption=labels.label(metric))
         parts += figure
-        parts.append(Part("folded" if figure else "table", text=f"The differences in {labels.label(metric)}", table=table))
+        parts.append(
+            Part("folded" if figure else "table", text=f"The differences in {labels.label(metric)}", table=table)
+        )
     return Section("contrasts", "What makes a difference?", parts)
 
 
@@ -194,15 +207,19 @@ def _profiles(found: Frames, drawn: dict[str, Drawn]) -> Section:
     parts = [
         Part(
             "text",
-            text="A rate of one half may be every goal half of the time, or half of the goals every time. This is the share of goals "
-            "(or tasks) that succeed in more than so many of their attempts.",
+            text="A rate of one half may be every goal half of the time, or half of the goals every time. This is the "
+            "share of goals (or tasks) that succeed in more than so many of their attempts.",
         )
     ]
     for metric in UNITS:
         rows = found.profiles.filter(pl.col("metric") == metric, pl.col("at").is_in(_THRESHOLDS))
         if not rows.height:
             continue
-        columns = [*group_columns(found), *(Head(f"> {at:.0%}".replace("%", " %")) for at in _THRESHOLDS), Head(f"{UNITS[metric]}s")]
+        columns = [
+            *group_columns(found),
+            *(Head(f"> {at:.0%}".replace("%", " %")) for at in _THRESHOLDS),
+            Head(f"{UNITS[metric]}s"),
+        ]
         cells = [
             [
                 *group_cells(found, part.row(0, named=True)),
@@ -297,6 +314,4 @@ def _mixed(found: Frames, rows: pl.DataFrame) -> list[Part]:
         return []
     told = [f"{labels.group_name(row, found.by)} ({row['run']} runs)" for row in several[:4]]
     more = f" and {len(several) - 4} other groups" if len(several) > 4 else ""
-    return [Part("note", text=f"Several runs are pooled in {', '.join(told)}{more}; --by run shows them apart.")]
-
-
+    return [Part("note", text=f"Several runs are pooled in {', '.join(told)}{more}; group by run to see them apart.")]

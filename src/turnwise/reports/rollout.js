@@ -32,7 +32,7 @@ function chip(label, value, words) {
 }
 
 function callBlock(call, words) {
-  return block(`${call.name ?? ""} ${call.arguments ?? ""}`.trim(), words);
+  return block([call.name, call.arguments].filter((part) => part !== null).join(" "), words);
 }
 
 function turnNode(row, depth, names, words) {
@@ -58,11 +58,14 @@ function turnNode(row, depth, names, words) {
   return made;
 }
 
+// The facts of a rollout: short ones at once, long ones when asked.
 function factsNode(facts, names, words) {
-  const made = element("dl", "facts");
-  for (const [name, value] of Object.entries(facts)) {
-    made.append(element("dt", "", plain(names[name] ?? name)), element("dd", "", ...written(shown(value), words)));
-  }
+  const rows = (kept) => Object.entries(facts).filter(([, value]) => isShort(value) === kept).flatMap(([name, value]) => [
+    element("dt", "", plain(names[name] ?? name)), element("dd", "", ...written(shown(value), words))]);
+  const long = rows(false);
+  const made = [element("dl", "facts", ...rows(true))];
+  if (long.length) made.push(element("details", "", element("summary", "", "longer facts"), element("dl", "facts", ...long)));
+  if (words && made[1]?.querySelector("mark")) made[1].open = true;
   return made;
 }
 
@@ -72,7 +75,7 @@ function transcript({ id, facts, rows, first, names, words }) {
   const turns = ordered.map(([row, depth]) => turnNode(row, depth, names, words));
   const place = first === null ? -1 : ordered.findIndex(([row]) => row === rows[first]);
   return {
-    nodes: [element("h3", "", element("bdi", "", ...written(id, words))), factsNode(facts, names, words), ...turns],
+    nodes: [element("h3", "", element("bdi", "", ...written(id, words))), ...factsNode(facts, names, words), ...turns],
     turns,
     success: place < 0 ? null : turns[place],
   };

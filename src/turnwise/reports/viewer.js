@@ -1,6 +1,6 @@
 "use strict";
 // Finding a rollout and reading it: the list, the search, the keys, the address.
-const ROW = 58; // pixels, as in the style sheet
+const ROW = 76; // pixels, as in the style sheet
 const at = (id) => document.getElementById(id);
 const state = { index: null, starts: [], chunkOf: [], shown: [], active: -1, open: -1, words: "", chosen: {}, hits: null, searching: 0, view: null, turn: -1 };
 
@@ -74,11 +74,12 @@ function rowNode(one, place) {
   const title = word("goal", one) ?? word("task", one) ?? state.index.ids[one];
   const rows = state.index.rows[one];
   const verdict = { yes: ["bad", "broken"], no: ["good", "held"] }[word("attack_success", one)];
-  const about = ["target", "attack"].map((name) => word(name, one)).filter((value) => value !== null).map(plain);
   const solved = { yes: "solved", no: "not solved" }[word("task_success", one)];
-  const small = element("small", "", ...(verdict ? [element("span", verdict[0], verdict[1]), " · "] : []),
-    [...(solved ? [solved] : []), ...about, `${rows} ${rows === 1 ? "row" : "rows"}`].join(" · "));
-  const row = element("div", "row", element("b", "", plain(title)), small);
+  const apart = ["target", "attack", ...(word("goal", one) === null ? [] : ["task"])].filter((name) => state.columns[name]?.words.length > 1);
+  const about = apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain);
+  const result = element("small", "", ...(verdict ? [element("span", verdict[0], verdict[1]), " · "] : []),
+    [...(solved ? [solved] : []), `${rows} ${state.index.tree ? "node" : "turn"}${rows === 1 ? "" : "s"}`].join(" · "));
+  const row = element("div", "row", element("b", "", plain(title)), element("small", "", about.join(" · ")), result);
   row.id = `row-${place}`;
   row.setAttribute("role", "option");
   row.setAttribute("aria-selected", String(place === state.active));
@@ -112,7 +113,7 @@ async function show(one, turn) {
   const view = transcript({ ...loaded, first: state.index.first[one], names: state.index.labels, words: state.words });
   state.view = view;
   state.turn = -1;
-  const success = element("button", "", view.success ? "First success (s)" : "No turn is known to succeed");
+  const success = element("button", "", view.success ? "First success (s)" : "No turn is known as a success");
   success.type = "button";
   success.disabled = !view.success;
   success.addEventListener("click", () => goTo(view.success));
@@ -121,7 +122,8 @@ async function show(one, turn) {
   view.nodes.splice(1, 0, element("div", "steps", success, link));
   at("rollout").replaceChildren(...view.nodes);
   at("rollout").scrollTop = 0;
-  history.replaceState(null, "", link.href);
+  clearTimeout(state.settling); // browsers count changes of the address, and a key held down makes many
+  state.settling = setTimeout(() => history.replaceState(null, "", link.href), 300);
   const hit = state.words && at("rollout").querySelector("mark");
   if (turn) goTo(view.turns[turn - 1]);
   else if (hit) hit.scrollIntoView({ block: "center", behavior: "instant" });

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from turnwise import labels, schema
+from turnwise import labels
 from turnwise.reports.frames import UNITS, Frames
 
 CHUNK = 1 << 18  # characters of text, about, that are unpacked to open one transcript
@@ -62,7 +62,9 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT) -> Transcripts:
     )
     inside = [name for name in facts if name != "rollout_id"]
     chunks = [
-        _packed({"facts": _columns(one, inside), "turns": _columns(many, ["turn", *(n for n in told if n not in facts)])})
+        _packed(
+            {"facts": _columns(one, inside), "turns": _columns(many, ["turn", *(n for n in told if n not in facts)])}
+        )
         for one, many in parts
     ]
     index = {
@@ -70,7 +72,9 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT) -> Transcripts:
         "rows": kept["rows"].to_list(),
         "first": kept["first"].to_list(),
         "chunks": kept.group_by("chunk", maintain_order=True).len()["len"].to_list(),
-        "columns": [_coded(kept[name]) for name in dict.fromkeys((*found.by, *_FILTERS, *_TITLES)) if name in kept.columns],
+        "columns": [
+            _coded(kept[name]) for name in dict.fromkeys((*found.by, *_FILTERS, *_TITLES)) if name in kept.columns
+        ],
         "labels": {name: labels.label(name) for name in told},
         "tree": found.tree,
     }
@@ -104,12 +108,18 @@ def _fitting(each: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame
 def _exact(frame: pl.DataFrame, names: list[str]) -> list[pl.Expr]:
     """Integers that JavaScript would round, as text."""
     whole = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
-    extremes = frame.select(pl.max_horizontal(pl.col(name).max(), -pl.col(name).min().cast(pl.Float64)) for name in whole)
+    extremes = frame.select(
+        pl.max_horizontal(pl.col(name).max(), -pl.col(name).min().cast(pl.Float64)) for name in whole
+    )
     return [pl.col(name).cast(pl.String) for name in whole if (extremes[name][0] or 0) > SAFE_INTEGER] if whole else []
 
 
 def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
-    return {name: frame[name].to_list() for name in names if name in frame.columns and frame[name].null_count() < frame.height}
+    return {
+        name: frame[name].to_list()
+        for name in names
+        if name in frame.columns and frame[name].null_count() < frame.height
+    }
 
 
 def _coded(column: pl.Series) -> dict[str, Any]:
@@ -117,7 +127,11 @@ def _coded(column: pl.Series) -> dict[str, Any]:
     text = column.cast(pl.String)
     words = text.unique(maintain_order=True)
     place = pl.DataFrame({"word": words, "code": range(len(words))})
-    codes = text.rename("word").to_frame().join(place, on="word", how="left", nulls_equal=True, maintain_order="left")["code"]
+    codes = (
+        text.rename("word")
+        .to_frame()
+        .join(place, on="word", how="left", nulls_equal=True, maintain_order="left")["code"]
+    )
     chosen = 1 < len(words) <= MOST_WORDS and column.name not in _TITLES
     return {
         "name": column.name,

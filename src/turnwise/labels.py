@@ -223,6 +223,48 @@ def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | Non
     return f"{words} ({counted})"
 
 
+def contrast_quantity(metric: str, statistic: str, baseline: str | None = None) -> str:
+    """What the differences of a CONTRAST are, from the baseline where there is one for all.
+
+    Examples
+    --------
+    >>> contrast_quantity("attack_success", "mean", "base"), contrast_quantity("total_tokens", "median")
+    ('difference in attack success from base', 'difference in median total tokens')
+    >>> contrast_quantity("num_turns", "improvement", "base")
+    'chance of more turns than in base'
+    """
+    chance = statistic == "improvement"
+    words = f"chance of more {label(metric)}" if chance else f"difference in {quantity(metric, statistic)}"
+    return f"{words} {'than in' if chance else 'from'} {plain(baseline)}" if baseline is not None else words
+
+
+def contrast_scale(metric: str, statistic: str) -> str:
+    """What a difference of a CONTRAST counts in: ``points`` of per cent, a ``rate`` (a chance), or a ``number``.
+
+    Examples
+    --------
+    >>> (
+    ...     contrast_scale("attack_success", "mean"),
+    ...     contrast_scale("num_turns", "improvement"),
+    ...     contrast_scale("harm", "mean"),
+    ... )
+    ('points', 'rate', 'number')
+    """
+    return "rate" if statistic == "improvement" else "points" if is_rate(metric) else "number"
+
+
+def difference_text(row: Mapping[str, Any], scale: str) -> str:
+    """A row's difference with its interval, as its scale says.
+
+    Examples
+    --------
+    >>> difference_text({"difference": -0.1, "low": -0.14, "high": -0.06}, "points")
+    '−10.0 points [−14.0, −6.0]'
+    """
+    words = interval_text({**row, "estimate": row["difference"]}, rate=scale != "number")
+    return words.replace(" %", " points") if scale == "points" else words
+
+
 def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success") -> str:
     """What the height of a curve is, in words.
 
@@ -309,6 +351,17 @@ def interval_text(row: Mapping[str, Any], *, rate: bool | None = None) -> str:
         ends = inside[1:-1].replace(", ", "–", 1) if low is not None and high is not None and low >= 0 else inside
         return f"{ends} %" if rate else ends
     return f"{number(value, low, high, rate=rate)} {inside}".rstrip()
+
+
+def p_text(value: float | None) -> str:
+    """A p-value in three decimals.
+
+    Examples
+    --------
+    >>> p_text(0.04321), p_text(1e-9), p_text(None)
+    ('0.043', '< 0.001', '–')
+    """
+    return NOTHING if value is None or not isfinite(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def count(value: float | None) -> str:
@@ -620,7 +673,9 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
 
 def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     """One panel in words: its quantity, its groups, the least and the greatest value."""
-    by = grouping(part) + (["group"] if shape.name == "CONTRAST" else [])
+    if shape.name == "CONTRAST":
+        return _told_contrast(part)
+    by = grouping(part)
     widest = part.filter(pl.col("level") == pl.col("level").max())
     rows = unpooled(widest if widest.height else part, by).rename(
         {"difference": "estimate"} if shape.name == "CONTRAST" else {}
@@ -635,7 +690,6 @@ def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
         by, what = ends, f"{what}, up to {label(first['axis'])} {last:g}"
     else:
         what = quantity(first["metric"], first.get("statistic"), part)
-        what = f"difference in {what} from {plain(first['baseline'])}" if shape.name == "CONTRAST" else what
     what += f" by {' and '.join(label(name) for name in by)}" if by else ""
     known = rows.filter(pl.col("estimate").is_not_null()).sort("estimate").to_dicts()
     if not known:
@@ -646,3 +700,22 @@ def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     if rows.height == 1:
         return f"{what}, {least}"
     return f"{what}, from {least} to {greatest}, {rows.height} groups"
+
+
+def _told_contrast(part: pl.DataFrame) -> str:
+    """One panel of a CONTRAST in words: what is compared, the least and the greatest difference."""
+    widest = part.filter(pl.col("level") == pl.col("level").max())
+    rows = widest if widest.height else part
+    first, baselines = rows.row(0, named=True), rows["baseline"].unique().to_list()
+    metric, statistic = first["metric"], first["statistic"]
+    what = contrast_quantity(metric, statistic, baselines[0] if len(baselines) == 1 else None)
+    what += f" by {' and '.join(label(name) for name in [*grouping(part), first['of']])}"
+    known = rows.filter(pl.col("difference").is_not_null()).sort("difference").to_dicts()
+    if not known:
+        return f"{what}, no difference known in {counted(rows.height, 'comparison')}"
+    by = [*grouping(part), "group"] + ["baseline"] * (len(baselines) > 1)
+    scale = contrast_scale(metric, statistic)
+    told = [f"{difference_text(row, scale)} ({group_name(row, by)})" for row in (known[0], known[-1])]
+    if rows.height == 1:
+        return f"{what}, {told[0]}"
+    return f"{what}, from {told[0]} to {told[1]}, {rows.height} comparisons"

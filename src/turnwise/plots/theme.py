@@ -222,6 +222,19 @@ def percent(ax: "Axes", axis: str) -> None:
     chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{round(100 * value, 6):g} %"))
 
 
+def points(ax: "Axes", axis: str) -> None:
+    """Tick labels of differences of rates: points of per cent, with their sign."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: _signed(round(100 * value, 6))))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+g}".replace("-", "−") if value else "0"
+
+
 def thousands(ax: "Axes", axis: str) -> None:
     """Separated thousands in the tick labels of that axis, where the numbers are that large."""
     from matplotlib.ticker import FuncFormatter

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
 DRIVER = shutil.which("chromedriver")
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -28,7 +30,9 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
-    def open(self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False, wait: bool = True) -> None:
+    def open(
+        self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False, wait: bool = True
+    ) -> None:
         """Load a page afresh in a window of that size, and wait until its viewer is there."""
         self.driver.get("about:blank")
         self.told()
@@ -47,7 +51,8 @@ class Browser:
         """What a script in the page returns; what it awaits is waited for."""
         done = self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1];"
-            f"(async (...given) => {{ {script} }})(...arguments).then(value => done({{value}}), error => done({{error: String(error)}}))",
+            f"(async (...given) => {{ {script}\n }})(...arguments)"
+            ".then(value => done({value}), error => done({error: String(error)}))",
             *arguments,
         )
         assert "error" not in done, done["error"]
@@ -67,7 +72,9 @@ class Browser:
     def told(self) -> tuple[list[str], list[str]]:
         """Addresses asked for and errors or warnings since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        asked = [
+            event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
+        ]
         return asked, [entry["message"] for entry in self.driver.get_log("browser")]
 
 
@@ -78,7 +85,7 @@ def browsing(profile: Path) -> Iterator[Browser]:
     from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
+    options.binary_location = CHROMIUM or ""
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

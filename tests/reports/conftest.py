@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-
 from reports.browser import Browser, browsing  # type: ignore[import-not-found]
 
 

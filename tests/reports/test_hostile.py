@@ -35,11 +35,12 @@ class Handler(SimpleHTTPRequestHandler):
     server: Server
 
     def send_head(self):
+        """Note what is asked for."""
         self.server.asked.append(self.path)
         return super().send_head()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
+        """Nothing on the screen."""
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +68,18 @@ def page(server: Server, hostile: list[str]) -> Path:
     """A report with every payload in every place."""
     rows = []
     for number, payload in enumerate(hostile):
-        group = {name: hostile[(number + shift) % 7 * 11] for name, shift in (("target", 0), ("attack", 3), ("category", 5))}
+        group = {
+            name: hostile[(number + shift) % 7 * 11] for name, shift in (("target", 0), ("attack", 3), ("category", 5))
+        }
         facts = {"rollout_id": f"{payload}/{number}", "run": payload, "source": hostile[number % 3], **group}
         said = {name: payload for name in PLACES if name != "rollout_id"}
-        for turn in (1, 2):
-            rows.append({
-                **facts, **said, "turn": turn, "succeeded": turn == 2 and number % 2 == 0, "outcome": ("success", "failure")[number % 2],
-                "score_" + hostile[0]: 0.5, "tool_calls": [{"name": payload, "arguments": json.dumps({payload: payload})}],
-                hostile[1]: payload,
-            })  # fmt: skip
-    frame = pl.DataFrame(rows, schema_overrides={"turn": pl.Int32, "outcome": schema.OUTCOMES, "tool_calls": schema.TOOL_CALLS})
+        calls = [{"name": payload, "arguments": json.dumps({payload: payload})}]
+        same = {**facts, **said, "outcome": ("success", "failure")[number % 2], "tool_calls": calls}
+        named = {"score_" + hostile[0]: 0.5, hostile[1]: payload}
+        rows += [{**same, **named, "turn": turn, "succeeded": turn == 2 and number % 2 == 0} for turn in (1, 2)]
+    frame = pl.DataFrame(
+        rows, schema_overrides={"turn": pl.Int32, "outcome": schema.OUTCOMES, "tool_calls": schema.TOOL_CALLS}
+    )
     problems = pl.DataFrame({
         "file": hostile, "record": hostile, "field": hostile, "reason": hostile,
     })  # fmt: skip
@@ -119,7 +122,7 @@ def harmless(browser: Browser, server: Server) -> None:
 
 
 def test_nothing_runs_and_nothing_is_fetched(browser: Browser, server: Server, page: Path, hostile: list[str]) -> None:
-    """Every payload stands in the page, and every transcript is opened: as text, exactly; then the page is served and asks for nothing."""
+    """Every payload stands in the page and every transcript is opened, as text, exactly; from disk and from a server."""
     for address in (page.as_uri(), f"http://127.0.0.1:{server.server_port}/report/report.html"):
         server.asked.clear()
         browser.open(address)
@@ -161,7 +164,9 @@ def test_the_static_page_shows_them_too(browser: Browser, server: Server, page: 
     harmless(browser, server)
 
 
-def test_search_filters_and_addresses_take_them(browser: Browser, server: Server, page: Path, hostile: list[str]) -> None:
+def test_search_filters_and_addresses_take_them(
+    browser: Browser, server: Server, page: Path, hostile: list[str]
+) -> None:
     """A payload typed, searched in all texts, chosen in a list or given in the address finds its rollouts and does nothing else."""
     browser.open(page)
     found = browser.run(
@@ -183,9 +188,18 @@ def test_search_filters_and_addresses_take_them(browser: Browser, server: Server
     assert min(found) >= 1
     harmless(browser, server)
     for payload in (hostile[0], hostile[70], "\x00", "%"):
-        browser.run("location.hash = '#rollout=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 50));", payload)
-        browser.run("location.hash = '#target=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 50));", payload)
-    browser.run("location.hash = '#rollout=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 300));", f"{hostile[70]}/70")
+        browser.run(
+            "location.hash = '#rollout=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 50));",
+            payload,
+        )
+        browser.run(
+            "location.hash = '#target=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 50));",
+            payload,
+        )
+    browser.run(
+        "location.hash = '#rollout=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 300));",
+        f"{hostile[70]}/70",
+    )
     assert browser.run("return document.querySelector('#rollout h3').textContent") == f"{escaped(hostile[70])}/70"
     harmless(browser, server)
 

@@ -10,51 +10,8 @@ import turnwise as tw
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
 ROOT = Path(__file__).parents[2]
-CONTRAST = """
-  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  const rgba = color => {
-    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data].map((one, place) => place < 3 ? one : one / 255);
-  };
-  const luminance = rgb => rgb.slice(0, 3).map(one => one / 255).map(
-    one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4).reduce((sum, one, place) => sum + one * [0.2126, 0.7152, 0.0722][place], 0);
-  const ground = node => {
-    for (let one = node; one; one = one.parentElement) {
-      const color = rgba(getComputedStyle(one).backgroundColor);
-      if (color[3] === 1) return color;
-    }
-    return rgba(getComputedStyle(document.documentElement).colorScheme.includes("dark") ? "#000" : "#fff");
-  };
-  const faint = [];
-  let many = 0;
-  for (const node of document.querySelectorAll("body *")) {
-    const own = [...node.childNodes].some(one => one.nodeType === 3 && one.data.trim());
-    if (!own || !node.checkVisibility() || node.closest("script, noscript, :disabled")) continue;
-    many++;
-    const style = getComputedStyle(node), [light, dark] = [luminance(rgba(style.color)), luminance(ground(node))].sort((a, b) => b - a);
-    const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && style.fontWeight >= 700);
-    if ((light + 0.05) / (dark + 0.05) < (large ? 3 : 4.5)) faint.push([node.tagName, node.className, node.textContent.slice(0, 30), (light + 0.05) / (dark + 0.05)]);
-  }
-  return {faint, many};
-"""
-MEASURES = """
-  const images = [...document.images];
-  const ids = [...document.querySelectorAll("[id]")].map(one => one.id);
-  return {
-    overflow: document.scrollingElement.scrollWidth - window.innerWidth,
-    sections: [...document.querySelectorAll("main > section")].map(one => one.id),
-    shown: images.filter(one => one.checkVisibility()).length,
-    unnamed: images.filter(one => !one.alt.trim()).length,
-    unloaded: images.filter(one => one.checkVisibility() && !(one.complete && one.naturalWidth > 50)).length,
-    twice: ids.filter((one, place) => ids.indexOf(one) !== place),
-    unlabeled: [...document.querySelectorAll("button, input, select, a")].filter(
-      one => !(one.textContent.trim() || one.getAttribute("aria-label"))).length,
-    levels: [...document.querySelectorAll("h1, h2, h3, h4")].filter(one => one.checkVisibility()).map(one => Number(one.tagName[1])),
-    unscrollable: [...document.querySelectorAll("main *")].filter(one => one.scrollWidth > one.clientWidth + 1
-      && ["auto", "scroll"].includes(getComputedStyle(one).overflowX) && one.checkVisibility() && one.tabIndex < 0).map(one => one.className || one.id),
-    language: document.documentElement.lang, ink: getComputedStyle(document.body).color, page: getComputedStyle(document.body).backgroundColor,
-  };
-"""
+CONTRAST = Path(__file__).with_name("contrast.js").read_text()
+MEASURES = Path(__file__).with_name("measures.js").read_text()
 
 pytestmark = needs_chromium
 
@@ -78,7 +35,9 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path, width: int, dark: bool) -> None:
     """At both widths and in both themes: figures with words, readable letters, no error, no request, nothing that sticks out."""
     browser.open(page, width=width, dark=dark)
-    browser.run("if (state.shown.length) await show(state.shown[0]); document.querySelectorAll('details').forEach(one => one.open = true)")
+    browser.run(
+        "if (state.shown.length) await show(state.shown[0]); document.querySelectorAll('details').forEach(one => one.open = true)"
+    )
     seen = browser.run(MEASURES)
     assert len(seen["sections"]) >= 6
     assert {"transcripts", "read", "doctor", "methods", "accounts"} <= set(seen["sections"])
@@ -101,7 +60,9 @@ def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path
 def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
     """The button turns a light page dark, figures too, and back."""
     browser.open(page)
-    look = "return [getComputedStyle(document.body).backgroundColor, document.querySelector('img.dark').checkVisibility()]"
+    look = (
+        "return [getComputedStyle(document.body).backgroundColor, document.querySelector('img.dark').checkVisibility()]"
+    )
     light = browser.run(look)
     browser.run("document.getElementById('theme').click()")
     assert browser.run(look) == ["rgb(13, 17, 23)", True]
@@ -150,7 +111,12 @@ def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
     """The frames of the sections stand beside the page."""
     folder = page.parent
     sections = page.read_text()
-    for section, name in (("contrasts", "contrast"), ("profile", "profile"), ("categories", "category_attack"), ("doctor", "doctor")):
+    for section, name in (
+        ("contrasts", "contrast"),
+        ("profile", "profile"),
+        ("categories", "category_attack"),
+        ("doctor", "doctor"),
+    ):
         assert (f'<section id="{section}"' in sections) == (folder / f"{name}.parquet").exists()
     valid = pl.read_parquet(folder / "doctor.parquet")
     assert tw.schema.check(valid, tw.schema.DOCTOR).height > 10

@@ -11,6 +11,7 @@ from turnwise import labels, plots
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
 
+MOST_COMPARISONS = 40  # of a figure that can still be read
 _INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
 _DARK: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
     dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE)
@@ -46,6 +47,11 @@ def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.Dat
         yield "heat_map", found.grid, lambda frame: plots.heat_map(frame, rows="category", columns="attack")
     if found.curve.height:
         yield "success_curve", found.curve, plots.success_curve
+    for metric in UNITS:
+        for name in found.by:
+            rows = found.contrasts.filter(metric=metric, of=name).drop(name, strict=False)
+            if 0 < rows.height <= MOST_COMPARISONS:
+                yield f"contrast_{metric}_{name}", rows, plots.contrast_forest
 
 
 def _svg(draw: Callable[[pl.DataFrame], Any], frame: pl.DataFrame, alt: str) -> str:

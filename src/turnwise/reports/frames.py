@@ -36,11 +36,11 @@ POOLED = "all"  # what `summarize` calls a margin
 class Frames:
     """Everything a report is drawn from; a frame without rows is left out of it.
 
-    `summary` leaves out metrics that apply to no rollout of any group; `curve` is empty where no rollout has a
-    second turn or none has a time to success; `grid` is the SUMMARY of category x attack, where both vary; `contrasts`
-    compares the values of each grouping column wherever they share goals or tasks; `profiles` is empty unless some goal was
-    tried twice; `costs` has totals for each group; `doctor` is DOCTOR; `origins` has a row for each run that was read.
-    A rollout that is a tree stands in `rollouts` with one row for each path.
+    `summary` leaves out metrics that apply to no rollout of any group; it has no time to success, and `curve` is empty, where
+    `doctor` says that the logs do not tell when a success came; `grid` is the SUMMARY of category x attack, where both
+    vary; `contrasts` compares the values of each grouping column wherever they share goals or tasks; `profiles` is empty
+    unless some goal was tried twice; `costs` has totals for each group; `doctor` is DOCTOR; `origins` has a row for each
+    run that was read. A rollout that is a tree stands in `rollouts` with one row for each path.
     """
 
     by: tuple[str, ...]
@@ -115,17 +115,19 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     else:
         rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=numeric)
     groups = _usual_groups(rollouts) if by is None else names
+    allowed = doctor(turns)
+    timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     return Frames(
         by=groups,
         turns=turns,
         rollouts=rollouts,
-        summary=_applicable(summarize(rollouts, by=groups, cluster=cluster, level=level, seed=seed)),
-        curve=_curve(rollouts, groups, cluster, level),
+        summary=_applicable(summarize(rollouts, by=groups, cluster=cluster, level=level, seed=seed), timed=timed),
+        curve=_curve(rollouts, groups, cluster, level, timed=timed),
         grid=_grid(rollouts, cluster, level),
         contrasts=_contrasts(rollouts, groups, cluster, level, seed),
         profiles=_profiles(rollouts, groups, cluster, level),
         costs=_costs(rollouts, groups),
-        doctor=doctor(turns),
+        doctor=allowed,
         origins=_origins(rollouts),
     )
 
@@ -135,19 +137,18 @@ def _usual_groups(rollouts: pl.DataFrame) -> tuple[str, ...]:
     return varying or (("run",) if 1 < rollouts["run"].n_unique() <= MOST_RUNS else ())
 
 
-def _applicable(summary: pl.DataFrame) -> pl.DataFrame:
-    """The summary without groups that a metric does not apply to, and without what no log of any group counts."""
+def _applicable(summary: pl.DataFrame, *, timed: bool) -> pl.DataFrame:
+    """The summary without groups that a metric does not apply to, and without what no log of any group counts or times."""
     possible = summary.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing") > 0).to_series()
     wanted = summary["metric"].is_in(["attack_success", "time_to_success"])
     counted = summary.select((pl.col("n").sum() > 0).over("metric")).to_series()
-    return summary.filter(possible & (wanted | counted))
+    told = (summary["metric"] != "time_to_success") | timed
+    return summary.filter(possible & told & (wanted | counted))
 
 
-def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float) -> pl.DataFrame:
-    times = rollouts.filter(pl.col("time_to_success").is_not_null())
-    several = times.filter(pl.col("time_to_success").struct.field("duration") > 1)
-    found = curve(times, by=by, cluster=cluster, level=level)
-    return found if several.height else found.clear()
+def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, *, timed: bool) -> pl.DataFrame:
+    found = curve(rollouts.drop_nulls("time_to_success"), by=by, cluster=cluster, level=level)
+    return found if timed else found.clear()
 
 
 def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFrame:

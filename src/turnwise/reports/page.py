@@ -52,7 +52,7 @@ def page(
         _viewer(transcripts),
         origins(found, problems),
         diagnosis(found),
-        methods(found),
+        methods(found, level),
     ]
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("turnwise.reports", ""),

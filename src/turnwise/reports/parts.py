@@ -33,6 +33,11 @@ class Grid:
     rows: list[list[Any]]
     caption: str = ""
 
+    @property
+    def wordy(self) -> bool:
+        """Whether it holds no numbers at all."""
+        return all(column.word for column in self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from turnwise import labels
+from turnwise.reports.accounts import bounds
 from turnwise.reports.frames import SPENT, UNITS, Frames
 from turnwise.reports.parts import Drawn, Grid, Head, Part, Section, group_cells, group_columns, to_transcripts
 
@@ -48,7 +49,7 @@ def _rate(found: Frames, metric: str, figure: Drawn | None, level: float) -> Sec
             labels.interval_text(row, rate=True),
             to_transcripts(_of(row), found, row, **({metric: "yes"} if row["estimate"] else {})),
             *(labels.count(row[name]) for name in unknown),
-            *([_range(row)] if unknown else []),
+            *([bounds(row)] if unknown else []),
             labels.count(row["n_clusters"]),
         ]
         for row in rows.sort("estimate", descending=True, nulls_last=True).rows(named=True)
@@ -70,10 +71,6 @@ def _of(row: dict[str, Any]) -> str:
     if row["estimate"] is None:
         return f"– / {labels.count(row['n'])}"
     return f"{labels.count(row['estimate'] * row['n'])} / {labels.count(row['n'])}"
-
-
-def _range(row: dict[str, Any]) -> str:
-    return f"{labels.number(row['bound_low'], rate=True)} – {labels.number(row['bound_high'], rate=True)}"
 
 
 def _headline(found: Frames, rows: pl.DataFrame, metric: str) -> str:
@@ -165,41 +162,31 @@ def _contrasts(found: Frames, drawn: dict[str, Drawn], level: float) -> Section:
         "overlapping intervals. P-values are adjusted for all comparisons in a table."
     )
     parts = [Part("text", text=text)]
-    for metric, unit in UNITS.items():
-        rows = found.contrasts.filter(metric=metric)
-        if not rows.height:
-            continue
-        figure = _figure(drawn.get(f"contrast_{metric}"))
-        columns = [
-            Head("group", word=True), Head("against", word=True), *([Head("within", word=True)] if len(found.by) > 1 else []),
-            Head(f"difference in points [{labels.level_text(level)}]"), Head("p, adjusted"), Head(f"{unit}s in both"),
-        ]  # fmt: skip
-        cells = [
-            [
-                labels.plain(row["group"]), labels.plain(row["baseline"]),
-                *([labels.group_name(row, [name for name in found.by if name != row["of"]])] if len(found.by) > 1 else []),
-                _difference(row), _p_value(row["p_adjusted"]),
-                labels.count(row["n_pairs"]),
-            ]
-            for row in rows.rows(named=True)
-        ]  # fmt: skip
-        table = Grid(columns, cells, caption=labels.label(metric))
-        parts += figure
-        parts.append(
-            Part("folded" if figure else "table", text=f"The differences in {labels.label(metric)}", table=table)
-        )
+    for metric in UNITS:
+        for name in found.by:
+            rows = found.contrasts.filter(metric=metric, of=name)
+            figure = _figure(drawn.get(f"contrast_{metric}_{name}"))
+            if rows.height:
+                told = f"differences in {labels.label(metric)}, {labels.label(name)} against {labels.label(name)}"
+                table = _contrast_table(found, name, rows, level, caption="" if figure else told)
+                parts += [*figure, Part("folded" if figure else "table", text=f"The {told}, in numbers", table=table)]
     return Section("contrasts", "What makes a difference?", parts)
 
 
-def _difference(row: dict[str, Any]) -> str:
-    shown = labels.interval_text({**row, "estimate": row["difference"]}, rate=True)
-    return shown.replace(" %", "")
-
-
-def _p_value(value: float | None) -> str:
-    if value is None:
-        return labels.NOTHING
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def _contrast_table(found: Frames, of: str, rows: pl.DataFrame, level: float, *, caption: str) -> Grid:
+    others = [name for name in found.by if name != of]
+    columns = [
+        Head(labels.label(of), word=True), Head("against", word=True), *(Head(labels.label(name), word=True) for name in others),
+        Head(f"difference [{labels.level_text(level)}]"), Head("p, adjusted"), Head(f"{UNITS[rows['metric'][0]]}s in both"),
+    ]  # fmt: skip
+    cells = [
+        [
+            labels.plain(row["group"]), labels.plain(row["baseline"]), *(labels.group_name(row, [name]) for name in others),
+            labels.difference_text(row, "points"), labels.p_text(row["p_adjusted"]), labels.count(row["n_pairs"]),
+        ]
+        for row in rows.rows(named=True)
+    ]  # fmt: skip
+    return Grid(columns, cells, caption=caption)
 
 
 def _profiles(found: Frames, drawn: dict[str, Drawn]) -> Section:
@@ -244,34 +231,36 @@ def _effort(found: Frames) -> Section:
     if found.turn_count <= found.rollouts.height:  # one turn each: there is nothing to count
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
     parts = [
-        Part("table", table=_effort_table(found, labels.quantity(metric), rows.filter(pl.col("metric") == metric)))
+        Part("table", table=_effort_table(found, metric, rows.filter(pl.col("metric") == metric)))
         for metric in rows["metric"].unique(maintain_order=True)
     ]
-    return Section("effort", "What did it take?", [*parts, *_costs(found)])
+    return Section("effort", "What did it take?", parts)
 
 
-def _costs(found: Frames) -> list[Part]:
-    """Sums for each group, and for each success."""
-    if not found.costs.height:
-        return []
-    spent = [name for name in SPENT.values() if name in found.costs.columns]
-    attacked = bool(found.costs["succeeded"].sum())
-    columns = [
-        *group_columns(found), Head("rollouts"), *(Head(f"{_COSTS[name]} in all") for name in spent),
-        *(Head(f"{_COSTS[name]} for each success") for name in spent if attacked),
-    ]  # fmt: skip
-    cells = [
-        [
-            *group_cells(found, row), labels.count(row["rollouts"]),
-            *(_amount(row[name]) + _of_how_many(row, name) for name in spent),
-            *(_amount(_each(row, name)) for name in spent if attacked),
-        ]
-        for row in found.costs.rows(named=True)
-    ]  # fmt: skip
-    return [Part("table", table=Grid(columns, cells, caption="costs"))]
-
-
-_COSTS = {"tokens": "tokens", "seconds": "seconds", "cost_usd": "US$"}
+def _effort_table(found: Frames, metric: str, rows: pl.DataFrame) -> Grid:
+    """Estimates of each group; of what was spent also its sum, and that for each success."""
+    statistics = rows["statistic"].unique(maintain_order=True).to_list()
+    ends = {"min", "max"} <= set(statistics)
+    shown = [name for name in statistics if not (ends and name in {"min", "max"})]
+    spent = SPENT.get(metric) if found.costs.height else None
+    each = spent and bool(found.costs["succeeded"].sum())
+    heads = [Head(labels.label(name)) for name in shown] + ([Head("min – max")] if ends else [])
+    heads += [Head("rollouts"), *([Head("in all")] if spent else []), *([Head("for each success")] if each else [])]
+    cells = []
+    for _, part in rows.group_by(found.by or "metric", maintain_order=True):
+        by_statistic = part.rows_by_key("statistic", named=True, unique=True)
+        first = part.row(0, named=True)
+        told = [labels.interval_text(by_statistic[name], rate=False) for name in shown]
+        if ends:
+            told.append(" – ".join(labels.number(by_statistic[name]["estimate"]) for name in ("min", "max")))
+        told.append(labels.count(first["n"]))
+        if spent:
+            cost = found.costs.filter(pl.col(name).eq_missing(pl.lit(first[name])) for name in found.by).row(
+                0, named=True
+            )
+            told += [_amount(cost[spent]), *([_amount(_each(cost, spent))] if each else [])]
+        cells.append([*group_cells(found, first), *told])
+    return Grid([*group_columns(found), *heads], cells, caption=labels.quantity(metric))
 
 
 def _amount(value: float | None) -> str:
@@ -280,27 +269,10 @@ def _amount(value: float | None) -> str:
     return labels.count(value) if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def _of_how_many(row: dict[str, Any], name: str) -> str:
-    """Some rollouts may not say what they cost."""
-    counted = row[f"n_{name}"]
-    return "" if counted in {0, row["rollouts"]} else f" (of {labels.count(counted)})"
-
-
 def _each(row: dict[str, Any], name: str) -> float | None:
+    """What a success cost; unknown where some rollouts do not say what they cost."""
     whole = row[f"n_{name}"] == row["rollouts"]
     return row[name] / row["succeeded"] if whole and row["succeeded"] and row[name] is not None else None
-
-
-def _effort_table(found: Frames, quantity: str, rows: pl.DataFrame) -> Grid:
-    center, *others = rows["statistic"].unique(maintain_order=True)
-    heads = [Head(labels.label(name)) for name in (center, *others)]
-    cells = []
-    for _, part in rows.group_by(found.by or "metric", maintain_order=True):
-        by_statistic = part.rows_by_key("statistic", named=True, unique=True)
-        first = part.row(0, named=True)
-        shown = [labels.interval_text(by_statistic[name], rate=False) for name in (center, *others)]
-        cells.append([*group_cells(found, first), *shown, labels.count(first["n"])])
-    return Grid([*group_columns(found), *heads, Head("rollouts")], cells, caption=quantity)
 
 
 def _mixed(found: Frames, rows: pl.DataFrame) -> list[Part]:

@@ -2,10 +2,11 @@
 // One rollout of a chunk -> what the reader sees of it.
 const SAID = ["context", "prompt", "response", "tool_calls", "observation", "error"];
 const TREE = ["node_id", "parent_id", "pruned", "target_call"];
-const VERDICTS = { succeeded: ["attack succeeded", "attack failed"], refused: ["refused", "not refused"] };
+const VERDICTS = { succeeded: ["attack succeeded", "attack failed", "bad", "good"], refused: ["refused", "not refused", "", ""] };
 const SHORT = 80;
 
-const shown = (value) => typeof value === "string" ? value : JSON.stringify(value);
+const shown = (value) => typeof value === "string" ? value
+  : typeof value === "number" ? String(Number.isInteger(value) ? value : Number(value.toPrecision(9))) : JSON.stringify(value);
 const isShort = (value) => typeof value !== "object" && shown(value).length <= SHORT && !/\n/.test(shown(value));
 const rowOf = (columns, place) => Object.fromEntries(
   Object.entries(columns).map(([name, values]) => [name, values[place]]).filter(([, value]) => value !== null));
@@ -40,8 +41,8 @@ function turnNode(row, depth, names, words) {
   const made = element("section", `turn indent-${Math.min(depth, 4)}${row.pruned ? " pruned" : ""}`);
   const heading = element("h4", "", title);
   heading.tabIndex = -1;
-  for (const [name, [yes, no]] of Object.entries(VERDICTS)) {
-    if (row[name] !== undefined) heading.append(" · ", element("span", row[name] === (name === "succeeded") ? "bad" : "good", row[name] ? yes : no));
+  for (const [name, [yes, no, where, otherwise]] of Object.entries(VERDICTS)) {
+    if (row[name] !== undefined) heading.append(" · ", element("span", row[name] ? where : otherwise, row[name] ? yes : no));
   }
   made.append(heading);
   const node = TREE.filter((name) => row[name] !== undefined).map((name) =>

@@ -25,6 +25,7 @@ async function begin() {
   at("filters").append(...index.columns.filter((column) => column.filter).map(filterNode));
   at("viewer").hidden = false;
   choose();
+  performance.mark("list");
   follow();
 }
 
@@ -75,7 +76,8 @@ function rowNode(one, place) {
   const rows = state.index.rows[one];
   const verdict = { yes: ["bad", "broken"], no: ["good", "held"] }[word("attack_success", one)];
   const solved = { yes: "solved", no: "not solved" }[word("task_success", one)];
-  const apart = ["target", "attack", ...(word("goal", one) === null ? [] : ["task"])].filter((name) => state.columns[name]?.words.length > 1);
+  const told = [...state.index.by, "target", "attack", ...(word("goal", one) === null ? [] : ["task"])];
+  const apart = told.filter((name, place) => told.indexOf(name) === place && state.columns[name]?.words.length > 1);
   const about = apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain);
   const result = element("small", "", ...(verdict ? [element("span", verdict[0], verdict[1]), " · "] : []),
     [...(solved ? [solved] : []), `${rows} ${state.index.tree ? "node" : "turn"}${rows === 1 ? "" : "s"}`].join(" · "));
@@ -113,10 +115,13 @@ async function show(one, turn) {
   const view = transcript({ ...loaded, first: state.index.first[one], names: state.index.labels, words: state.words });
   state.view = view;
   state.turn = -1;
-  const success = element("button", "", view.success ? "First success (s)" : "No turn is known as a success");
-  success.type = "button";
-  success.disabled = !view.success;
-  success.addEventListener("click", () => goTo(view.success));
+  const broken = word("attack_success", one) === "yes";
+  const success = view.success ? element("button", "", "First success (s)")
+    : broken ? element("span", "soft", "broken; no verdict says at which turn") : "";
+  if (view.success) {
+    success.type = "button";
+    success.addEventListener("click", () => goTo(view.success));
+  }
   const link = element("a", "", "link to this rollout");
   link.href = `#rollout=${encodeURIComponent(loaded.id)}`;
   view.nodes.splice(1, 0, element("div", "steps", success, link));

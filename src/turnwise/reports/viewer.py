@@ -12,7 +12,10 @@ from turnwise import labels
 from turnwise.reports.frames import UNITS, Frames
 
 CHUNK = 1 << 18  # characters of text, about, that are unpacked to open one transcript
-MOST_TEXT = 48_000_000  # characters in one page: a browser has to load it whole
+MOST_TEXT = 60_000_000  # characters in one page,
+MOST_BYTES = 22_000_000  # and bytes once they are compressed: a browser has to load it whole
+GIANT = 8  # a rollout of more than this part of a page that cannot hold all is left out
+TITLE = 300  # characters of a goal or task in the index
 MOST_WORDS = 400  # values of a column that can be chosen from a list
 SAFE_INTEGER = 1 << 53  # beyond it JavaScript rounds
 _FILTERS = ("attack_success", "task_success", "ending", "source", "run", "target", "attack", "category")
@@ -31,12 +34,13 @@ class Transcripts:
     rollouts: int
 
 
-def transcripts(found: Frames, *, most: int = MOST_TEXT) -> Transcripts:
+def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
     """The transcripts of a report, as many as a page can hold: of each group and result the first ones.
 
     A chunk is JSON as deflate-raw in base64: ``facts`` with a list for each column that is constant within rollouts, and ``turns``
     with a list for each other column; columns without values are left out. The index holds the number of rollouts of each
     chunk, the number of rows of each rollout, its id, the row of its first success, and columns to choose by, as words and codes.
+    Where the chunks come to more than `most_bytes`, fewer transcripts are taken.
     """
     turns = found.turns if found.tree else found.turns.sort("turn", nulls_last=True, maintain_order=True)
     facts = [name for name in found.rollouts.columns if name in turns.columns]
@@ -61,21 +65,23 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT) -> Transcripts:
         strict=True,
     )
     inside = [name for name in facts if name != "rollout_id"]
-    chunks = [
-        _packed(
-            {"facts": _columns(one, inside), "turns": _columns(many, ["turn", *(n for n in told if n not in facts)])}
-        )
-        for one, many in parts
-    ]
+    each_turn = ["turn", *(name for name in told if name not in facts)]
+    chunks = [_packed({"facts": _columns(one, inside), "turns": _columns(many, each_turn)}) for one, many in parts]
+    taken = sum(map(len, chunks))
+    if taken > most_bytes:  # how well text compresses is known afterwards
+        return transcripts(found, most=int(0.95 * most_bytes / taken * kept["size"].sum()), most_bytes=most_bytes)
     index = {
         "ids": kept["rollout_id"].to_list(),
         "rows": kept["rows"].to_list(),
         "first": kept["first"].to_list(),
         "chunks": kept.group_by("chunk", maintain_order=True).len()["len"].to_list(),
         "columns": [
-            _coded(kept[name]) for name in dict.fromkeys((*found.by, *_FILTERS, *_TITLES)) if name in kept.columns
+            _coded(kept[name], whole=name in found.by)
+            for name in dict.fromkeys((*found.by, *_FILTERS, *_TITLES))
+            if name in kept.columns
         ],
         "labels": {name: labels.label(name) for name in told},
+        "by": list(found.by),
         "tree": found.tree,
     }
     return Transcripts(_packed(index), chunks, kept.height, each.height)
@@ -96,9 +102,10 @@ def _results(found: Frames) -> pl.DataFrame:
 
 
 def _fitting(each: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
-    """Rollouts in their order, as many as fit, drawn from every group and result in turn."""
+    """Rollouts in their order, as many as fit, drawn from every group and result in turn; giants are left out first."""
     if each["size"].sum() <= most:
         return each
+    each = each.filter(pl.col("size") <= most // GIANT)
     groups = [name for name in (*by, *UNITS) if name in each.columns]
     turn = pl.int_range(pl.len()).over(groups) if groups else pl.int_range(pl.len())
     fair = each.with_row_index("place").with_columns(turn=turn).sort("turn", "place")
@@ -122,9 +129,9 @@ def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
     }
 
 
-def _coded(column: pl.Series) -> dict[str, Any]:
-    """A column as its distinct words and a number for each row."""
-    text = column.cast(pl.String)
+def _coded(column: pl.Series, *, whole: bool) -> dict[str, Any]:
+    """A column as its distinct words and a number for each row; long words are cut unless they are needed whole."""
+    text = column.cast(pl.String) if whole else column.cast(pl.String).str.slice(0, TITLE)
     words = text.unique(maintain_order=True)
     place = pl.DataFrame({"word": words, "code": range(len(words))})
     codes = (

@@ -53,8 +53,8 @@ def talk(turns, seed):
         return " ".join(said[start : start + many])
 
     return turns.with_columns(
-        prompt=pl.Series([text(20, 80) for _ in range(turns.height)]),
-        response=pl.Series([text(40, 160) for _ in range(turns.height)]),
+        prompt=pl.Series([text(10, 50) for _ in range(turns.height)]),
+        response=pl.Series([text(20, 90) for _ in range(turns.height)]),
     )
 
 
@@ -63,7 +63,9 @@ def pages(tmp_path_factory):
     """The two reports."""
     made = {}
     for many, goals in ((100, 5), (10_000, 500)):
-        turns, _ = tw.simulate(attacks=["persuade", "encode"], targets={"base": 0.1}, goals=goals, attempts=10, turns=8, seed=3)
+        turns, _ = tw.simulate(
+            attacks=["persuade", "encode"], targets={"base": 0.1}, goals=goals, attempts=10, turns=8, seed=3
+        )
         assert turns["rollout_id"].n_unique() == many
         made[many] = tw.report(talk(turns, many), tmp_path_factory.mktemp(f"report{many}") / "report")
     return made
@@ -96,11 +98,15 @@ def test_ten_thousand_rollouts_are_as_quick_as_a_hundred(pages, tmp_path):
         for many, page in pages.items():
             browser.open(page)
             found[many] = browser.run(FIRST_HIT, "a")
-    small, large = ({name: statistics.median(one[name] for one in waits[many]) for name in waits[many][0]} for many in pages)
+    small, large = (
+        {name: statistics.median(one[name] for one in waits[many]) for name in waits[many][0]} for many in pages
+    )
     sys.stdout.write(f"\n{sizes[100] / 1e6:.1f} MB of 100 rollouts, {sizes[10_000] / 1e6:.1f} MB of 10,000\n")
     for name, wait in large.items():
         sys.stdout.write(f"{name:<26} {small[name]:7.1f} ms {wait:7.1f} ms  {wait / small[name]:.1f}x\n")
     for many, (first, whole, hits) in found.items():
-        sys.stdout.write(f"search of all texts, {many:,}: first answer {first:.0f} ms, whole {whole:.0f} ms, {hits:,} hits\n")
+        sys.stdout.write(
+            f"search of all texts, {many:,}: first answer {first:.0f} ms, whole {whole:.0f} ms, {hits:,} hits\n"
+        )
     assert sizes[10_000] < MOST_BYTES
     assert all(wait <= MOST_TIMES * small[name] for name, wait in large.items() if name != LOADED)

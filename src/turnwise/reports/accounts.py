@@ -47,7 +47,7 @@ def bounds(row: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> bounds({"bound_low": 0.25, "bound_high": 0.5}), bounds({"bound_low": None, "bound_high": None})
-    ('25 % – 50 %', '–')
+    ('25.0 % – 50.0 %', '–')
     """
     if row["bound_low"] is None:
         return labels.NOTHING

@@ -108,8 +108,7 @@ def _shown(value: Any) -> Any:
     """Whatever text the page is given, on its way into the page: what cannot be seen is shown as its escape."""
     if not isinstance(value, str) or hasattr(value, "__html__") or (value.isascii() and value.isprintable()):
         return value
-    lines = [(line, len(line) - len(line.lstrip(" "))) for line in value.split("\n")]
-    return "\n".join(" " * indent + labels.plain(line) if line.strip() else "" for line, indent in lines)
+    return labels.plain_lines(value)
 
 
 def _viewer(transcripts: Transcripts) -> Section:

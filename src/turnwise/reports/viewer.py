@@ -69,7 +69,7 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_
     chunks = [_packed({"facts": _columns(one, inside), "turns": _columns(many, each_turn)}) for one, many in parts]
     taken = sum(map(len, chunks))
     if taken > most_bytes:  # how well text compresses is known afterwards
-        return transcripts(found, most=int(0.95 * most_bytes / taken * kept["size"].sum()), most_bytes=most_bytes)
+        return transcripts(found, most=int(0.95 * most_bytes / taken * int(kept["size"].sum())), most_bytes=most_bytes)
     index = {
         "ids": kept["rollout_id"].to_list(),
         "rows": kept["rows"].to_list(),

@@ -11,7 +11,7 @@ from turnwise import labels, plots
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
 
-MOST_COMPARISONS = 40  # of a figure that can still be read
+MOST_ROWS, MOST_CURVES = 40, 10  # of a figure that can still be read
 _INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
 _DARK: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
     dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE)
@@ -28,30 +28,60 @@ def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
 
     folder.mkdir()
     drawn = {}
-    for name, frame, draw in _wanted(found):
+    for name, whole, draw, most in _wanted(found):
+        frame = _ends(whole, found.by, most)
         alt = labels.alt_text(frame)
         light = _svg(draw, frame, alt)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
         with rc_context(_DARK):
             dark = _svg(draw, frame, alt)
-        drawn[name] = Drawn(_address(light), _address(dark), alt)
+        drawn[name] = Drawn(_address(light), _address(dark), alt, _left_out(whole, frame, found.by, most))
     return drawn
 
 
-def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.DataFrame], Any]]]:
+def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.DataFrame], Any], int]]:
     for metric in UNITS:
         rows = found.summary.filter(metric=metric)
         if rows.height:
-            yield metric, rows, plots.forest
-    if found.grid.height:
-        yield "heat_map", found.grid, lambda frame: plots.heat_map(frame, rows="category", columns="attack")
+            yield metric, rows, plots.forest, MOST_ROWS
+    sides = [found.grid[name].n_unique() for name in ("category", "attack") if found.grid.height]
+    if sides and max(sides) <= MOST_ROWS:
+        yield (
+            "heat_map",
+            found.grid,
+            lambda frame: plots.heat_map(frame, rows="category", columns="attack"),
+            found.grid.height,
+        )
     if found.curve.height:
-        yield "success_curve", found.curve, plots.success_curve
+        yield "success_curve", found.curve, plots.success_curve, MOST_CURVES
     for metric in UNITS:
         for name in found.by:
             rows = found.contrasts.filter(metric=metric, of=name).drop(name, strict=False)
-            if 0 < rows.height <= MOST_COMPARISONS:
-                yield f"contrast_{metric}_{name}", rows, plots.contrast_forest
+            if 0 < rows.height <= MOST_ROWS:
+                yield f"contrast_{metric}_{name}", rows, plots.contrast_forest, MOST_ROWS
+
+
+def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
+    """The rows of at most so many groups: of more, those with the highest and the lowest last estimates."""
+    if "estimate" not in frame.columns or not by or frame.select(by).n_unique() <= most:
+        return frame
+    last = frame.group_by(by, maintain_order=True).agg(pl.col("estimate").last()).sort("estimate", nulls_last=True)
+    known = last.drop_nulls("estimate")
+    kept = (
+        pl.concat([known.head(most // 2), known.tail(most - most // 2)]).unique()
+        if known.height > most
+        else last.head(most)
+    )
+    return frame.join(kept.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def _left_out(whole: pl.DataFrame, drawn: pl.DataFrame, by: tuple[str, ...], most: int) -> str:
+    if drawn.height == whole.height:
+        return ""
+    groups = labels.count(whole.select(by).n_unique())
+    return (
+        f"Of {groups} groups the figure shows {most}, half of them the lowest and half the highest; the table has all."
+    )
 
 
 def _svg(draw: Callable[[pl.DataFrame], Any], frame: pl.DataFrame, alt: str) -> str:

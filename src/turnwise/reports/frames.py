@@ -1,5 +1,6 @@
 """TURNS -> the report's frames, by the public verbs: nothing on the page is computed elsewhere."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ UNITS = {"attack_success": "goal", "task_success": "task"}
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
 """What rollouts cost, and what its total is called."""
 MOST_RUNS = 30
-MOST_CELLS = 40  # categories or attacks of a heat map that can still be read
+MOST_CELLS = 1000  # of category x attack
 MOST_ARMS = 12  # values of a column that are compared with one another
 ALL_PAIRS = 4  # with more, each is compared with one baseline
 BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
@@ -156,7 +157,8 @@ def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFram
     cells = ("category", "attack")
     told = rollouts.drop_nulls([*cells, "attack_success"])
     told = told.filter(pl.col("attack") != schema.NO_ATTACK)
-    if any(not 1 < told[name].n_unique() <= MOST_CELLS for name in cells):
+    sides = [told[name].n_unique() for name in cells]
+    if min(sides) < 2 or math.prod(sides) > MOST_CELLS:
         return schema.empty(schema.SUMMARY)
     pooled = not any((told[name] == POOLED).any() for name in cells)
     attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
@@ -170,7 +172,7 @@ def _contrasts(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, le
         told = rollouts.drop_nulls(metric)
         if metric == "attack_success":
             told = told.filter((pl.col("attack") == schema.NO_ATTACK).not_().fill_null(value=True))
-        for of in by:
+        for of in (name for name in by if name != unit):
             rest = tuple(name for name in by if name != of)
             for arms in _families(told.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
                 named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)

@@ -15,6 +15,7 @@ from turnwise.reports.parts import Drawn, Part, Section
 from turnwise.reports.results import results
 from turnwise.reports.viewer import Transcripts
 
+MANY = 40  # rows of a table that a reader would scroll past
 SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")
 
 
@@ -73,6 +74,7 @@ def page(
         style=_trusted(style),
         scripts=[_trusted(script) for script in scripts],
         transcripts=transcripts,
+        many=MANY,
     )
 
 

@@ -41,11 +41,12 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure as two pictures, for a light page and for a dark one, and what it shows in words."""
+    """A figure as two pictures, for a light page and for a dark one, what it shows in words, and what it leaves out."""
 
     light: str
     dark: str
     alt: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

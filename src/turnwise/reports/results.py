@@ -29,7 +29,9 @@ def _has(found: Frames, metric: str) -> bool:
 
 
 def _figure(drawn: Drawn | None) -> list[Part]:
-    return [Part("figure", drawn=drawn)] if drawn else []
+    if drawn is None:
+        return []
+    return [Part("figure", drawn=drawn), *([Part("note", text=drawn.note)] if drawn.note else [])]
 
 
 def _rate(found: Frames, metric: str, figure: Drawn | None, level: float) -> Section:
@@ -144,6 +146,8 @@ def _grid(found: Frames, figure: Drawn | None) -> Section:
     text = (
         "Attack success in each category of goals, by each attack. Where a cell has few rollouts its interval is wide."
     )
+    if figure is None:
+        text += " There are too many for a figure; the table has all."
     return Section(
         "categories",
         "Which categories, by which attack?",
@@ -255,9 +259,8 @@ def _effort_table(found: Frames, metric: str, rows: pl.DataFrame) -> Grid:
             told.append(" – ".join(labels.number(by_statistic[name]["estimate"]) for name in ("min", "max")))
         told.append(labels.count(first["n"]))
         if spent:
-            cost = found.costs.filter(pl.col(name).eq_missing(pl.lit(first[name])) for name in found.by).row(
-                0, named=True
-            )
+            group = (pl.col(name).eq_missing(pl.lit(first[name])) for name in found.by)
+            cost = found.costs.filter(pl.lit(value=True), *group).row(0, named=True)
             told += [_amount(cost[spent]), *([_amount(_each(cost, spent))] if each else [])]
         cells.append([*group_cells(found, first), *told])
     return Grid([*group_columns(found), *heads], cells, caption=labels.quantity(metric))

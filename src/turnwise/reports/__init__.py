@@ -96,7 +96,7 @@ def report(
         html = page(found, drawn, transcripts(found), lost, title=heading, level=level)
         (draft / "report.html").write_text(html, encoding="utf-8")
         run = _run(found, lost, inputs, by=by, cluster=cluster, level=level, seed=seed)
-        (draft / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (draft / "run.json").write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         steps.update()
     return out / "report.html"
 

@@ -69,6 +69,8 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
     ]  # fmt: skip
     kind: Literal["table", "folded"] = "table" if len(cells) <= MOST_OPEN else "folded"
     parts = [Part(kind, text=f"{len(cells)} runs", table=Grid(columns, cells))]
+    if not cells:
+        parts = [Part("text", text="No rollout was read.")]
     if problems.height:
         lost = Grid(
             [Head(name, word=True) for name in problems.columns],

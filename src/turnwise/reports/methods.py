@@ -33,16 +33,13 @@ def methods(found: Frames, level: float) -> Section:
     ]  # fmt: skip
     columns = [Head(name, word=True) for name in ("number", "an estimate of", "intervals", "tests")]
     papers = references(*found.verbs)
-    parts = [
-        Part("text", text=" ".join(words)),
-        Part(
-            "folded",
-            text="What each number is an estimate of, and how its interval is made",
-            table=Grid(columns, [list(row) for row in rows]),
-        ),
-        Part("list", lines=[Link(paper.text, paper.address) if paper.address else paper.text for paper in papers]),
-        Part("copy", text="The references as BibTeX", lines=[bibtex(papers)]),
-    ]
+    parts = [Part("text", text=" ".join(words))]
+    if rows:
+        heading = "What each number is an estimate of, and how its interval is made"
+        parts.append(Part("folded", text=heading, table=Grid(columns, [list(row) for row in rows])))
+    if papers:
+        lines = [Link(paper.text, paper.address) if paper.address else paper.text for paper in papers]
+        parts += [Part("list", lines=lines), Part("copy", text="The references as BibTeX", lines=[bibtex(papers)])]
     return Section("methods", "How it was done", parts)
 
 

@@ -132,21 +132,22 @@ def _lead(found: Frames) -> str:
     ]
     read_from = f", read from {', '.join(sources)}" if sources else ""
     grouped = f" Grouped by {', '.join(labels.label(name) for name in found.by)}." if found.by else ""
-    rollouts, turns = labels.count(found.rollouts.height), labels.count(found.turn_count)
-    return f"{rollouts} rollouts of {turns} turns{read_from}.{grouped}"
+    rollouts, turns = (_several(*pair) for pair in ((found.rollouts.height, "rollout"), (found.turn_count, "turn")))
+    return f"{rollouts} of {turns}{read_from}.{grouped}"
+
+
+def _several(number: int, noun: str) -> str:
+    return f"{labels.count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _tiles(found: Frames) -> list[dict[str, str]]:
-    tiles = [
-        {"value": labels.count(found.rollouts.height), "label": "rollouts"},
-        {"value": labels.count(found.turn_count), "label": "turns"},
-    ]
-    for name, words in (("target", "targets"), ("attack", "attacks"), ("goal", "goals"), ("task", "tasks")):
+    counted = [(found.rollouts.height, "rollout"), (found.turn_count, "turn")]
+    for name in ("target", "attack", "goal", "task"):
         several = found.rollouts[name].drop_nulls().unique().len() - (found.rollouts[name] == schema.NO_ATTACK).any()
-        if several:
-            tiles.append({"value": labels.count(several), "label": words[:-1] if several == 1 else words})
+        counted += [(several, name)] if several else []
     ended = (found.rollouts["ending"] == schema.ERROR).fill_null(value=False) | (
         found.rollouts["outcome"] == schema.ERROR
     ).fill_null(value=False)
-    tiles.append({"value": labels.count(int(ended.sum())), "label": "ended in an error"})
-    return tiles
+    tiles = [_several(number, noun).split(" ") for number, noun in counted]
+    tiles.append([labels.count(int(ended.sum())), "ended in an error"])
+    return [{"value": value, "label": label} for value, label in tiles]

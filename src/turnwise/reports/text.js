@@ -36,17 +36,36 @@ function written(text, words) {
 
 const plain = (text) => String(text).replace(new RegExp(HIDDEN, "gu"), escapes);
 
-// A block of text that shows its beginning, and all of it when asked.
+// Pieces of a text that end at a line or a word where there is one, and never inside of a character.
+function pieces(text) {
+  const made = [];
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(from + LONG, text.length);
+    if (to < text.length) {
+      const end = Math.max(text.lastIndexOf("\n", to - 1), text.lastIndexOf(" ", to - 1)) + 1;
+      if (end > from + LONG / 2) to = end;
+      else if (/[\uD800-\uDBFF]/.test(text[to - 1])) to--;
+    }
+    made.push(text.slice(from, to));
+    from = to;
+  }
+  return made;
+}
+
+// A block of text that shows its beginning, and all of it when asked; what is out of sight costs the browser nothing.
 function block(text, words) {
   const whole = text.replaceAll("\r\n", "\n");
   const made = element("div", "text");
   made.dir = "auto";
-  made.append(...written(whole.slice(0, LONG), words));
-  if (whole.length > LONG) {
-    const more = element("button", "", `show all ${whole.length.toLocaleString("en")} characters`);
-    more.type = "button";
-    more.addEventListener("click", () => made.replaceChildren(...written(whole, words)));
-    made.append("… ", more);
+  if (whole.length <= LONG) {
+    made.append(...written(whole, words));
+    return made;
   }
+  const parts = pieces(whole);
+  const more = element("button", "", `show all ${whole.length.toLocaleString("en")} characters`);
+  more.type = "button";
+  more.addEventListener("click", () => more.replaceWith(...parts.slice(1).map((part) => element("div", "piece", ...written(part, words)))));
+  made.append(element("div", "piece", ...written(parts[0], words)), more);
+  if (words && whole.toLowerCase().includes(words.toLowerCase(), parts[0].length - words.length)) more.click();
   return made;
 }

@@ -113,12 +113,17 @@ def _fitting(each: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame
 
 
 def _exact(frame: pl.DataFrame, names: list[str]) -> list[pl.Expr]:
-    """Integers that JavaScript would round, as text."""
+    """What JavaScript would round, or JSON lose, as text: large integers and infinity."""
     whole = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
-    extremes = frame.select(
-        pl.max_horizontal(pl.col(name).max(), -pl.col(name).min().cast(pl.Float64)) for name in whole
-    )
-    return [pl.col(name).cast(pl.String) for name in whole if (extremes[name][0] or 0) > SAFE_INTEGER] if whole else []
+    broken = cs.expand_selector(frame, cs.float() & cs.by_name(names, require_all=False))
+    rounded = frame.select((pl.col(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in whole)
+    endless = frame.select(pl.col(name).is_infinite().any() for name in broken)
+    told = [name for name, found in zip([*whole, *broken], [*_first(rounded), *_first(endless)], strict=True) if found]
+    return [pl.col(name).cast(pl.String) for name in told]
+
+
+def _first(frame: pl.DataFrame) -> tuple[Any, ...]:
+    return frame.row(0) if frame.width else ()
 
 
 def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:

@@ -1,7 +1,8 @@
 """The cells of a heat map: where they lie, their colors and words, and the key to the colors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -138,11 +139,30 @@ def draw(
         _key(ax, scale, rate=part["rate"][0], what=labels.quantity(part["metric"][0], part["statistic"][0]))
 
 
-def room(ax: "Axes", plan: Plan) -> bool:
+def room(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
     """Whether the words fit into the cells of Axes that somebody else made."""
-    theme.settle(ax.figure)
     width, height = theme.size_in_points(ax)
-    return width / plan.ends[0] >= plan.wide - 7 and height / plan.ends[1] >= 1.2 * theme.SMALL
+    width -= max(theme.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)
+    single = [mark for mark in part.iter_rows(named=True) if plan.columns[mark["column"]] != schema.POOLED]
+    widest = max([0.0, *(theme.text_width(line) for mark in single for line in _words(mark, "\n").split("\n"))])
+    return width / plan.ends[0] >= widest + 2 and height / plan.ends[1] >= 1.2 * theme.SMALL
+
+
+def fitted(ax: "Axes", plan: Plan) -> tuple[Plan, bool]:
+    """The plan in Axes that somebody else made, its names shorter or slanted where there is little room; and whether a key fits."""
+    theme.settle(ax.figure)
+    across = theme.size_in_points(ax)[0]
+    rows = plan.rows
+    beside = max(theme.text_width(name) for name in rows) + 12
+    key = across >= plan.ends[0] * plan.wide * 0.8 + beside + KEY_WIDE * 72
+    if not key and beside > 0.35 * across:
+        rows = labels.shorten_all(rows, max(int(0.35 * across / 5.2), 8))
+        beside = max(theme.text_width(name) for name in rows) + 12
+    free = across - beside - (KEY_WIDE * 72 if key else 0.0)
+    halves = [max(theme.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
+    crowded = any(one + other + 5 > free / plan.ends[0] for one, other in pairwise(halves))
+    names = [name.replace("\n", " ") for name in plan.columns] if crowded else plan.columns
+    return replace(plan, rows=rows, columns=names, slanted=plan.slanted or crowded), key
 
 
 def _write(ax: "Axes", mark: Mapping[str, Any], place: tuple[float, float], fill: str, between: str) -> None:

@@ -33,6 +33,7 @@ MARKS = {
     "value": pl.String,  # the estimate in words
     "reason": pl.String,
 }
+_IN_CELLS = "In the cells: successes / rollouts. "
 _WIDE = 5.0  # inches at least
 
 
@@ -103,10 +104,15 @@ def heat_map(
                 raise ArgumentError(
                     f"heat_map: one ax cannot hold {len(panels)} panels ({what}); choose metric= or filter the frame"
                 )
-            plan = heat_cells.plan(panels[0])
-            heat_cells.draw(ax, panels[0], plan, heat_cells.scale(panels[0]), key=True, words=heat_cells.room(ax, plan))
+            plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
+            scale = heat_cells.scale(panels[0])
+            words = heat_cells.room(ax, plan, panels[0], key=key)
+            heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
             if said:
-                theme.caption_below(ax, said, below=14)
+                said = said if words else said.replace(_IN_CELLS, "")
+                ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
+                colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
+                theme.caption_below(ax, f"{said}{colors}", below=14)
             return ax
         axes, figure = _figure(panels, marks, said)
         for spare in axes[len(panels) :]:
@@ -286,7 +292,7 @@ def _caption(summary: object, marks: pl.DataFrame) -> str:
     shapes = set(marks["shape"])
     paler = "Paler: a wider interval."
     if "/" in "".join(marks["text"]):
-        paler = f"In the cells: successes / rollouts. {paler}"
+        paler = f"{_IN_CELLS}{paler}"
     said.append(paler)
     if marks["margin"].any():
         said.append(f"{schema.POOLED}: pooled over all of them.")

@@ -32,6 +32,7 @@ MARKS = {
     "marker": pl.String,
 }
 _BESIDE = 32  # characters of an axis beside others
+_NARROW = 300.0  # points across a column of a paper, at most
 _HALF = 0.34  # half the height of a hatched box, in rows
 _MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
 
@@ -64,9 +65,12 @@ def draw(
             if len(panels) > 1:
                 what = listing(panel.quantity for panel in panels)
                 raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+            characters = max(int(theme.size_in_points(ax)[0] / 6.2), 16)
             _draw(ax, parts[0], panels[0], marks, reasons)
+            ax.set_xlabel(theme.wrapped(panels[0].quantity, characters, lines=3))
             if caption is not None:
-                theme.caption_below(ax, said, below=40)
+                theme.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
+            theme.fit(ax)
             return ax
         figure, axes = _figure(marks, len(panels))
         for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
@@ -134,7 +138,9 @@ def _width(panels: int) -> int:
 def _draw(
     ax: "Axes", part: pl.DataFrame, panel: Panel, marks: pl.DataFrame, reasons: Mapping[str, str], *, names: bool = True
 ) -> None:
+    part = theme.seen(part, ax)
     theme.dress(ax, grid="x")
+    across = theme.size_in_points(ax)[0]
     left, right = _ends(part, panel)
     ax.set_xlim(left, right)
     if panel.scale == "rate":
@@ -148,8 +154,8 @@ def _draw(
     for row in part.iter_rows(named=True):
         _paint(ax, row, (left, right), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    _rows(ax, marks, names=names)
-    _numbers(ax, part, panel.columns, reasons)
+    _rows(ax, marks, names=names, across=across)
+    _numbers(ax, part, panel.columns, reasons, across=across)
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
@@ -172,13 +178,19 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
 
 
-def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool) -> None:
-    """A guide and a name for each row."""
+def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> None:
+    """A guide and a name for each row, the name in at most a third of the points across."""
     groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
     ax.set_ylim(groups.height - 0.4, -0.6)
     ax.set_yticks(groups["row"].to_list())
-    width = _width(marks["panel"].n_unique())
-    ax.set_yticklabels([theme.wrapped(name, width) if names else "" for name in groups["group"]], fontsize=theme.NORMAL)
+    up = theme.size_in_points(ax)[1] * (1.0 if across > _NARROW else 0.75)
+    lines = min(max(int(up / groups.height / 12), 1), 2 if across > _NARROW else 3)
+    share = 0.4 if across > _NARROW or lines == 1 else 0.33
+    width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
+    size = theme.NORMAL if across > _NARROW else theme.SMALL
+    ax.set_yticklabels(
+        [theme.wrapped(name, width, lines=lines) if names else "" for name in groups["group"]], fontsize=size
+    )
     theme.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name
     if groups.height > 18:
@@ -267,14 +279,19 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
     )
 
 
-def _numbers(ax: "Axes", part: pl.DataFrame, columns: Sequence[tuple[str, str]], reasons: Mapping[str, str]) -> None:
-    """Columns of numbers to the right of the Axes, each as wide as its widest entry."""
+def _numbers(
+    ax: "Axes", part: pl.DataFrame, columns: Sequence[tuple[str, str]], reasons: Mapping[str, str], *, across: float
+) -> None:
+    """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure only the first of them."""
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
     edge = 12.0
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
-        edge += max(theme.text_width(text) for text in [heading, *rows[name]]) + 2
+        wide = max(theme.text_width(text) for text in [heading, *rows[name]]) + 2
+        if across <= _NARROW and edge + wide > 0.5 * across:
+            break
+        edge += wide
         place: dict[str, Any] = {
             "textcoords": "offset points",
             "ha": "right",
@@ -291,14 +308,14 @@ def _numbers(ax: "Axes", part: pl.DataFrame, columns: Sequence[tuple[str, str]],
             **place,
         )
         for row in rows.iter_rows(named=True):
-            across = ("axes fraction", "data")
-            ax.annotate(row[name], (1, row["row"]), xycoords=across, xytext=(edge, 0), va="center", **place)
+            beside = ("axes fraction", "data")
+            ax.annotate(row[name], (1, row["row"]), xycoords=beside, xytext=(edge, 0), va="center", **place)
             if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
                 raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
                 ax.annotate(
                     reasons[row["reason"]],
                     (1, row["row"]),
-                    xycoords=across,
+                    xycoords=beside,
                     xytext=(edge + 1, 0),
                     va="center",
                     **raised,

@@ -12,6 +12,8 @@ from itertools import pairwise
 from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from turnwise import labels
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the color of letters
 SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
 MAX_COLORS = len(PALETTE)
+AXIS = 40.0  # points that tick labels and an axis's name take below the Axes
+_NARROW = 300.0  # points across Axes beside which there is no room for a key
 _LETTER = 4.9  # points across a letter of small type, on average
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
@@ -178,12 +182,15 @@ def canvas(
 
 def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
     """New Axes as wide as `ax` and on its x axis, so many points below it and so many points high, whatever the figure's size."""
+    return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
+
+
+def points_below(ax: "Axes") -> Any:
+    """The transform across the Axes as a share of its width, and up in points from its lower edge."""
     from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
 
-    figure = ax.figure
-    points = Affine2D().scale(1 / 72) + figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
-    across = blended_transform_factory(ax.transAxes, points)
-    return ax.inset_axes((0, -below - height, 1, height), transform=across, sharex=ax)
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
+    return blended_transform_factory(ax.transAxes, points)
 
 
 def array_of(axes: Sequence["Axes"]) -> Any:
@@ -244,6 +251,130 @@ def thousands(ax: "Axes", axis: str) -> None:
         (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
+def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    if unit == "%":
+        percent(ax, axis)
+    elif unit == "US$":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    elif chosen.get_scale() == "log":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    else:
+        thousands(ax, axis)
+    if chosen.get_scale() == "log":
+        chosen.set_minor_formatter(NullFormatter())
+
+
+def money(value: float) -> str:
+    """Dollars in as few digits as tell them.
+
+    Examples
+    --------
+    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
+    ('$0.005', '$0.50', '$12', '$1,200', '$0')
+    """
+    value = round_off(value)
+    if value == round(value):
+        return f"${value:,.0f}"
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:.6f}".rstrip("0")
+
+
+def compact(value: float) -> str:
+    """A number of things, in millions and more where it is that large.
+
+    Examples
+    --------
+    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
+    ('500', '20,000', '2.5M', '1B', '0.1')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+
+def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
+    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points.
+
+    Labels take `wide` times their width.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    left, right = ax.get_xlim()
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator())
+        widest = max(
+            text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
+        )
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(room, widest + 6)), 2)))
+    else:
+        widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())))
+        most = max(int(across / max(room, wide * widest + 10)), 1)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+
+
+def fit(ax: "Axes", *, whole: bool = False) -> None:
+    """Ticks of the x axis and the name of the y axis, in what room there is once the figure is laid out."""
+    settle(ax.get_figure(root=True))
+    across, up = size_in_points(ax)
+    if ax.get_xscale() != "log":
+        thousands(ax, "x")
+    fitting_ticks(ax, across, 22.0)
+    if ax.get_xscale() == "log":
+        amounts(ax, "x")
+    elif whole:
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    ax.set_ylabel(wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
+
+
+def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
+    """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
+    from matplotlib.ticker import MaxNLocator
+
+    left, right = ax.get_xlim()
+    log = ax.get_xscale() == "log"
+    widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    place = {
+        at: across * (log10(at / left) / log10(right / left) if log else (at - left) / (right - left))
+        for at in positions
+    }
+    room = max(room, widest + 10)
+
+    def fit(chosen: Sequence[float]) -> bool:
+        return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
+
+    most = max(int(across / room), 1)
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(left, right)
+    known = [at for at in positions if any(abs(at - tick) <= 1e-9 * (right - left) for tick in round_ones)]
+    ways = [list(positions), *([known] if len(known) > 2 else [])]
+    ways += [list(positions[::step]) for step in range(2, len(positions))]
+    ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
+    ax.set_xticks(ticks)
+    ax.minorticks_off()
+    return ticks
+
+
+def counting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
+    """Ticks of a logarithmic x axis that counts: 1, 2, 5, 10, ... where they are so many points apart, else fewer."""
+    left, right = ax.get_xlim()
+    decade = across / log10(right / left)  # points
+    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
+    powers = range(0, 16, max(ceil(room / decade), 1))
+    ticks = [float(factor * 10**power) for power in powers for factor in every if left <= factor * 10**power <= right]
+    ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
+    ax.minorticks_off()
+    return ticks
+
+
+def _closest(factors: Sequence[int]) -> float:
+    """The least distance of two ticks in decades."""
+    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
+
+
 def rate_end(values: Iterable[float | None]) -> float:
     """Where an axis of rates stops: at the next round share above the greatest value, at most 1.
 
@@ -297,6 +428,20 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
     return "\n".join(broken) or text
 
 
+def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
+    """Each name broken into lines; different names stay different, if need be without what they have in common.
+
+    Examples
+    --------
+    >>> wrapped_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
+    """
+    broken = [wrapped(name, width, lines=lines) for name in names]
+    if len(set(broken)) < len(set(names)):
+        broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
+    return broken
+
+
 def text_width(text: str, size: float = SMALL) -> float:
     """The width of one line in points."""
     from matplotlib.font_manager import FontProperties
@@ -323,14 +468,36 @@ def caption_under(figure: "Figure", sentence: str) -> None:
     under.set_linespacing(1.25)
 
 
-def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
-    """The sentence in small type so many points below the Axes, broken to its width."""
-    characters = max(int(size_in_points(ax)[0] / _LETTER), 30)
-    ax.annotate(
+def caption_height(sentence: str, across: float) -> float:
+    """Points that the sentence takes below Axes of that width."""
+    return 11.5 * len(textwrap.wrap(sentence, max(int(across / _LETTER), 30))) + 8.0
+
+
+def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
+    """Break a sentence below the Axes anew, now that all that stands beside the Axes has its room."""
+    under.set_in_layout(False)
+    figure, box = ax.get_figure(root=True), ax.get_tightbbox(for_layout_only=True)
+    left = ax.get_window_extent().x0
+    under.set_in_layout(True)
+    if figure is not None and box is not None:
+        room = min(box.x1, figure.bbox.x1) - left
+        under.set_text(textwrap.fill(sentence, max(int(room * 72 / figure.dpi / _LETTER), 20)))
+
+
+def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
+    """The sentence in small type so many points below the Axes, as wide as they are with all that stands beside them."""
+    figure = ax.get_figure(root=True)
+    settle(figure)
+    outer = ax.get_tightbbox()
+    dpi = figure.dpi if figure is not None else 100.0
+    whole = size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
+    left = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
+    characters = max(int(whole / _LETTER), 30)
+    return ax.annotate(
         textwrap.fill(sentence, characters),
         (0, 0),
         xycoords="axes fraction",
-        xytext=(0, -below),
+        xytext=(-left, -below),
         textcoords="offset points",
         va="top",
         fontsize=SMALL,
@@ -339,6 +506,124 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
         parse_math=False,
         annotation_clip=False,
     )
+
+
+def note(ax: "Axes", words: str) -> None:
+    """A few words in the middle of Axes that have nothing to show."""
+    ax.annotate(
+        words,
+        (0.5, 0.5),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+        style="italic",
+        color=shade(ax, MUTED),
+    )
+
+
+def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
+    """What each color and line means, in rows above the whole figure; how many."""
+    widths = [text_width(str(entry.get_label())) + 46 for entry in entries]
+    across = figure.get_figwidth() * 72
+    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
+    literal(
+        figure.legend(
+            handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=SMALL
+        ).get_texts()
+    )
+    return -(-len(entries) // columns)
+
+
+def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
+    """What each color and line means, to the right of the Axes, or above where these are narrow."""
+    across = size_in_points(ax)[0]
+    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": SMALL}
+    if wide(ax):
+        literal(ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), **look).get_texts())
+        return
+    columns = _columns(entries, across)
+    look |= {"ncols": columns, "handlelength": 1.4, "columnspacing": 1.0, "labelspacing": 0.2, "borderaxespad": 0.1}
+    literal(ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), **look).get_texts())
+    if ax.get_title(loc="left"):
+        ax.set_title(ax.get_title(loc="left"), loc="left", pad=10 + 13 * ceil(len(entries) / columns))
+
+
+def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
+    """Points that the key takes above the Axes."""
+    return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, size_in_points(ax)[0]))
+
+
+def _columns(entries: Sequence[Any], across: float) -> int:
+    longest = max(text_width(entry.get_label()) for entry in entries) + 30
+    return min(max(int(across / longest), 1), len(entries))
+
+
+def wide(ax: "Axes") -> bool:
+    """Whether there is room for a key beside the Axes."""
+    return size_in_points(ax)[0] >= _NARROW
+
+
+def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
+    """A dotted line across the x axis, and what it means beside it: on the right, or on the left where it stands far right."""
+    muted = shade(ax, MUTED)
+    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
+    ax.annotate(
+        words,
+        (at, 1 if top else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if far else 4, -2 if top else 3),
+        textcoords="offset points",
+        va="top" if top else "bottom",
+        ha="right" if far else "left",
+        fontsize=SMALL,
+        color=muted,
+    )
+
+
+def against(color: str, ax: "Axes") -> str:
+    """The color, or that of letters where it cannot be told from the ground: black in a dark style."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    over, under = (_luminance(*to_rgb(one)) for one in (color, ax.get_facecolor()))
+    seen = (max(over, under) + 0.05) / (min(over, under) + 0.05) >= 1.5
+    return color if seen else to_hex(ax.xaxis.label.get_color())
+
+
+def seen(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+    """The marks in colors that can be told from the ground of the Axes."""
+    colors = marks["color"].drop_nulls().unique().to_list()
+    return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))
+
+
+def key(ax: "Axes", entries: Sequence[Any], *, own: bool, below: float = AXIS) -> float:
+    """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken."""
+    if own:
+        rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
+        ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
+        return below
+    figure = ax.get_figure(root=True)
+    settle(figure)
+    across = size_in_points(ax)[0]
+    left = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
+    longest = max(text_width(str(entry.get_label())) for entry in entries) + 32
+    columns = max(int((across + left) / longest), 1)
+    most = max(int((across + left - 32) / _LETTER), 8)
+    legend = ax.legend(
+        entries,
+        [labels.shorten(str(entry.get_label()), most) for entry in entries],
+        fontsize=SMALL,
+        frameon=False,
+        loc="upper left",
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        bbox_to_anchor=(-left / across, -below),
+        bbox_transform=points_below(ax),
+    )
+    literal(legend.get_texts())
+    return below + 6 + 14.0 * -(-len(entries) // columns)
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

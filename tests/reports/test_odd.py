@@ -174,7 +174,9 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     assert not (page.parent / "figures" / "heat_map.svg").exists()
     for target in turns["target"].unique():
         assert text.count(f">{target}<") > 5
-    assert {"attack_success.svg", "success_curve.svg"} == {path.name for path in (page.parent / "figures").iterdir()}
+    assert {"attack_success.svg", "success_curve.svg", "profile_attack_success.svg"} == {
+        path.name for path in (page.parent / "figures").iterdir()
+    }
 
 
 @pytest.mark.parametrize("by", ["goal", "task", ["goal", "target"], "rollout_id", "outcome", "attempt"])
@@ -191,14 +193,9 @@ def test_a_page_takes_as_many_transcripts_as_fit() -> None:
     import random
 
     letters = random.Random(1)
-    turns = simulated(goals=20, attempts=5, attacks=["x", "y"]).with_columns(
-        response=pl.Series(
-            [
-                bytes(letters.choices(range(33, 127), k=400)).decode()
-                for _ in range(simulated(goals=20, attempts=5, attacks=["x", "y"]).height)
-            ]
-        )
-    )
+    turns = simulated(goals=20, attempts=5, attacks=["x", "y"])
+    noise = [bytes(letters.choices(range(33, 127), k=400)).decode() for _ in range(turns.height)]
+    turns = turns.with_columns(response=pl.Series(noise))
     giant = turns["rollout_id"][0]
     turns = turns.with_columns(
         prompt=pl.when(pl.col("rollout_id") == giant).then(pl.lit("giant " * 50_000)).otherwise("prompt")
@@ -214,7 +211,7 @@ def test_a_page_takes_as_many_transcripts_as_fit() -> None:
     for kept in (few, tight):
         index = unpacked(kept.index)
         assert giant not in index["ids"]
-        assert sorted(index["ids"]) != index["ids"] or len(index["ids"]) == kept.shown
+        assert len(index["ids"]) == kept.shown
         shown = found.rollouts.filter(pl.col("rollout_id").is_in(index["ids"]))
         groups = [*found.by, "attack_success"]
         assert shown.select(groups).n_unique() == found.rollouts.select(groups).n_unique()

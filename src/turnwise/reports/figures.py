@@ -53,6 +53,10 @@ def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.Dat
     if found.curve.height:
         yield "success_curve", found.curve, plots.success_curve, MOST_CURVES
     for metric in UNITS:
+        rows = found.profiles.filter(metric=metric)
+        if rows.height:
+            yield f"profile_{metric}", rows, plots.goal_profile, MOST_CURVES
+    for metric in UNITS:
         for name in found.by:
             rows = found.contrasts.filter(metric=metric, of=name).drop(name, strict=False)
             if 0 < rows.height <= MOST_ROWS:

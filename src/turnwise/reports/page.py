@@ -149,5 +149,5 @@ def _tiles(found: Frames) -> list[dict[str, str]]:
         found.rollouts["outcome"] == schema.ERROR
     ).fill_null(value=False)
     tiles = [_several(number, noun).split(" ") for number, noun in counted]
-    tiles.append([labels.count(int(ended.sum())), "ended in an error"])
+    tiles.append([labels.count(int(ended.sum())), "ended in error"])
     return [{"value": value, "label": label} for value, label in tiles]

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ FLAGS = (
 )  # fmt: skip
 
 needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None,
-    reason="no Chromium or no driver of it on this machine (apt-get install chromium chromium-driver)",
+    CHROMIUM is None or DRIVER is None or find_spec("selenium") is None,
+    reason="no Chromium, no driver of it or no selenium here (apt-get install chromium chromium-driver; pip install selenium)",
 )
 
 

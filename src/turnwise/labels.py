@@ -91,8 +91,8 @@ _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text directi
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def say(sentence: str) -> None:
-    """Write one line on stderr, where it disturbs no output."""
-    sys.stderr.write(f"turnwise: {sentence}\n")
+    """Write a sentence on stderr, where it disturbs no output; what it quotes of a log cannot command the terminal."""
+    sys.stderr.write(f"turnwise: {plain_lines(sentence)}\n")
 
 
 def counted(number: int, noun: str) -> str:
@@ -131,6 +131,18 @@ def plain(text: object) -> str:
     'two lines \\x1b[31mred'
     """
     return "".join(_visible(character) for character in str(text)).strip() or "''"
+
+
+def plain_lines(text: object) -> str:
+    r"""The text with its line breaks and indents, everything else as in `plain`.
+
+    Examples
+    --------
+    >>> plain_lines("def f():\n    \x1b[2J\n\n")
+    'def f():\n    \\x1b[2J\n\n'
+    """
+    lines = [(line, len(line) - len(line.lstrip(" "))) for line in str(text).split("\n")]
+    return "\n".join(" " * indent + plain(line) if line.strip() else "" for line, indent in lines)
 
 
 def _visible(character: str) -> str:

@@ -106,9 +106,12 @@ def summarize(
 
     References
     ----------
-    Korn & Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data. Survey Methodology 24. Efron (1987), doi:10.1080/01621459.1987.10478410. Woodruff
-    (1952), doi:10.1080/01621459.1952.10483443.
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal of the American
+    Statistical Association 22, doi:10.1080/01621459.1927.10502953. Korn & Graubard (1998), Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data. Survey Methodology 24. Efron (1987),
+    Better bootstrap confidence intervals. Journal of the American Statistical Association 82,
+    doi:10.1080/01621459.1987.10478410. Woodruff (1952), Confidence intervals for medians and other position measures.
+    Journal of the American Statistical Association 47, doi:10.1080/01621459.1952.10483443.
 
     Examples
     --------

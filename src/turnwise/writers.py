@@ -1,18 +1,20 @@
 """Any frame -> a file, its format named by the suffix."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
 import polars.selectors as cs
 
+from turnwise import labels
 from turnwise.arguments import frame_of
 from turnwise.errors import WriteError, listing
 from turnwise.files import content_hash, whole, whole_folder
 
 
-def write(frame: object, path: str | Path, *, overwrite: bool = False) -> Path:
+def write(frame: object, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> Path:
     """The path written: the frame as Parquet, CSV, JSON, JSON lines or Arrow, by its suffix.
 
     The file appears whole or not at all. In CSV a struct becomes one column for each field
@@ -28,11 +30,15 @@ def write(frame: object, path: str | Path, *, overwrite: bool = False) -> Path:
         Ending in ``.parquet``, ``.csv``, ``.json``, ``.jsonl``, ``.ndjson`` or ``.arrow``.
     overwrite
         Whether a file that stands there may be replaced.
+    spreadsheet
+        For a CSV that a spreadsheet will open: text that it would run as a formula gets an apostrophe in front (text that begins
+        with ``= + - @``, a tab or a line break; numbers are left alone), and a line on stderr says in how many cells.
 
     Raises
     ------
     WriteError
-        Where the suffix is unknown, the file exists, or the folder cannot be written to.
+        Where the suffix is unknown, the file exists, the folder cannot be written to, or `spreadsheet` is asked of another
+        format than CSV.
 
     Examples
     --------
@@ -45,8 +51,14 @@ def write(frame: object, path: str | Path, *, overwrite: bool = False) -> Path:
     if path.suffix not in WRITERS:
         raise WriteError(f"{path}: the suffix {path.suffix!r} names no format; it is one of {listing(WRITERS)}")
     data = frame_of(frame, "write")
+    if spreadsheet:
+        if path.suffix != ".csv":
+            raise WriteError(f"{path}: spreadsheet=True is for .csv; in {path.suffix} no text is ever a formula")
+        data, changed = defused(flat(data))
     with whole(path, overwrite=overwrite) as draft:
         WRITERS[path.suffix](data, draft)
+    if spreadsheet:
+        labels.say(f"{path}: {formulas_told(changed)}")
     return path
 
 
@@ -116,6 +128,49 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
             frame = frame.with_columns(frame[name].struct.rename_fields(fields)).unnest(name)
     listed = cs.expand_selector(frame, cs.list() | cs.array())
     return frame.with_columns(_json_text(frame[name]) for name in listed)
+
+
+def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The frame with an apostrophe before each text that a spreadsheet would run, and how many cells that were, by column.
+
+    Such text begins with ``= + - @`` (or their full-width forms), a tab, a carriage return or a line feed (OWASP, CSV
+    injection); names of columns count too. Numbers are left alone, also where they stand in a column of text.
+
+    Examples
+    --------
+    >>> shown, changed = defused(pl.DataFrame({"goal": ["=1+1", "-5", "fine"], "harm": [-1, 2, 3]}))
+    >>> shown.rows(), changed
+    ([("'=1+1", -1), ('-5', 2), ('fine', 3)], {'goal': 1})
+    """
+    words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
+    text = frame.select(pl.col(words).cast(pl.String))
+    risky = text.select(pl.all().str.contains(_FORMULA) & pl.all().str.contains(_NUMBER).not_())
+    changed = {name: many for name in words if (many := int(risky[name].sum()))}
+    safe = frame.with_columns(
+        pl.when(risky[name]).then(pl.lit("'") + text[name]).otherwise(text[name]).alias(name) for name in changed
+    )
+    heads = {name: f"'{name}" for name in frame.columns if re.search(_FORMULA, name)}
+    return safe.rename(heads), changed | dict.fromkeys(heads.values(), 1)
+
+
+_FORMULA = r"^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def formulas_told(changed: Mapping[str, int]) -> str:
+    """What `defused` did, in a sentence.
+
+    Examples
+    --------
+    >>> formulas_told({"goal": 2, "target": 1})
+    '3 cells that begin like a formula have an apostrophe in front (goal 2, target 1)'
+    >>> formulas_told({})
+    'no cell begins like a formula'
+    """
+    if not changed:
+        return "no cell begins like a formula"
+    where = ", ".join(f"{labels.plain(name)} {many:,}" for name, many in changed.items())
+    return f"{labels.counted(sum(changed.values()), 'cell')} that begin like a formula have an apostrophe in front ({where})"
 
 
 def estimands(frame: pl.DataFrame) -> dict[str, str]:

@@ -18,6 +18,7 @@ from turnwise.cli.options import (
     Out,
     Overwrite,
     Seed,
+    Spreadsheet,
     Table,
 )
 from turnwise.cli.tables import cluster_of, emit, measured_logs, rollouts_of, runs_of, say
@@ -36,9 +37,16 @@ def measure(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """One row per rollout, one column per metric."""
-    emit(measured_logs(paths, metric, log_format, errors, fact, keep), out, format, overwrite=overwrite)
+    emit(
+        measured_logs(paths, metric, log_format, errors, fact, keep),
+        out,
+        format,
+        overwrite=overwrite,
+        spreadsheet=spreadsheet,
+    )
 
 
 @app.command()
@@ -83,6 +91,7 @@ def summarize(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Groups of rollouts into estimates with intervals."""
     from turnwise.summary import summarize as summarized
@@ -100,7 +109,7 @@ def summarize(
         seed=seed,
         margins=margins,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -158,6 +167,7 @@ def contrast(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
     from turnwise.contrasts import contrast as contrasted
@@ -184,7 +194,7 @@ def contrast(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -211,6 +221,7 @@ def curve(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Share of rollouts by turn (or by tokens, dollars, ...), with intervals and the rollouts at risk."""
     from turnwise.curves import curve as curved
@@ -227,7 +238,7 @@ def curve(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -253,6 +264,7 @@ def attempts(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Share of goals reached at least once, and every time, in k attempts."""
     from turnwise.repeats import attempts as repeated
@@ -267,7 +279,7 @@ def attempts(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -289,6 +301,7 @@ def gate(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
     from turnwise import gating
@@ -298,7 +311,7 @@ def gate(
     if table is None:
         table = rollouts_of(paths, gating.metrics(require), log_format, errors, fact)
     gates = gating.gate(table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed)
-    emit(gates, out, format, overwrite=overwrite)
+    emit(gates, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
     say(gating.verdict(gates))
     if not gates["passed"].all():
         raise typer.Exit(FAILED)

@@ -1,9 +1,11 @@
 """TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 from polars.io.plugins import register_io_source
+
+from turnwise.two_steps import two_steps
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 64 << 20
 _CHUNK = 200_000  # rows that the engine hands over at once
@@ -24,6 +26,8 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     values
         Expressions that reduce a rollout's turns to one value.
 
+    Sums of floats have the same last digits whatever the batches, but for ids out of order.
+
     Examples
     --------
     >>> turns = pl.LazyFrame({"rollout_id": ["a", "a", "b"], "goal": ["g", "g", "h"], "turn": [1, 2, 1]})
@@ -35,55 +39,76 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        needed = {
-            *(columns if with_columns is None else with_columns),
-            *(() if predicate is None else predicate.meta.root_names()),
-        }
-
-        def asked(made: pl.LazyFrame) -> pl.LazyFrame:
-            made = made.select(columns.names() if with_columns is None else with_columns)
-            return made if predicate is None else made.filter(predicate)
-
-        def reduce(part: pl.LazyFrame) -> pl.LazyFrame:
-            return asked(_ordered(part, [name for name in facts if name in needed], values))
-
-        parts = map(reduce, _batches(turns, reduce)) if in_order(turns) else [asked(_grouped(turns, facts, values))]
+        asked = columns.names() if with_columns is None else with_columns
+        needed = {*asked, *(() if predicate is None else predicate.meta.root_names())}
+        named = [name for name in facts if name in needed]
+        valued = [value for value in values if value.meta.output_name() in needed]
         left = n_rows
-        for part in parts:
-            made = part.collect(engine="streaming")
-            yield made if left is None else made.head(left)
-            if left is not None and (left := left - made.height) <= 0:
+        for made in _parts(turns, named, valued):
+            found = (made if predicate is None else made.filter(predicate)).select(asked)
+            yield found if left is None else found.head(left)
+            if left is not None and (left := left - found.height) <= 0:
                 return
 
     return register_io_source(source, schema=columns, is_pure=True)
 
 
-def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
-    """The same in one query, for turns that are in memory; their ids are looked at now.
+def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
+    if in_order(turns):
+        for batch in _batches(turns, facts, values):
+            yield _ordered(batch, facts, values)
+    else:
+        yield _grouped(turns, facts, values).collect(engine="streaming")
+
+
+def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The same, now, for turns that are in memory.
 
     Examples
     --------
     >>> turns = pl.LazyFrame({"rollout_id": ["b", "a", "b"], "turn": [1, 1, 2]})
-    >>> at_once(turns, [], [pl.col("turn").max()]).collect().rows()
+    >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
-    return (_ordered if in_order(turns) else _grouped)(turns, facts, values)
+    if in_order(turns):
+        return _ordered(turns, facts, values)
+    return _in_memory(turns, facts, values)
 
 
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
-    return turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *values)
+    steps = two_steps(values)
+    grouped = turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *steps.aggregates)
+    return grouped.select("rollout_id", *facts, *steps.made)
 
 
-def _ordered(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
-    """The same where rollouts stand together: facts are read where one begins, for a first value costs what a sum does."""
+def _in_memory(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The same, sums of floats added in one order, however many rows and threads there are.
+
+    Neither the streaming engine does that nor, where there are a thousand rows or more in few groups, the one in memory: both
+    share the rows of a group out to threads. Polars has no setting against it, but shares nothing out where one of the
+    aggregates cannot be put together from parts, such as the place of the least value.
+    """
+    steps = two_steps(values)
+    grouped = turns.group_by("rollout_id", maintain_order=True)
+    whole = pl.col("rollout_id").arg_min().alias("\0whole")
+    found = grouped.agg(pl.col(facts).first(), *steps.aggregates, whole).collect(engine="in-memory")
+    return found.select("rollout_id", *facts, *steps.made)
+
+
+def _ordered(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The same where rollouts stand together: facts are read where one begins, for a first value costs what a sum does.
+
+    Put side by side only when both are done: Polars 2.1 drops the order of a plan in a horizontal concat.
+    """
     begins = pl.col("rollout_id").ne_missing(pl.col("rollout_id").shift())
-    made = turns.group_by("rollout_id").agg(values).sort("rollout_id")  # cheaper than to maintain the order
-    return pl.concat([made, turns.filter(begins).select(facts)], how="horizontal") if facts else made
+    made = _in_memory(turns, [], values)
+    known = turns.filter(begins).select(facts).collect(engine="in-memory")
+    return pl.concat([made.select("rollout_id"), known, made.drop("rollout_id")], how="horizontal")
 
 
-def _batches(turns: pl.LazyFrame, reduce: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Iterator[pl.LazyFrame]:
-    """The columns that the reduction reads, in batches; the others are there too, and null."""
-    columns, read = turns.collect_schema(), {"rollout_id", *_read(turns, reduce)}
+def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:
+    """The columns that are read, in batches; the others are there too, and null."""
+    columns, read = turns.collect_schema(), {"rollout_id", *_read(turns, facts, values)}
     unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
     for batch in whole_rollouts(turns.select(name for name in columns if name in read)):
         yield batch.lazy().with_columns(unread)
@@ -115,17 +140,17 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         held.append(chunk)
         if sum(map(len, held)) < MOST_ROWS and sum(part.estimated_size() for part in held) < MOST_BYTES:
             continue
-        rows = pl.concat(held)
+        rows = pl.concat(held, rechunk=True)
         ids = rows["rollout_id"]
         last = int(ids.search_sorted(ids[-1], "left"))
         held = [rows[last:]]
         if last:
             yield rows[:last]
-    yield pl.concat(held) if held else turns.clear().collect()
+    yield pl.concat(held, rechunk=True) if held else turns.clear().collect()
 
 
-def _read(turns: pl.LazyFrame, reduce: Callable[[pl.LazyFrame], pl.LazyFrame]) -> list[str]:
-    """The columns that the reduction reads, as the engine itself sees it."""
+def _read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:
+    """The columns that facts and values are made of, as the engine itself sees it."""
     columns = turns.collect_schema()
     read: list[str] = []
 
@@ -135,5 +160,5 @@ def _read(turns: pl.LazyFrame, reduce: Callable[[pl.LazyFrame], pl.LazyFrame]) -
         read.extend(columns if with_columns is None else with_columns)
         yield pl.DataFrame(schema={name: columns[name] for name in read})
 
-    reduce(register_io_source(probe, schema=columns)).collect()
+    _grouped(register_io_source(probe, schema=columns), facts, values).collect(engine="in-memory")
     return read

@@ -92,14 +92,19 @@ def measure(
     constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
     along = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant, *kept]))
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
-    whole = _with_schema_columns(frame.lazy(), columns)
+    # In one piece: where a rollout lies in two chunks, sums of floats are added otherwise.
+    whole = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
     values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]
     there = [name for name in along if name in columns]
     absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in along if name not in columns]
-    query = (reduced if isinstance(frame, pl.LazyFrame) else at_once)(whole, there, values)
-    query = query.with_columns(absent).select("rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked]))
-    _check_values(query.collect_schema(), asked)
-    return query if isinstance(frame, pl.LazyFrame) else query.collect(engine="streaming")
+    order = ["rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked])]
+    if isinstance(frame, pl.LazyFrame):
+        query = reduced(whole, there, values).with_columns(absent).select(order)
+        _check_values(query.collect_schema(), asked)
+        return query
+    found = at_once(whole, there, values).with_columns(absent).select(order)
+    _check_values(found.schema, asked)
+    return found
 
 
 def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:

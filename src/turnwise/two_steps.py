@@ -1,0 +1,102 @@
+"""Expressions over the turns of a rollout in two steps: what is aggregated, each aggregate once, then what is made of it."""
+
+import json
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import polars as pl
+
+# Only what works on each rollout by itself may wait for the second step, and there only what Polars is known to write so:
+# an expression with anything else in it, or one that is written otherwise, is aggregated as it stands.
+_BY_ROW = {"Alias", "Ternary", "BinaryExpr", "Literal", "Cast"}
+_FUNCTIONS = {"Coalesce", "FillNull", "AsStruct", "IsNull", "IsNotNull", "Not", "IsIn"}
+_AGGREGATES = {"Min", "Max", "Sum", "Mean", "First", "Last", "Count"}
+_AGGREGATING = {"Any", "All"}  # functions
+
+
+class Steps(NamedTuple):
+    """For ``.agg(...)``, and for ``.select(...)`` of what that gives."""
+
+    aggregates: list[pl.Expr]
+    made: list[pl.Expr]
+
+
+def two_steps(values: Sequence[pl.Expr]) -> Steps:
+    """The aggregates that some expressions share, and the expressions over those.
+
+    A group-by evaluates every part of every expression anew: `metrics.time_to_success` alone asks eighteen times for the least
+    of something, of which there are two.
+
+    Parameters
+    ----------
+    values
+        Expressions that reduce a rollout's turns to one value.
+
+    Examples
+    --------
+    >>> turn = pl.col("turn")
+    >>> steps = two_steps([(turn.max() - turn.min()).alias("span"), turn.max().alias("last"), turn.mean()])
+    >>> len(steps.aggregates), [expression.meta.output_name() for expression in steps.made]
+    (3, ['span', 'last', 'turn'])
+    >>> grouped = pl.LazyFrame({"id": ["a", "a"], "turn": [1, 3]}).group_by("id").agg(steps.aggregates)
+    >>> grouped.select(steps.made).collect().rows()
+    [(2, 3, 2.0)]
+    """
+    leaves: dict[str, str] = {}
+    whole: list[pl.Expr] = []
+    made: list[pl.Expr] = []
+    for value in values:
+        name = value.meta.output_name()
+        cut = dict(leaves)
+        try:
+            made.append(_read(_cut(json.loads(value.meta.serialize(format="json")), cut)).alias(name))
+            leaves = cut
+        except (_WholeError, pl.exceptions.PolarsError, ValueError):
+            whole.append(value)
+            made.append(pl.col(name))
+    return Steps([*(_read(json.loads(tree)).alias(name) for tree, name in leaves.items()), *whole], made)
+
+
+class _WholeError(Exception):
+    """The expression cannot be cut."""
+
+
+def _cut(node: Any, leaves: dict[str, str]) -> Any:
+    """The tree with a column in place of each aggregate; aggregates are noted under their names."""
+    if not isinstance(node, dict) or len(node) != 1:
+        raise _WholeError
+    ((kind, inside),) = node.items()
+    function = _named(inside["function"]) if kind == "Function" else None
+    if function in _AGGREGATING or (kind == "Agg" and isinstance(inside, dict) and inside.keys() <= _AGGREGATES):
+        tree = json.dumps(node, sort_keys=True)
+        return {"Column": leaves.setdefault(tree, f"\0{len(leaves)}")}
+    if kind == "Literal":
+        return node
+    if function in _FUNCTIONS:
+        if function == "AsStruct" and not all("Alias" in part for part in inside["input"]):
+            raise _WholeError  # a field would be named after the aggregate's column
+        return {kind: {**inside, "input": [_cut(part, leaves) for part in inside["input"]]}}
+    if kind not in _BY_ROW:
+        raise _WholeError
+    if isinstance(inside, list):  # an alias: what is named, and the name
+        return {kind: [_cut(inside[0], leaves), *inside[1:]]}
+    return {kind: {name: _cut(part, leaves) if _is_tree(part) else part for name, part in inside.items()}}
+
+
+def _is_tree(part: Any) -> bool:
+    return isinstance(part, dict) and len(part) == 1 and next(iter(part)) in {"Agg", "Function", "Column", *_BY_ROW}
+
+
+def _named(function: Any) -> str | None:
+    """The name of a function that is known, which stands alone, with its options, or within its family."""
+    while isinstance(function, dict) and len(function) == 1:
+        ((name, inside),) = function.items()
+        if name in _FUNCTIONS | _AGGREGATING:
+            return str(name)
+        function = inside
+    return function if isinstance(function, str) else None
+
+
+def _read(tree: Any) -> pl.Expr:
+    return pl.Expr.deserialize(BytesIO(json.dumps(tree).encode()), format="json")

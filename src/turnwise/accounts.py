@@ -9,6 +9,8 @@ from turnwise.cells import Sheet
 from turnwise.metrics import catalog
 
 OF_SUCCEEDED = {"attack_success", "success_within"}
+FACTS = ("outcome", "ending", "attack", "goal", "task", "num_turns", "num_judged")
+"""What is looked at to find the heading of a rollout."""
 VALUE, INAPPLICABLE, ERROR, UNDETERMINED, HALF_JUDGED, MISSING = range(6)
 Headings = NDArray[np.uint8]
 

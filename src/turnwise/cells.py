@@ -30,12 +30,24 @@ _FIELDS = tuple(field.name for field in fields(Estimate))
 class Coded:
     """A column of words as codes.
 
-    `codes` runs 0..G-1 in the order of the sorted `labels`; a null is a label of its own for each row, marked in `null`.
+    `codes` run from 0 to `count` - 1: the sorted words first, then each null as a word of its own, marked in `null`.
     """
 
     codes: IntArray
-    labels: list[str]
     null: BoolArray
+    words: pl.Series
+    nameless: pl.Series
+
+    @property
+    def count(self) -> int:
+        """Different words, each null among them."""
+        return self.words.len() + self.nameless.len()
+
+    def labels(self, codes: IntArray) -> list[str]:
+        """The words of ascending codes, after a sign that tells them from the ids that stand for nulls."""
+        words = int(np.searchsorted(codes, self.words.len()))
+        named, nameless = self.words.gather(codes[:words]), self.nameless.gather(codes[words:] - self.words.len())
+        return [*("=" + named).to_list(), *("?" + nameless.cast(pl.String)).to_list()]
 
 
 class Sheet:
@@ -54,6 +66,7 @@ class Sheet:
         self.frame = frame.sort("rollout_id", maintain_order=True)
         self.kinds = {name: schema.kind_of(dtype) for name, dtype in self.frame.schema.items()}
         self._kept: dict[tuple[str, str], Any] = {}
+        self._last: tuple[IntArray, dict[tuple[str, ...], Any]] = (np.arange(0), {})
 
     def has(self, name: str) -> bool:
         """Whether there is a column of that name."""
@@ -63,7 +76,8 @@ class Sheet:
         """A fact of the rollouts, or nulls where the table lacks it."""
         if self.has(name):
             return self.frame[name]
-        return pl.Series(name, [None] * self.frame.height, dtype=dict(schema.ROLLOUTS.dtypes)[name])
+        nothing = pl.Series(name, [None], dtype=dict(schema.ROLLOUTS.dtypes)[name])
+        return nothing.new_from_index(0, self.frame.height)
 
     def numbers(self, name: str) -> FloatArray:
         """A Boolean or numeric column as float64 (n,), NaN where it is unknown."""
@@ -102,10 +116,12 @@ class Sheet:
 
         def made() -> Coded:
             column = self.frame[name].cast(pl.String)
-            known = pl.select(pl.when(column.is_not_null()).then(pl.concat_str(pl.lit("="), column))).to_series()
-            labels = known.fill_null("?" + self.frame["rollout_id"].cast(pl.String))
-            ranks = labels.rank("dense").cast(pl.Int64) - 1
-            return Coded(ranks.to_numpy(), labels.unique().sort().to_list(), column.is_null().to_numpy())
+            known = column.drop_nulls().unique().sort()
+            null = column.is_null().to_numpy()
+            codes = np.empty(column.len(), dtype=np.int64)
+            codes[~null] = column.drop_nulls().cast(pl.Enum(known)).to_physical().to_numpy()
+            codes[null] = known.len() + np.arange(null.sum())
+            return Coded(codes, null, known, self.frame["rollout_id"].filter(column.is_null()))
 
         return self._once("coded", name, made)
 
@@ -118,6 +134,16 @@ class Sheet:
         grouped = self.frame.select(by).with_columns(rows.alias("\0row")).group_by(by).agg("\0row").sort(by)
         keys = grouped.select(by).rows(named=True)
         return [(key, np.sort(part.to_numpy())) for key, part in zip(keys, grouped["\0row"], strict=True)]
+
+    def once_for(self, rows: IntArray, key: tuple[str, ...], make: Callable[[], Made]) -> Made:
+        """What was made of these very rows before, so that all metrics of a group share it."""
+        if self._last[0] is not rows:
+            self._last = (rows, {})
+        kept = self._last[1]
+        if key not in kept:
+            kept[key] = make()
+        made: Made = kept[key]
+        return made
 
     def _once(self, kind: str, name: str, make: Callable[[], Made]) -> Made:
         if (kind, name) not in self._kept:
@@ -167,15 +193,41 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
             )
     if not names:
         return Unit((), (), lambda: sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list(), 0)
+    return sheet.once_for(rows, ("unit", *names), lambda: _unit(sheet, rows, names))
+
+
+def _unit(sheet: Sheet, rows: IntArray, names: tuple[str, ...]) -> Unit:
     columns = [sheet.coded(name) for name in names]
-    local = [np.unique(column.codes[rows], return_inverse=True) for column in columns]
-    labels, there = columns[0].labels, local[0][0]
+    local = [_relabeled(column.codes[rows], column.count) for column in columns]
     return Unit(
         names,
         tuple(codes for _, codes in local),
-        lambda: [labels[code] for code in there],
+        lambda: columns[0].labels(local[0][0]),
         max(int(column.null[rows].sum()) for column in columns),
     )
+
+
+def _relabeled(codes: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """The codes that there are, in order, and for each code its place among them, as `np.unique` gives them.
+
+    By counting where codes are few, so that a million rows are not sorted for each metric.
+    """
+    if most > 4 * codes.size:
+        there, places = np.unique(codes, return_inverse=True)
+        return there, places
+    present = np.bincount(codes, minlength=most) > 0
+    return np.flatnonzero(present), (np.cumsum(present, dtype=np.int64) - 1)[codes]
+
+
+def columns_of(cluster: Cluster) -> tuple[str, ...]:
+    """The columns that an independent unit may be made of, known before any group is looked at.
+
+    Examples
+    --------
+    >>> columns_of("auto"), columns_of("prompt"), columns_of(None)
+    (('goal', 'task'), ('prompt',), ())
+    """
+    return ("goal", "task") if cluster == "auto" else _named(cluster)
 
 
 def _named(cluster: Cluster) -> tuple[str, ...]:
@@ -197,9 +249,13 @@ def _auto_cluster(sheet: Sheet, rows: IntArray, metric: str) -> tuple[str, ...]:
 
 def _spread(sheet: Sheet, rows: IntArray, name: str) -> tuple[int, int]:
     """Distinct known values of a column, and how many rows have one."""
-    column = sheet.coded(name)
-    known = column.codes[rows][~column.null[rows]]
-    return np.unique(known).size, known.size
+
+    def made() -> tuple[int, int]:
+        column = sheet.coded(name)
+        known = column.codes[rows][~column.null[rows]]
+        return _relabeled(known, column.count)[0].size, known.size
+
+    return sheet.once_for(rows, ("spread", name), made)
 
 
 def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str) -> IntArray:
@@ -222,6 +278,18 @@ def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str
             f"{verb}: strata={name!r} differs within a cluster; strata hold whole clusters: name another, or cluster=None"
         )
     return strata
+
+
+def chosen(rows: IntArray, which: BoolArray) -> IntArray:
+    """The chosen rows: the very same array where that is all of them, so that what was made of it is found again.
+
+    Examples
+    --------
+    >>> rows = np.array([3, 5])
+    >>> chosen(rows, np.array([True, True])) is rows, chosen(rows, np.array([False, True])).tolist()
+    (True, [5])
+    """
+    return rows if which.all() else rows[which]
 
 
 def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:

@@ -26,6 +26,7 @@ def address_of(path: str | PathLike[str]) -> str | None:
 
     Examples
     --------
+    >>> from pathlib import PurePosixPath
     >>> address_of("s3://bucket/runs"), address_of(PurePosixPath("s3://bucket/runs")), address_of("runs/s3")
     ('s3://bucket/runs', 's3://bucket/runs', None)
     """
@@ -38,6 +39,7 @@ def joined(folder: str | PathLike[str], name: str) -> str:
 
     Examples
     --------
+    >>> from pathlib import PurePosixPath
     >>> joined("s3://bucket/runs/", "a.parquet"), joined(PurePosixPath("runs"), "a.parquet")
     ('s3://bucket/runs/a.parquet', 'runs/a.parquet')
     """

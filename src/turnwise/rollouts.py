@@ -9,6 +9,7 @@ import polars.selectors as cs
 
 from turnwise import schema
 from turnwise.arguments import frame_of, names_of
+from turnwise.batches import reduced
 from turnwise.errors import MetricError, SchemaError, listing
 from turnwise.metrics.metric import ABOUT
 from turnwise.metrics.outcome import OUTCOME
@@ -38,7 +39,9 @@ def measure(
     Parameters
     ----------
     turns
-        TURNS. A `LazyFrame` stays lazy (collect it with ``engine="streaming"``); anything else is read into memory.
+        TURNS. A `LazyFrame` stays lazy, and where its rollouts stand in order of their ids, as in files of
+        ``turnwise convert``, they are measured in batches: memory does not grow with the turns. Anything else is read
+        into memory.
     *metrics
         Expressions that reduce a rollout's turns to one value, metric functions that need no argument, or tuples of
         them such as `metrics.OUTCOME`. None at all stands for `metrics.OUTCOME` and `metrics.TIMING`.
@@ -81,8 +84,7 @@ def measure(
     _require_turns(frame)
     columns = frame.collect_schema()
     asked = expressions(metrics, named)
-    whole = _with_schema_columns(frame.lazy(), columns)
-    _check_needs(asked, whole.collect_schema())
+    _check_needs(asked, _with_schema_columns(frame.lazy(), columns).collect_schema())
     kept = names_of(keep or ())
     for name in kept:
         if name not in columns:
@@ -90,16 +92,19 @@ def measure(
     constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
     along = [*schema.ROLLOUTS.facts, *dict.fromkeys([*constant, *kept])]
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
-    query = whole.group_by("rollout_id", maintain_order=True).agg(
-        *(
-            pl.col(name).first() if name in columns else pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name)
-            for name in along
-        ),
-        **_COUNTS,
-        **{name: expression for name, expression in asked.items() if name != "num_turns"},
-    )
+    facts = [
+        pl.col(name).first() if name in columns else pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name)
+        for name in along
+    ]
+    values = {name: expression for name, expression in asked.items() if name != "num_turns"}
+
+    def reduce(part: pl.LazyFrame) -> pl.LazyFrame:
+        complete = _with_schema_columns(part, part.collect_schema())
+        return complete.group_by("rollout_id", maintain_order=True).agg(*facts, **_COUNTS, **values)
+
+    query = reduce(frame.lazy())
     _check_values(query.collect_schema(), asked)
-    return query if isinstance(frame, pl.LazyFrame) else query.collect()
+    return reduced(frame, reduce) if isinstance(frame, pl.LazyFrame) else query.collect()
 
 
 def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:

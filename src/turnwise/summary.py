@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts, headings
+from turnwise.accounts import FACTS, HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts, headings
 from turnwise.arguments import (
     By,
     Cluster,
@@ -21,8 +21,21 @@ from turnwise.arguments import (
     quantile_of,
     require_rollouts,
 )
-from turnwise.cells import Sheet, Unit, causes, endings, generator, row_of, rows_of, strata_of, unit_of
+from turnwise.cells import (
+    Sheet,
+    Unit,
+    causes,
+    chosen,
+    columns_of,
+    endings,
+    generator,
+    row_of,
+    rows_of,
+    strata_of,
+    unit_of,
+)
 from turnwise.errors import ArgumentError, listing
+from turnwise.states import State, blocks, state_of
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
@@ -105,6 +118,7 @@ def summarize(
     resamples: int = 10_000,
     seed: int = 0,
     margins: bool = False,
+    merge: bool = False,
 ) -> pl.DataFrame:
     """SUMMARY: each group's statistics with intervals, and how many rollouts stand behind and beside them.
 
@@ -148,6 +162,10 @@ def summarize(
         Of the bootstrap. The same clusters and seed give the same draws, whatever else is in the frame.
     margins
         Also pool over each of the grouping columns, whose value is then ``"all"``; they must be text.
+    merge
+        Work from what can be put together: rollouts are read in batches, shares and times counted by group and cluster,
+        numbers kept without their ids. For a `LazyFrame` beyond memory; the same rows but for the last digits of sums, and
+        for draws where nothing but the rollouts themselves is independent, whose ids are forgotten.
 
     Returns
     -------
@@ -184,13 +202,29 @@ def summarize(
     │ attack_success ┆ 0.333333 ┆ 0.061 ┆ 0.792 ┆ 3   ┆ 1         ┆ Wilson │
     └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
     """
-    frame = frame_of(rollouts, "summarize")
-    require_rollouts(frame, "summarize")
     by, levels = names_of(by), check_levels(level)
-    check_by(frame, by, schema.SUMMARY, "summarize")
-    columns = metric_columns(frame, by, cluster, metrics)
     asked = None if statistics is None else names_of(statistics)
     _check_options(asked, weighting, method, undecided, resamples)
+    if merge or isinstance(rollouts, State):
+        return _merged(
+            rollouts,
+            by=by,
+            metrics=metrics,
+            statistics=statistics,
+            cluster=cluster,
+            weighting=weighting,
+            method=method,
+            level=level,
+            undecided=undecided,
+            strata=strata,
+            resamples=resamples,
+            seed=seed,
+            margins=margins,
+        )
+    frame = frame_of(rollouts, "summarize")
+    require_rollouts(frame, "summarize")
+    check_by(frame, by, schema.SUMMARY, "summarize")
+    columns = metric_columns(frame, by, cluster, metrics)
     options = _Options(
         cluster=cluster,
         weighting=weighting,
@@ -211,6 +245,68 @@ def summarize(
         for row in _cell(_Cell(sheet, metric, group, found[metric][group], options), asked, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
+
+
+def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:
+    """The same from a state: whole groups at a time, their shares and times counted, their numbers kept."""
+    if isinstance(rollouts, State):
+        dtypes = rollouts.dtypes
+    else:
+        rollouts = rollouts if isinstance(rollouts, pl.LazyFrame) else frame_of(rollouts, "summarize")
+        dtypes = rollouts.collect_schema()
+    nothing = summarize(pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options)  # mistakes come before reading
+    wanted = {name: options[name] for name in ("cluster", "undecided", "strata")}
+    counted, kept = to_merge(dtypes, by=by, metrics=metrics, **wanted)
+    state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted, kept)
+    columns = metric_columns(pl.DataFrame(schema=dtypes), by, options["cluster"], metrics)
+    numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    shares = [name for name in columns if name not in numbers]
+    rows = [
+        summarize(part, by=by, metrics=names, **options)
+        for block in blocks(state, () if options["margins"] else by)
+        for part, names in zip(block, (shares, numbers), strict=True)
+        if names
+    ]
+    if not rows:
+        return nothing
+    found = pl.concat(rows)
+    groups = (
+        found.select(by).unique(maintain_order=True).with_row_index("\0group") if by else pl.DataFrame({"\0group": [0]})
+    )
+    placed = (
+        found.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else found.join(groups, how="cross")
+    )
+    place = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
+    return placed.sort(place, maintain_order=True).drop("\0group")
+
+
+def to_merge(
+    dtypes: pl.Schema,
+    *,
+    by: By = (),
+    metrics: By | None = None,
+    cluster: Cluster = "auto",
+    undecided: Undecided = "bounds",
+    strata: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """The columns of ROLLOUTS that a state for `summarize` counts, and those that it keeps.
+
+    Examples
+    --------
+    >>> to_merge(
+    ...     pl.Schema({"rollout_id": pl.String, "goal": pl.String, "attack_success": pl.Boolean, "worst": pl.Float64})
+    ... )
+    (['goal', 'attack_success'], ['goal', 'worst'])
+    """
+    by = names_of(by)
+    columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
+    numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    beside = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
+
+    def together(names: list[str]) -> list[str]:
+        return [name for name in dtypes if name in {*beside, *names}] if names else []
+
+    return together([name for name in columns if name not in numbers]), together(numbers)
 
 
 def _check_options(
@@ -268,8 +364,7 @@ class _Cell:
     @property
     def applicable(self) -> IntArray:
         """The rows that the metric applies to."""
-        concerned: IntArray = self.rows[self.found != INAPPLICABLE]
-        return concerned
+        return chosen(self.rows, self.found != INAPPLICABLE)
 
     def weighing(self, rows: IntArray) -> IntArray:
         """Those of the rows that weigh anything."""
@@ -308,10 +403,11 @@ def _weights(sheet: Sheet, rows: IntArray, weighting: Weighting) -> FloatArray |
 
 def _cell(cell: _Cell, asked: tuple[str, ...] | None, levels: tuple[float, ...]) -> list[dict[str, Any]]:
     names = unit_of(cell.sheet, cell.applicable, cell.metric, cell.options.cluster).names or None
-    known = cell.rows[cell.found == VALUE]
+    known = chosen(cell.rows, cell.found == VALUE)
     seen = cell.weighing(known)
     sample = cell.sample(seen, names)
     half_judged = bool((cell.found == HALF_JUDGED).any())
+    many = counts(cell.found)
     made = []
     for statistic in asked or DEFAULT_STATISTICS[cell.kind]:
         share = cell.kind == "proportion" and statistic == "mean"
@@ -329,9 +425,9 @@ def _cell(cell: _Cell, asked: tuple[str, ...] | None, levels: tuple[float, ...])
                     "statistic": statistic,
                     "level": level,
                     **bounds,
-                    **counts(cell.found),
+                    **many,
                     **row_of(estimate),
-                    "estimand": _estimand(cell, sample, statistic),
+                    "estimand": _estimand(cell, sample, statistic, many),
                     "seed": cell.options.seed if estimate.resamples else None,
                 }
             )
@@ -359,7 +455,7 @@ def _estimate(cell: _Cell, sample: _Sample, statistic: str, level: float) -> Est
                 weights=sample.weights,
                 level=level,
                 interval=_OF_A_QUANTILE.get(cell.options.method, "auto"),
-                rng=generator(cell.options.seed, sample.unit.ids()),
+                rng=lambda: generator(cell.options.seed, sample.unit.ids()),
                 resamples=cell.options.resamples,
             )
 
@@ -380,7 +476,7 @@ def _mean(cell: _Cell, sample: _Sample, level: float) -> Estimate:
         clusters,
         weights=weights,
         level=level,
-        rng=generator(cell.options.seed, sample.unit.ids()),
+        rng=lambda: generator(cell.options.seed, sample.unit.ids()),
         resamples=cell.options.resamples,
         interval="percentile" if drawn and len(clusters) > 1 else _OF_A_MEAN[method],
         draw=method == "resample",
@@ -403,7 +499,7 @@ def _stratified(cell: _Cell, sample: _Sample, level: float) -> Estimate:
         clusters,
         weights=sample.weights,
         level=level,
-        rng=generator(options.seed, sample.unit.ids()),
+        rng=lambda: generator(options.seed, sample.unit.ids()),
         resamples=options.resamples,
         interval="basic" if options.method == "basic" else "percentile",
         strata=strata,
@@ -479,7 +575,7 @@ def _censored(cell: _Cell, names: Cluster, level: float, said: str) -> Estimate:
     return replace(last, n=rows.size, reason=_also(last.reason, censored))
 
 
-def _estimand(cell: _Cell, sample: _Sample, statistic: str) -> str:
+def _estimand(cell: _Cell, sample: _Sample, statistic: str, many: dict[str, int]) -> str:
     """What the row is an estimate of, in one sentence."""
     whose = {"rollout": "every rollout", "goal": "every goal", "turn": "every turn"}[cell.options.weighting]
     left_out = {
@@ -488,7 +584,6 @@ def _estimand(cell: _Cell, sample: _Sample, statistic: str) -> str:
         "missing": "n_missing",
         "inapplicable": "n_inapplicable",
     }
-    many = counts(cell.found)
     gone = ", ".join(f"{many[name]} {word}" for word, name in left_out.items() if many[name])
     upto = ""
     if statistic == "restricted_mean" and cell.kind == "time" and sample.rows.size:

@@ -69,7 +69,7 @@ class Attempts:
         np.minimum.at(first, goals.codes, np.arange(rows.size))
         unit = unit_of(sheet, rows[first], metric, cluster)
         for name in unit.names:
-            pairs = np.unique(goals.codes * (len(sheet.coded(name).labels) + 1) + sheet.coded(name).codes[rows])
+            pairs = np.unique(goals.codes * (sheet.coded(name).count + 1) + sheet.coded(name).codes[rows])
             if pairs.size > goals.count and not sheet.coded(name).null[rows].any():
                 raise ArgumentError(
                     f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "

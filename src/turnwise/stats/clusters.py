@@ -70,6 +70,8 @@ def grouping(codes: ArrayLike) -> Grouping:
     """
     given = np.asarray(codes, dtype=np.int64)
     present = np.bincount(given) > 0
+    if present.all():
+        return Grouping(given, present.size)
     labels = np.cumsum(present, dtype=np.int64) - 1
     return Grouping(labels[given], int(present.sum()))
 

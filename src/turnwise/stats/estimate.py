@@ -1,14 +1,19 @@
 """What an estimator returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from turnwise.errors import ArgumentError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Clusters = tuple[IntArray, ...]
+Randomness: TypeAlias = np.random.Generator | Callable[[], np.random.Generator]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +47,21 @@ class Estimate:
     method: str | None = None
     reason: str | None = None
     resamples: int | None = None
+
+
+def generator_of(rng: Randomness | None) -> np.random.Generator:
+    """The generator itself: to key one by a million ids takes longer than most intervals, which draw nothing.
+
+    Raises
+    ------
+    ArgumentError
+        Where there is none.
+
+    Examples
+    --------
+    >>> generator_of(lambda: np.random.default_rng(1)).random() == generator_of(np.random.default_rng(1)).random()
+    True
+    """
+    if rng is None:
+        raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
+    return rng() if callable(rng) else rng

@@ -1,7 +1,7 @@
 """Event times at positions 1..T: who is at risk, the share with the event, and each cluster's influence on that share."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -214,14 +214,14 @@ def independent_variance(seen: Watch, area: int | None = None) -> FloatArray:
     Greenwood's where nothing competes. With unequal weights, that of as many rollouts of average weight, so that
     weights count as copies do. With `area`, the variance of the share summed over the positions below it: float ().
     """
-    (alone,) = groupings((), seen.duration.size)
+    width = seen.horizon + 2
+    mass = np.bincount(seen.cause * width + seen.duration, weights=seen.weights, minlength=3 * width)
+    kinds = np.flatnonzero(mass)  # rollouts that ended alike have one influence: a million watches are a few of these
+    alike = replace(seen, duration=kinds % width, cause=kinds // width, weights=np.ones(kinds.size))
     squares, start = np.zeros(seen.at_risk.size if area is None else ()), 0
-    for block in influences(seen, alone):
-        weights = seen.weights[start : start + len(block)]
-        if area is None:
-            squares = squares + (np.square(block) / weights[:, None]).sum(axis=0)
-        else:
-            squares = squares + (np.square(block[:, :area].sum(axis=1)) / weights).sum()
+    for block in influences(alike, *groupings((), kinds.size)):
+        weights = mass[kinds[start : start + len(block)]]
+        squares = squares + weights @ np.square(block if area is None else block[:, :area].sum(axis=1))
         start += len(block)
     return np.asarray(squares * seen.weights.mean())
 

@@ -27,7 +27,7 @@ from turnwise.stats.clusters import (
     t_quantile,
     variation,
 )
-from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray
+from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray, Randomness, generator_of
 from turnwise.stats.ideal import ideal_interval
 from turnwise.stats.pigeonhole import crossed_replicates
 
@@ -55,16 +55,14 @@ class _Drawing(NamedTuple):
     """How the interval is to be made."""
 
     level: float
-    rng: np.random.Generator | None
+    rng: Randomness | None
     resamples: int
     interval: Interval
     strata: IntArray | None
     draw: bool
 
     def generator(self) -> np.random.Generator:
-        if self.rng is None:
-            raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
-        return self.rng
+        return generator_of(self.rng)
 
 
 def mean(
@@ -73,7 +71,7 @@ def mean(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    rng: np.random.Generator | None = None,
+    rng: Randomness | None = None,
     resamples: int = 10_000,
     interval: Interval = "auto",
     strata: ArrayLike | None = None,
@@ -96,7 +94,7 @@ def mean(
     level
         Nominal coverage.
     rng
-        Generator for the bootstrap; the closed form and t need none.
+        Generator for the bootstrap, or what makes one when it is needed; the closed form and t need none.
     resamples
         Bootstrap replicates.
     interval

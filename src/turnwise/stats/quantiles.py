@@ -21,7 +21,7 @@ from turnwise.stats.clusters import (
     t_quantile,
     variation,
 )
-from turnwise.stats.estimate import Clusters, Estimate, FloatArray
+from turnwise.stats.estimate import Clusters, Estimate, FloatArray, Randomness, generator_of
 from turnwise.stats.order_statistics import (
     clustered_quantile_replicates,
     quantile_replicates,
@@ -51,7 +51,7 @@ def quantile(
     weights: ArrayLike | None = None,
     level: float = 0.95,
     interval: QuantileInterval = "auto",
-    rng: np.random.Generator | None = None,
+    rng: Randomness | None = None,
     resamples: int = 10_000,
 ) -> Estimate:
     """The q-quantile (interpolated linearly, as NumPy does), with an interval that is read off the ordered values.
@@ -77,7 +77,7 @@ def quantile(
         ``"auto"`` as above; ``"percentile"``: the percentile bootstrap over clusters, without draws where independent rollouts
         make the quantile one order statistic; ``"resample"``: the same, always drawn.
     rng, resamples
-        Generator and replicates, for the bootstrap.
+        Generator (or what makes one when it is needed) and replicates, for the bootstrap.
 
     Returns
     -------
@@ -101,9 +101,11 @@ def quantile(
     if y.size == 0:
         return Estimate(reason=NO_VALUES)
     w = ones_or(weights, y.size)
-    # Ties by weight, so that the cumulated weights do not depend on the order of the rows.
-    order = np.lexsort((w, y))
-    ordered, mass = y[order], np.cumsum(w[order])
+    if weights is None:
+        ordered, mass = np.sort(y), np.arange(1.0, y.size + 1)
+    else:  # ties by weight, so that the cumulated weights do not depend on the order of the rows
+        order = np.lexsort((w, y))
+        ordered, mass = y[order], np.cumsum(w[order])
     point = float(np.quantile(ordered, q)) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
     share = variation(y <= point, clusters, weights=w)
     if interval != "auto":
@@ -135,7 +137,7 @@ def _bootstrap(
     q: float,
     level: float,
     interval: QuantileInterval,
-    rng: np.random.Generator | None,
+    rng: Randomness | None,
     resamples: int,
     point: float,
     share: Variation,
@@ -152,13 +154,12 @@ def _bootstrap(
     if ends is not None:
         method, drawn = "percentile bootstrap; order statistic", None
     else:
-        if rng is None:
-            raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
+        drawing = generator_of(rng)
         if independent:
-            replicates = quantile_replicates(np.sort(y), q, rng=rng, resamples=resamples)
+            replicates = quantile_replicates(np.sort(y), q, rng=drawing, resamples=resamples)
         else:
             unit = groupings(clusters, share.n)[0]
-            replicates = clustered_quantile_replicates(y, w, unit, q, rng=rng, resamples=resamples)
+            replicates = clustered_quantile_replicates(y, w, unit, q, rng=drawing, resamples=resamples)
         low, high = percentile_interval(replicates, level)
         ends = None if low is None or high is None else (low, high)
         method = f"percentile bootstrap; {'order statistics drawn' if independent else 'clusters drawn'}"

@@ -17,6 +17,9 @@ def reduced(turns: pl.LazyFrame, reduce: Reduction) -> pl.LazyFrame:
     Nothing is read before the result is asked for, and then only the columns that it needs. Where the turns of `rollout_id`
     are not in ascending order, which is looked at first, everything is reduced at once.
 
+    A batch is reduced by the engine that adds up a rollout in one order, so that the last digits of a sum depend neither on
+    the batch nor on the number of threads; it is also the faster of the two, for there is nothing left to stream.
+
     Parameters
     ----------
     turns
@@ -40,9 +43,10 @@ def reduced(turns: pl.LazyFrame, reduce: Reduction) -> pl.LazyFrame:
             made = made if with_columns is None else made.select(with_columns)
             return made if predicate is None else made.filter(predicate)
 
+        ordered = in_order(turns)
         left = n_rows
-        for batch in _batches(turns, wanted):
-            made = wanted(batch).collect(engine="streaming")
+        for batch in _batches(turns, wanted) if ordered else [turns]:
+            made = wanted(batch).collect(engine="in-memory" if ordered else "streaming")
             yield made if left is None else made.head(left)
             if left is not None and (left := left - made.height) <= 0:
                 return
@@ -51,9 +55,6 @@ def reduced(turns: pl.LazyFrame, reduce: Reduction) -> pl.LazyFrame:
 
 
 def _batches(turns: pl.LazyFrame, reduce: Reduction) -> Iterator[pl.LazyFrame]:
-    if not in_order(turns):
-        yield turns
-        return
     columns = {"rollout_id", *_read(turns, reduce)}
     for batch in whole_rollouts(turns.select(name for name in turns.collect_schema() if name in columns)):
         yield batch.lazy()

@@ -104,7 +104,8 @@ def measure(
 
     query = reduce(frame.lazy())
     _check_values(query.collect_schema(), asked)
-    return reduced(frame, reduce) if isinstance(frame, pl.LazyFrame) else query.collect()
+    # in memory a rollout's values are added in one order: the streaming engine cuts it wherever a thread's rows end
+    return reduced(frame, reduce) if isinstance(frame, pl.LazyFrame) else query.collect(engine="in-memory")
 
 
 def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path, PurePosixPath
 
 import msgspec
+import polars as pl
 
 from turnwise.errors import ReadError, listing
 from turnwise.files import MANIFEST, content_hash
@@ -104,19 +105,24 @@ def check_whole(folder: str | Path, manifest: Manifest, options: Options | None 
         )
 
 
-def check_part(path: str, part: Part, rows: int, rollouts: int) -> None:
+def check_part(path: str, part: Part, rows: int, ids: pl.Series) -> None:
     """Refuse a file in which other rows or rollouts were found than its manifest says.
 
     Examples
     --------
-    >>> check_part("a.parquet", Part("a.parquet", 5, 2, "a", "b", 900, ""), 5, 3)
+    >>> check_part("a.parquet", Part("a.parquet", 5, 2, "a", "b", 900, ""), 5, pl.Series(["a", "b", "c"]))
     Traceback (most recent call last):
     turnwise.errors.ReadError: a.parquet: holds 5 rows of 3 rollouts, not the 5 rows of 2 rollouts of _manifest.json; ...
     """
-    if (rows, rollouts) != (part.rows, part.rollouts):
+    if (rows, len(ids)) != (part.rows, part.rollouts):
         raise ReadError(
-            f"{path}: holds {rows:,} rows of {rollouts:,} rollouts, not the {part.rows:,} rows of {part.rollouts:,} rollouts of "
+            f"{path}: holds {rows:,} rows of {len(ids):,} rollouts, not the {part.rows:,} rows of {part.rollouts:,} rollouts of "
             f"{MANIFEST}; restore it, or convert anew"
+        )
+    if (ids.min(), ids.max()) != (part.first, part.last):
+        raise ReadError(
+            f"{path}: holds rollouts {ids.min()!r} to {ids.max()!r}, not the {part.first!r} to {part.last!r} of {MANIFEST}; "
+            "restore it, or convert anew"
         )
 
 

@@ -26,17 +26,21 @@ into the memory of the machine that asks, as it does for some hundred million of
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import polars as pl
 
 from turnwise import rollouts, summary
+from turnwise.arguments import names_of
+from turnwise.cells import columns_of
 from turnwise.distributed import cluster
 from turnwise.distributed import partitions as parts
 from turnwise.errors import ArgumentError
 from turnwise.object_stores import Options
 from turnwise.readers.formats import Paths
 from turnwise.rollouts import Metric
+from turnwise.states import merged
 
 __all__ = ["measure", "summarize"]
 
@@ -91,18 +95,12 @@ def measure(
     >>> # this one starts Ray, for some seconds:
     >>> measure(folder, tw.metrics.attack_success())  # doctest: +SKIP
     """
-    if check not in {"counts", "hash"}:
-        raise ArgumentError(f'distributed: check={check!r} is neither "counts" nor "hash"')
-    if partitions is not None and partitions < 1:
-        raise ArgumentError(f"distributed: partitions={partitions} is no number of tasks; give 1 or more")
-    cluster.require()
-    items = parts.items_of(paths, storage_options)
-    work = parts.work_of(
-        items, rollouts.expressions(metrics, named), keep, hashed=check == "hash", options=storage_options
+    items, work = parts.prepared(
+        paths, rollouts.expressions(metrics, named), keep, hashed=_hashed(check), options=storage_options
     )
     with cluster.connected(address):
-        found = dict(cluster.spread(work, items, partitions or len(items)))
-    return parts.whole({item.path: found.get(number) for number, item in enumerate(items)})
+        found = dict(cluster.spread(work, items, partitions))
+    return parts.whole({str(item): found[number] for number, item in enumerate(items)})
 
 
 def summarize(
@@ -113,6 +111,7 @@ def summarize(
     address: str | None = None,
     check: Literal["counts", "hash"] = "counts",
     storage_options: Options | None = None,
+    merge: bool = False,
     **options: Any,
 ) -> pl.DataFrame:
     """SUMMARY of the rollouts that `measure` gives, by the same `turnwise.summarize`, in one place.
@@ -120,11 +119,42 @@ def summarize(
     Parameters
     ----------
     paths, *metrics, keep, partitions, address, check, storage_options
-        As in `measure`.
+        As in `measure`; what `by`, `cluster` and `strata` name is kept as well.
+    merge
+        Whether workers hand back states (counts by group and cluster, and bare numbers) rather than ROLLOUTS, for more rollouts
+        than fit one machine. Equal, bit for bit, to ``turnwise.summarize(turnwise.measure(turnwise.scan(paths), ...),
+        merge=True)``. Files must be in order of their rollouts, as without `partition_by` they are.
     **options
         As in `turnwise.summarize`: ``by="target"``, ``level=0.9``.
+
+    Raises
+    ------
+    ReadError, MetricError, ArgumentError
+        As in `measure` and `turnwise.summarize`, and where `merge` is asked for and files are not in order.
     """
-    measured = measure(
-        paths, *metrics, keep=keep, partitions=partitions, address=address, check=check, storage_options=storage_options
+    beside = {*names_of(options.get("by", ())), *columns_of(options.get("cluster")), options.get("strata")}
+    items, work = parts.prepared(
+        paths,
+        rollouts.expressions(metrics),
+        keep,
+        beside=filter(None, beside),
+        hashed=_hashed(check),
+        options=storage_options,
     )
-    return summary.summarize(measured, **options)
+    summary.summarize(pl.DataFrame(schema=work.dtypes), **options)  # mistakes come before reading
+    if merge:
+        parts.check_ranges(items)
+        work = work.of_states(options)
+    with cluster.connected(address):
+        found = cluster.spread(work, items, partitions)
+        if merge:
+            state = replace(merged(state for _, state in found), dtypes=work.dtypes)
+            return summary.summarize(state, **options)
+        measured = dict(found)
+    return summary.summarize(parts.whole({str(item): measured[number] for number, item in enumerate(items)}), **options)
+
+
+def _hashed(check: str) -> bool:
+    if check not in {"counts", "hash"}:
+        raise ArgumentError(f'distributed: check={check!r} is neither "counts" nor "hash"')
+    return check == "hash"

@@ -4,12 +4,9 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from turnwise.errors import ArgumentError, TurnwiseError
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 
 _QUIET = "RAY_USAGE_STATS_ENABLED"  # "0": nothing is sent anywhere
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}  # Ray runs a task for each processor already
@@ -79,9 +76,7 @@ def _silent() -> Iterator[None]:
             os.environ[_QUIET] = before
 
 
-def spread(
-    work: Callable[[Item], Made | TurnwiseError], items: Sequence[Item], partitions: int
-) -> Iterator[tuple[int, Made]]:
+def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int | None) -> Iterator[tuple[int, Any]]:
     """The number of each item and what was made of it, as it is done, in any order.
 
     Raises
@@ -89,10 +84,13 @@ def spread(
     TurnwiseError
         The first that the work handed back.
     ArgumentError
-        Where the cluster could not do its work.
+        Where there are no partitions, the cluster could not do its work, or an item is missing from what it gave back, or
+        there twice.
     """
     from tqdm.auto import tqdm
 
+    if partitions is not None and partitions < 1:
+        raise ArgumentError(f"distributed: partitions={partitions} is no number of tasks; give 1 or more")
     ray = require()
     context = ray.data.DataContext.get_current()
     log = logging.getLogger("ray.data")
@@ -101,7 +99,8 @@ def spread(
     log.setLevel(logging.ERROR)
     try:
         numbers = ray.data.from_items(
-            [{"number": number} for number in range(len(items))], override_num_blocks=min(partitions, len(items))
+            [{"number": number} for number in range(len(items))],
+            override_num_blocks=min(partitions or len(items), len(items)),
         )
         done = numbers.map_batches(
             _Task(work, tuple(items)),
@@ -109,14 +108,22 @@ def spread(
             batch_format="pyarrow",
             runtime_env=_ONE_THREAD,
         )
+        left = set(range(len(items)))
         with tqdm(total=len(items), unit="file", disable=None) as bar:
             for batch in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 for row in batch.to_pylist():
-                    made = ray.cloudpickle.loads(row["made"])
+                    number, made = row["number"], ray.cloudpickle.loads(row["made"])
                     if isinstance(made, TurnwiseError):
                         raise made
-                    yield row["number"], made
+                    if number not in left:
+                        raise ArgumentError(
+                            f"distributed: {items[number]} came back twice; this is an error of the cluster"
+                        )
+                    left.remove(number)
+                    yield number, made
                     bar.update()
+        if left:
+            raise ArgumentError(f"distributed: {items[min(left)]} never came back; this is an error of the cluster")
     except ray.data.exceptions.ExecutionTimeoutError as error:
         raise ArgumentError(
             f"distributed: no file was done for {context.execution_no_progress_timeout_s:,.0f} s; either the cluster has no "

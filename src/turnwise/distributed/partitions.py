@@ -1,8 +1,11 @@
 """What one task does and how results are put together; nothing here knows of an engine."""
 
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import polars as pl
 import polars.selectors as cs
@@ -14,6 +17,8 @@ from turnwise.manifests import Part, check_content, check_part, check_whole, man
 from turnwise.object_stores import Options, address_of, joined
 from turnwise.readers.formats import Paths, listed, scan
 from turnwise.rollouts import measure
+from turnwise.states import State, state_of
+from turnwise.summary import to_merge
 
 CONVERT = "`turnwise convert LOGS --out FOLDER` makes files of whole rollouts"
 _FILE = "__turnwise_file"
@@ -26,19 +31,27 @@ class Item:
     path: str
     part: Part | None
 
+    def __str__(self) -> str:
+        return self.path
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done with each file."""
+    """What is done with each file.
+
+    `counted` and `kept` are the columns of a `State`, None for ROLLOUTS themselves.
+    """
 
     metrics: tuple[pl.Expr, ...]
     keep: tuple[str, ...]
     columns: pl.Schema  # of the first file, and so of all
     hashed: bool
     options: Options | None
+    counted: Sequence[str] | None = None
+    kept: Sequence[str] | None = None
 
-    def __call__(self, item: Item) -> pl.DataFrame | TurnwiseError:
-        """ROLLOUTS of a file; what went wrong is handed back, for whoever asked to raise."""
+    def __call__(self, item: Item) -> pl.DataFrame | State | TurnwiseError:
+        """ROLLOUTS of a file, or their state; what went wrong is handed back, for whoever asked to raise."""
         try:
             return self._measured(item)
         except TurnwiseError as error:
@@ -51,7 +64,7 @@ class Work:
         except Exception as error:  # noqa: BLE001  # a function of the user's, or the engine
             return MetricError(f"{item.path}: cannot be measured ({type(error).__name__}: {_first_line(error)})")
 
-    def _measured(self, item: Item) -> pl.DataFrame:
+    def _measured(self, item: Item) -> pl.DataFrame | State:
         if item.part is not None and self.hashed:
             check_content(item.path, item.part, self.options)
         turns = scan(item.path, storage_options=self.options)
@@ -62,8 +75,21 @@ class Work:
             )
         rollouts = per_partition(turns, self.metrics, self.keep)
         if item.part is not None:
-            check_part(item.path, item.part, turns.select(pl.len()).collect().item(), rollouts.height)
-        return rollouts
+            check_part(item.path, item.part, turns.select(pl.len()).collect().item(), rollouts["rollout_id"])
+        if self.counted is None or self.kept is None:
+            return rollouts
+        return state_of(rollouts, self.counted, self.kept)
+
+    def of_states(self, options: Mapping[str, Any]) -> "Work":
+        """The same, but for states, of what `turnwise.summarize` with these options needs."""
+        wanted = ("by", "metrics", "cluster", "undecided", "strata")
+        counted, kept = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
+        return replace(self, counted=counted, kept=kept)
+
+    @property
+    def dtypes(self) -> pl.Schema:
+        """The columns of ROLLOUTS that are there for certain: not those that come along where they are constant."""
+        return measure(pl.LazyFrame(schema=self.columns), *self.metrics, keep=self.keep).collect_schema()
 
 
 def items_of(paths: Paths, options: Options | None) -> list[Item]:
@@ -91,31 +117,43 @@ def items_of(paths: Paths, options: Options | None) -> list[Item]:
         if not found:
             raise ReadError(f"{path}: holds no Parquet; {CONVERT}")
         items += [Item(joined(place, name), None) for name in found]
-    twice = [item.path for item in items if sum(other.path == item.path for other in items) > 1]
-    if twice:
-        raise ReadError(f"{twice[0]}: is named twice; name each file once")
+    most, times = Counter(item.path for item in items).most_common(1)[0]
+    if times > 1:
+        raise ReadError(f"{most}: is named {times} times; name each file once")
     return items
 
 
-def work_of(
-    items: Sequence[Item],
+def prepared(
+    paths: Paths,
     metrics: Mapping[str, pl.Expr],
     keep: str | Sequence[str] | None,
     *,
+    beside: Iterable[str] = (),
     hashed: bool,
     options: Options | None,
-) -> Work:
-    """What is to be done, tried on the columns of the first file, so that a metric that cannot be measured is told at once.
+) -> tuple[list[Item], Work]:
+    """The files, and what is to be done with each: tried on the columns of the first, so that mistakes are told at once.
+
+    Parameters
+    ----------
+    beside
+        Further names that are kept where they are columns of the turns and would not come along by themselves.
 
     Raises
     ------
+    ReadError
+        Where a folder is not what its manifest says, or a file cannot be read.
     MetricError, SchemaError
         As in `turnwise.measure`.
     """
-    turns = scan(items[0].path, storage_options=options)
+    items = items_of(paths, options)
+    columns = scan(items[0].path, storage_options=options).collect_schema()
+    own = {*schema.TURNS.required, *schema.ROLLOUTS.facts, *metrics}
+    kept = dict.fromkeys([*names_of(keep or ()), *(name for name in beside if name in columns and name not in own)])
     named = tuple(expression.alias(name) for name, expression in metrics.items())
-    measure(turns, *named, keep=keep)
-    return Work(named, names_of(keep or ()), turns.collect_schema(), hashed, options)
+    work = Work(named, tuple(kept), columns, hashed, options)
+    assert work.dtypes
+    return items, work
 
 
 def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequence[str] = ()) -> pl.DataFrame:
@@ -134,17 +172,34 @@ def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequenc
         schema.TURNS.names, require_all=False
     )
     needed = turns.select(cs.by_name(facts - {""}, require_all=False) | words)
-    with pl.Config(engine_affinity="in-memory"):  # adds in one order, whatever the file and however many threads
-        return measure(needed.collect(), *metrics, keep=keep)
+    return measure(needed.collect(), *metrics, keep=keep)
 
 
-def whole(parts: Mapping[str, pl.DataFrame | None]) -> pl.DataFrame:
+def check_ranges(items: Sequence[Item]) -> None:
+    """Refuse files of which one reaches into the ids of another, as far as a manifest says.
+
+    Examples
+    --------
+    >>> check_ranges([Item(name, Part(name, 9, 3, first, last, 0, "")) for name, first, last in ("xac", "yci")])
+    Traceback (most recent call last):
+    turnwise.errors.ReadError: y: begins with rollout 'c', before x ends ('c'); ...
+    """
+    known = [(item.path, item.part) for item in items if item.part is not None]
+    for (path, part), (other, following) in pairwise(sorted(known, key=lambda pair: pair[1].first)):
+        if not part.last < following.first:
+            raise ReadError(
+                f"{other}: begins with rollout {following.first!r}, before {path} ends ({part.last!r}); merge=True needs files "
+                "in order of their rollouts: `turnwise convert` without --partition-by makes them"
+            )
+
+
+def whole(parts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """ROLLOUTS of all files in order of `rollout_id`; a column that varies within rollouts of one file is left out.
 
     Raises
     ------
     ReadError
-        Where nothing came back of a file, or a rollout stands in two.
+        Where a rollout stands in two files.
 
     Examples
     --------
@@ -152,10 +207,7 @@ def whole(parts: Mapping[str, pl.DataFrame | None]) -> pl.DataFrame:
     >>> whole(parts)["rollout_id"].to_list()
     ['a', 'b']
     """
-    lost = [path for path, frame in parts.items() if frame is None]
-    if lost:
-        raise ReadError(f"{listing(lost)}: no result came back from the cluster, which says no more; run it again")
-    frames = [frame for frame in parts.values() if frame is not None]
+    frames = list(parts.values())
     columns = [name for name in frames[0].columns if all(name in frame.columns for frame in frames)]
     numbered = [frame.select(*columns, pl.lit(number).alias(_FILE)) for number, frame in enumerate(frames)]
     rollouts = pl.concat(numbered).sort("rollout_id", maintain_order=True)

@@ -1,7 +1,8 @@
 """TURNS of any size -> a folder of Parquet files of whole rollouts, and the manifest that vouches for them."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
@@ -85,7 +86,8 @@ def convert(
     former = manifest_of(out, storage_options) if overwrite else None
     with whole_folder(out, overwrite=overwrite, options=storage_options) as draft:
         plan = _planned(lazy, by, rollouts_per_file)
-        parts = tuple(_written(number, part, draft, by, compression) for number, part in _sorted_out(lazy, plan, draft))
+        with closing(_sorted_out(lazy, plan, draft)) as files:
+            parts = tuple(_written(number, rows, draft, by, compression) for number, rows in files)
         manifest = Manifest(sum(part.rows for part in parts), plan.height, by, parts)
         (draft / MANIFEST).write_text(manifest.text(), encoding="utf-8")
     if former is not None:
@@ -96,6 +98,9 @@ def convert(
 
 def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> None:
     schema.check(pl.LazyFrame(schema=columns), schema.TURNS)
+    objects = [name for name, dtype in columns.items() if dtype == pl.Object]
+    if objects:
+        raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")
     if rollouts_per_file < 1:
         raise ArgumentError(f"convert: rollouts_per_file={rollouts_per_file} is no number of rollouts; give 1 or more")
     for name in by:
@@ -123,7 +128,7 @@ def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) ->
     return ordered.select("rollout_id", file.cast(pl.Int32).alias(_FILE))
 
 
-def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Iterator[tuple[int, pl.DataFrame]]:
+def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Generator[tuple[int, pl.DataFrame], None, None]:
     """The rows of each file, in order: batch by batch onto disk, file by file from there."""
     from tqdm.auto import tqdm
 

@@ -147,7 +147,7 @@ def _store(folder: str, options: Options | None) -> Any:
         known = _CLIENT.fullmatch(name.lower())
         (client if known else config)[known[1] if known else name] = value
     with _told(folder, ArgumentError, "reached"):
-        return from_url(folder, config=config, client_options=client)  # type: ignore[call-overload]  # of any store
+        return from_url(folder, config=config or None, client_options=client or None)  # type: ignore[call-overload]  # of any store
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`convert`: TURNS of any size into files of whole rollouts, and the manifest that vouches for them."""
 
-import datetime
+import datetime as dt
 import hashlib
 import json
 import os
@@ -97,7 +97,7 @@ def test_the_same_rollouts_give_the_same_bytes(tmp_path: Path, monkeypatch: pyte
 
 def test_every_dtype_comes_back(tmp_path: Path) -> None:
     """Enums, categories, times, decimals, lists, structs, bytes: what is read is what was written."""
-    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
+    moment = dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC)
     frame = pl.DataFrame(
         {
             "rollout_id": ["a", "a", "b"],
@@ -107,7 +107,7 @@ def test_every_dtype_comes_back(tmp_path: Path) -> None:
             "judge": pl.Series(["x", "y", None], dtype=pl.Categorical),
             "level": pl.Series(["low", None, "high"], dtype=pl.Enum(["low", "high"])),
             "when": [moment, None, moment],
-            "took": [datetime.timedelta(seconds=1), None, datetime.timedelta(0)],
+            "took": [dt.timedelta(seconds=1), None, dt.timedelta(0)],
             "day": [moment.date(), None, moment.date()],
             "price": pl.Series(["1.10", "2.20", None]).cast(pl.Decimal(10, 2)),
             "data": [b"\0\xff", b"", None],
@@ -316,11 +316,11 @@ def test_reading_the_folder_says_nothing_of_the_manifest(tmp_path: Path, capsys:
 
 
 # ── on the command line ───────────────────────────────────────────────────────────────────────────────────────────────
-def run(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+def run(*words: object) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "turnwise", *map(str, words)], capture_output=True, text=True, check=False, **options
-    )  # type: ignore[call-overload, no-any-return]
+        [sys.executable, "-m", "turnwise", *map(str, words)], capture_output=True, text=True, check=False
+    )
 
 
 def test_the_command_writes_refuses_and_overwrites(tmp_path: Path) -> None:
@@ -364,7 +364,17 @@ def test_interrupted_there_is_no_folder(tmp_path: Path, how: signal.Signals) -> 
     log = many(tmp_path, 6_000)
     place = tmp_path / "place"
     place.mkdir()
-    command = [sys.executable, "-m", "turnwise", "convert", log, "--out", place / "runs", "--rollouts-per-file", "100"]
+    command = [
+        sys.executable,
+        "-m",
+        "turnwise",
+        "convert",
+        str(log),
+        "--out",
+        str(place / "runs"),
+        "--rollouts-per-file",
+        "100",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         for _ in range(1200):
             if any(place.glob(".runs.*.part/turns-*.parquet")) or running.poll() is not None:
@@ -395,9 +405,8 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     peak = {}
     for rollouts in (20_000, 80_000):
         log = many(tmp_path, rollouts)
-        command = [sys.executable, "-c", code, log, tmp_path / f"out-{rollouts}"]
+        command = [sys.executable, "-c", code, str(log), str(tmp_path / f"out-{rollouts}")]
         environment = {**os.environ, "POLARS_MAX_THREADS": "2"}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         peak[rollouts] = int(done.stdout) >> 10
-    print(peak, "MiB")
     assert peak[80_000] < 1.5 * peak[20_000]

@@ -47,9 +47,7 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def store(
-    server: str, request: pytest.FixtureRequest
-) -> Iterator[tuple[str, dict[str, str], Callable[[], dict[str, int]]]]:
+def store(server: str, request: pytest.FixtureRequest) -> tuple[str, dict[str, str], Callable[[], dict[str, int]]]:
     """A bucket of the test's own, what it needs to be reached, and what lies in it: the bytes of each object."""
     names = {name.removeprefix("aws_"): value for name, value in SECRETS.items() if "region" not in name}
     client = boto3.client(
@@ -64,7 +62,7 @@ def store(
     def lying() -> dict[str, int]:
         return {entry["Key"]: entry["Size"] for entry in client.list_objects_v2(Bucket=bucket).get("Contents", ())}
 
-    yield f"s3://{bucket}/runs", {**SECRETS, "aws_endpoint_url": server, "aws_allow_http": "true"}, lying
+    return f"s3://{bucket}/runs", {**SECRETS, "aws_endpoint_url": server, "aws_allow_http": "true"}, lying
 
 
 def test_what_is_converted_there_is_read_there(store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +210,8 @@ def test_partitions_are_measured_where_they_lie(store) -> None:
     metrics = {"attack_success": m.attack_success(), "average_score": m.average("score")}
     items, work = partitions.prepared(address, metrics, None, hashed=True, options=options)
     assert [item.path for item in items] == [f"{address}/turns-0000{number}.parquet" for number in range(3)]
-    found = partitions.whole({str(item): work(item) for item in items})
+    made = {str(item): work(item) for item in items}
+    found = partitions.whole({path: part for path, part in made.items() if isinstance(part, pl.DataFrame)})
     assert found.equals(tw.measure(TURNS, *metrics.values()).sort("rollout_id").select(found.columns))
     tw.write(TURNS, items[1].path, storage_options=options, overwrite=True)
     refused = work(items[1])

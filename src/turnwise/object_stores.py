@@ -138,16 +138,17 @@ def _stands(store: Any, name: str) -> bool:
 def _store(folder: str, options: Options | None) -> Any:
     """The store at an address; what is one option among others to Polars may be one of the client to `obstore`."""
     try:
-        from obstore.store import from_url
+        from obstore import store
     except ModuleNotFoundError as error:
         raise ArgumentError(f"{folder}: obstore is not installed; pip install 'turnwise[cloud]'") from error
+    opened: Any = store.from_url  # its types ask which store it will be
     config: dict[str, Any] = {}
     client: dict[str, Any] = {}
     for name, value in (options or {}).items():
         known = _CLIENT.fullmatch(name.lower())
         (client if known else config)[known[1] if known else name] = value
     with _told(folder, ArgumentError, "reached"):
-        return from_url(folder, config=config or None, client_options=client or None)  # type: ignore[call-overload]  # of any store
+        return opened(folder, config=config or None, client_options=client or None)
 
 
 @contextmanager

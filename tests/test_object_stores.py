@@ -221,6 +221,6 @@ def test_partitions_are_measured_where_they_lie(store) -> None:
 
 def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(ArgumentError, match=r"obstore is not installed; pip install 'turnwise\[cloud\]'"):
         conversion.convert(TURNS, "s3://bucket/runs")

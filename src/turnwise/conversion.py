@@ -48,7 +48,7 @@ def convert(
     ----------
     turns
         TURNS. A `LazyFrame` (`tw.scan` of Parquet) may be larger than memory: its rows are sorted into files on disk first, so
-        that there is never more of it in memory than a few batches, the ids of the rollouts, or one file.
+        that there is never more of it in memory than a few row groups as they are read, the ids of the rollouts, or one file.
     out
         The folder, or an address such as ``s3://bucket/runs``; it must be new or empty unless `overwrite`. To an object
         store, files are uploaded once all are there.

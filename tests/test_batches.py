@@ -52,6 +52,7 @@ def test_queries_on_top_reach_the_batches() -> None:
     assert lazy.filter(some).select("rollout_id").collect().equals(whole.filter(some).select("rollout_id"))
     assert lazy.head(30).select("rollout_id").collect().equals(whole.head(30).select("rollout_id"))
     assert lazy.tail(3).select("rollout_id").collect().equals(whole.tail(3).select("rollout_id"))
+    assert lazy.select(pl.len()).collect().item() == whole.height
     ordinary = whole.group_by("target").agg(pl.col("attack_success").mean()).sort("target")
     assert lazy.group_by("target").agg(pl.col("attack_success").mean()).sort("target").collect().equals(ordinary)
 
@@ -68,7 +69,8 @@ def test_only_the_columns_that_a_metric_reads_are_read() -> None:
         yield noted(ORDERED.select(columns or ORDERED.columns))
 
     scanned = register_io_source(source, schema=ORDERED.schema)
-    tw.measure(scanned, m.attack_success).select("rollout_id", "attack_success").collect()
+    measured = tw.measure(scanned, m.attack_success, m.final("score"), keep=["prompt_tokens"])
+    measured.select("rollout_id", "attack_success").collect()
     assert set(read) == {"rollout_id", *m.attack_success().meta.root_names()}
 
 

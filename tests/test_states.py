@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise import states
+from turnwise.curves import curve_to_merge
 from turnwise.errors import ArgumentError, SchemaError
 from turnwise.states import blocks, merged, state_of
 from turnwise.summary import to_merge
@@ -71,6 +72,34 @@ def test_any_division_gives_the_same_bits(options: dict[str, Any]) -> None:
         made = [state_of(there[low:high], counted, kept) for low, high in itertools.pairwise(edges)]
         np.random.default_rng(parts).shuffle(made)
         assert tw.summarize(merged(made), **options).equals(whole)
+
+
+CURVES: list[dict[str, Any]] = [
+    {},
+    {"by": "target"},
+    {"by": ["target", "attack"], "kind": "survival"},
+    {"by": "target", "kind": "hazard", "cluster": ("goal", "attack")},
+    {"by": "target", "kind": "incidence", "level": [0.5, 0.9]},
+    {"by": "target", "band": "simultaneous", "cluster": "goal"},
+    {"by": "target", "axis": "tokens"},
+]
+SPENT = tw.measure(TURNS, m.time_to_success, m.spent_to_success("tokens")).with_columns(
+    pl.col("goal").fill_null("none")
+)
+
+
+@pytest.mark.parametrize("options", CURVES, ids=str)
+def test_merged_curves_are_the_ordinary_ones_however_divided(options: dict[str, Any]) -> None:
+    """Every position of every curve, from the whole and from eleven parts."""
+    found = tw.curve(SPENT, **options, merge=True)
+    assert_frame_equal(found, tw.curve(SPENT, **options), rel_tol=1e-9)
+    assert tw.curve(SPENT.lazy(), **options, merge=True).equals(found)
+    wanted = {name: value for name, value in options.items() if name in {"by", "axis", "cluster"}}
+    ordered = SPENT.sort("rollout_id")
+    edges = np.linspace(0, ordered.height, 12).astype(int)
+    columns = curve_to_merge(ordered.schema, **wanted)
+    made = [state_of(ordered[low:high], *columns) for low, high in itertools.pairwise(edges)]
+    assert tw.curve(merged(made[::-1]), **options).equals(found)
 
 
 def test_lazy_rollouts_are_read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,9 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     >>> counts(headings(Sheet(rows), "attack_success"))
     {'n_error': 1, 'n_undetermined': 0, 'n_missing': 1, 'n_inapplicable': 0}
     """
+    known = sheet.known(metric)
+    if known.all():
+        return np.full(known.size, VALUE, dtype=np.uint8)
     about = catalog.about(metric)
     outcome, ending = (sheet.fact(name).cast(pl.String) for name in ("outcome", "ending"))
     turns, judged = sheet.fact("num_turns"), sheet.fact("num_judged")
@@ -46,7 +49,7 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     found = np.full(sheet.frame.height, MISSING, dtype=np.uint8)
     for heading, rows in fits:  # from the last that fits to the first, which stays
         found[rows.fill_null(value=False).to_numpy()] = heading
-    found[sheet.known(metric)] = VALUE
+    found[known] = VALUE
     return found
 
 

@@ -50,7 +50,8 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
             f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); "
             'rename yours with `.rename({"yours": "rollout_id"})`, or `tw.measure(turns)` first'
         )
-    if rollouts["rollout_id"].is_duplicated().any():
+    ids = rollouts["rollout_id"]
+    if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
         first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]
         raise SchemaError(
             f"{verb}: rollout {first!r} stands in several rows; this looks like a table of turns: `tw.measure(turns)` first"

@@ -1,63 +1,92 @@
 """TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
-Reduction: TypeAlias = Callable[[pl.LazyFrame], pl.LazyFrame]
-
-MOST_ROWS, MOST_BYTES = 1_000_000, 128 << 20
+MOST_ROWS, MOST_BYTES = 1_000_000, 64 << 20
 _CHUNK = 200_000  # rows that the engine hands over at once
 
 
-def reduced(turns: pl.LazyFrame, reduce: Reduction) -> pl.LazyFrame:
-    """The reduction of TURNS to a row for each rollout, made batch by batch where rollouts stand in order of their ids.
+def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
+    """A row for each rollout in order of first rows: its id, its facts, its values.
 
-    Nothing is read before the result is asked for, and then only the columns that it needs. Where the turns of `rollout_id`
-    are not in ascending order, which is looked at first, everything is reduced at once.
-
-    A batch is reduced by the engine that adds up a rollout in one order, so that the last digits of a sum depend neither on
-    the batch nor on the number of threads; it is also the faster of the two, for there is nothing left to stream.
+    Nothing is read before the result is asked for, and then only the columns that it needs. Where ids ascend, which is
+    looked at first, turns are reduced batch by batch, else all at once.
 
     Parameters
     ----------
     turns
         TURNS, lazy.
-    reduce
-        From TURNS to one row for each rollout; what it makes of some rollouts must not depend on others.
+    facts
+        Columns whose first value counts.
+    values
+        Expressions that reduce a rollout's turns to one value.
 
     Examples
     --------
-    >>> turns = pl.LazyFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1]})
-    >>> reduced(turns, lambda batch: batch.group_by("rollout_id", maintain_order=True).len()).collect().rows()
-    [('a', 2), ('b', 1)]
+    >>> turns = pl.LazyFrame({"rollout_id": ["a", "a", "b"], "goal": ["g", "g", "h"], "turn": [1, 2, 1]})
+    >>> reduced(turns, ["goal"], [pl.col("turn").max()]).collect().rows()
+    [('a', 'g', 2), ('b', 'h', 1)]
     """
-    from polars.io.plugins import register_io_source
+    columns = _grouped(turns, facts, values).collect_schema()
 
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        def wanted(batch: pl.LazyFrame) -> pl.LazyFrame:
-            made = reduce(batch)
-            made = made if with_columns is None else made.select(with_columns)
+        needed = {
+            *(columns if with_columns is None else with_columns),
+            *(() if predicate is None else predicate.meta.root_names()),
+        }
+
+        def asked(made: pl.LazyFrame) -> pl.LazyFrame:
+            made = made.select(columns.names() if with_columns is None else with_columns)
             return made if predicate is None else made.filter(predicate)
 
-        ordered = in_order(turns)
+        def reduce(part: pl.LazyFrame) -> pl.LazyFrame:
+            return asked(_ordered(part, [name for name in facts if name in needed], values))
+
+        parts = map(reduce, _batches(turns, reduce)) if in_order(turns) else [asked(_grouped(turns, facts, values))]
         left = n_rows
-        for batch in _batches(turns, wanted) if ordered else [turns]:
-            made = wanted(batch).collect(engine="in-memory" if ordered else "streaming")
+        for part in parts:
+            made = part.collect(engine="streaming")
             yield made if left is None else made.head(left)
             if left is not None and (left := left - made.height) <= 0:
                 return
 
-    return register_io_source(source, schema=reduce(turns).collect_schema(), is_pure=True)
+    return register_io_source(source, schema=columns, is_pure=True)
 
 
-def _batches(turns: pl.LazyFrame, reduce: Reduction) -> Iterator[pl.LazyFrame]:
-    columns = {"rollout_id", *_read(turns, reduce)}
-    for batch in whole_rollouts(turns.select(name for name in turns.collect_schema() if name in columns)):
-        yield batch.lazy()
+def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
+    """The same in one query, for turns that are in memory; their ids are looked at now.
+
+    Examples
+    --------
+    >>> turns = pl.LazyFrame({"rollout_id": ["b", "a", "b"], "turn": [1, 1, 2]})
+    >>> at_once(turns, [], [pl.col("turn").max()]).collect().rows()
+    [('b', 2), ('a', 1)]
+    """
+    return (_ordered if in_order(turns) else _grouped)(turns, facts, values)
+
+
+def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
+    return turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *values)
+
+
+def _ordered(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
+    """The same where rollouts stand together: facts are read where one begins, for a first value costs what a sum does."""
+    begins = pl.col("rollout_id").ne_missing(pl.col("rollout_id").shift())
+    made = turns.group_by("rollout_id").agg(values).sort("rollout_id")  # cheaper than to maintain the order
+    return pl.concat([made, turns.filter(begins).select(facts)], how="horizontal") if facts else made
+
+
+def _batches(turns: pl.LazyFrame, reduce: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Iterator[pl.LazyFrame]:
+    """The columns that the reduction reads, in batches; the others are there too, and null."""
+    columns, read = turns.collect_schema(), {"rollout_id", *_read(turns, reduce)}
+    unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
+    for batch in whole_rollouts(turns.select(name for name in columns if name in read)):
+        yield batch.lazy().with_columns(unread)
 
 
 def in_order(turns: pl.LazyFrame) -> bool:
@@ -95,10 +124,8 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     yield pl.concat(held) if held else turns.clear().collect()
 
 
-def _read(turns: pl.LazyFrame, reduce: Reduction) -> list[str]:
+def _read(turns: pl.LazyFrame, reduce: Callable[[pl.LazyFrame], pl.LazyFrame]) -> list[str]:
     """The columns that the reduction reads, as the engine itself sees it."""
-    from polars.io.plugins import register_io_source
-
     columns = turns.collect_schema()
     read: list[str] = []
 

@@ -116,12 +116,12 @@ class Sheet:
 
         def made() -> Coded:
             column = self.frame[name].cast(pl.String)
-            known = column.drop_nulls().unique().sort()
-            null = column.is_null().to_numpy()
+            known, null = column.drop_nulls(), column.is_null()
+            words = known.unique().sort()
             codes = np.empty(column.len(), dtype=np.int64)
-            codes[~null] = column.drop_nulls().cast(pl.Enum(known)).to_physical().to_numpy()
-            codes[null] = known.len() + np.arange(null.sum())
-            return Coded(codes, null, known, self.frame["rollout_id"].filter(column.is_null()))
+            codes[~null.to_numpy()] = known.cast(pl.Enum(words)).to_physical().to_numpy()
+            codes[null.to_numpy()] = words.len() + np.arange(column.null_count())
+            return Coded(codes, null.to_numpy(), words, self.frame["rollout_id"].filter(null))
 
         return self._once("coded", name, made)
 

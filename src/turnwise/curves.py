@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
+from turnwise.accounts import FACTS
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
 from turnwise.cells import (
     Sheet,
     Unit,
     causes,
+    columns_of,
     endings,
     generator,
     positions_of,
@@ -21,6 +23,7 @@ from turnwise.cells import (
     unit_of,
 )
 from turnwise.errors import ArgumentError, listing
+from turnwise.states import State, blocks, state_of
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -49,6 +52,7 @@ def curve(
     band: Literal["pointwise", "simultaneous"] = "pointwise",
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
+    merge: bool = False,
 ) -> pl.DataFrame:
     """CURVE: each group's share by turn, with an interval, the rollouts at risk and what ended the watch of the others.
 
@@ -81,6 +85,8 @@ def curve(
         Nominal coverage, or several.
     seed
         Of the process behind a simultaneous band.
+    merge
+        As in `summarize`: work from counts by group and cluster, for a `LazyFrame` beyond memory.
 
     Returns
     -------
@@ -126,9 +132,22 @@ def curve(
     │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
     └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
     """
+    by = names_of(by)
+    if merge or isinstance(rollouts, State):
+        return _merged(
+            rollouts,
+            by=by,
+            metric=metric,
+            kind=kind,
+            axis=axis,
+            cluster=cluster,
+            competing=competing,
+            band=band,
+            level=level,
+            seed=seed,
+        )
     frame = frame_of(rollouts, "curve")
     require_rollouts(frame, "curve")
-    by = names_of(by)
     check_by(frame, by, schema.CURVE, "curve")
     check_time(frame, metric, competing, "curve")
     _check_options(frame, metric, kind, axis, band)
@@ -142,6 +161,33 @@ def curve(
         for row in _group(sheet, group, ways, options, level_)
     ]
     return rows_of(rows, frame, by, schema.CURVE)
+
+
+def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.DataFrame:
+    """The same from a state: whole groups at a time, their times counted."""
+    table = rollouts if isinstance(rollouts, State | pl.LazyFrame) else frame_of(rollouts, "curve")
+    dtypes = table.dtypes if isinstance(table, State) else table.collect_schema()
+    nothing = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
+    wanted = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
+    state = table if isinstance(table, State) else state_of(table, *wanted)
+    rows = [curve(part, by=by, **options) for block in blocks(state, by) for part in block if part.width]
+    return pl.concat(rows) if rows else nothing
+
+
+def curve_to_merge(
+    dtypes: pl.Schema, *, by: By = (), metric: str = "time_to_success", axis: Axis = "turn", cluster: Cluster = "auto"
+) -> tuple[list[str], list[str]]:
+    """The columns of ROLLOUTS that a state for `curve` counts, and those that it keeps: amounts, which seldom repeat.
+
+    Examples
+    --------
+    >>> dtypes = pl.Schema({"rollout_id": pl.String, "ending": pl.String, "time_to_success": schema.TIME_TO_EVENT})
+    >>> curve_to_merge(dtypes)
+    (['ending', 'time_to_success'], [])
+    """
+    wanted = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
+    columns = [name for name in dtypes if name in wanted]
+    return (columns, []) if axis == "turn" else ([], columns)
 
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:

@@ -9,7 +9,7 @@ import polars.selectors as cs
 
 from turnwise import schema
 from turnwise.arguments import frame_of, names_of
-from turnwise.batches import reduced
+from turnwise.batches import at_once, reduced
 from turnwise.errors import MetricError, SchemaError, listing
 from turnwise.metrics.metric import ABOUT
 from turnwise.metrics.outcome import OUTCOME
@@ -92,20 +92,14 @@ def measure(
     constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
     along = [*schema.ROLLOUTS.facts, *dict.fromkeys([*constant, *kept])]
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
-    facts = [
-        pl.col(name).first() if name in columns else pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name)
-        for name in along
-    ]
-    values = {name: expression for name, expression in asked.items() if name != "num_turns"}
-
-    def reduce(part: pl.LazyFrame) -> pl.LazyFrame:
-        complete = _with_schema_columns(part, part.collect_schema())
-        return complete.group_by("rollout_id", maintain_order=True).agg(*facts, **_COUNTS, **values)
-
-    query = reduce(frame.lazy())
+    whole = _with_schema_columns(frame.lazy(), columns)
+    values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]
+    there = [name for name in along if name in columns]
+    absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in along if name not in columns]
+    query = (reduced if isinstance(frame, pl.LazyFrame) else at_once)(whole, there, values)
+    query = query.with_columns(absent).select("rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked]))
     _check_values(query.collect_schema(), asked)
-    # in memory a rollout's values are added in one order: the streaming engine cuts it wherever a thread's rows end
-    return reduced(frame, reduce) if isinstance(frame, pl.LazyFrame) else query.collect(engine="in-memory")
+    return query if isinstance(frame, pl.LazyFrame) else query.collect(engine="streaming")
 
 
 def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:

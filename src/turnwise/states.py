@@ -11,13 +11,14 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from turnwise.errors import SchemaError
 
 _COUNT, _ROW = "\0count", "rollout_id"
 ROWS_AT_A_TIME = 1_000_000
 """Rollouts that are spread out together again; a group is never divided."""
-_COMPACT = 4_000_000  # counted rows that may pile up before equal ones are joined
+_COMPACT = 1_000_000  # counted rows that may pile up before equal ones are joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,15 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
     words = pl.col(pl.String).cast(pl.Categorical)  # four bytes each
     tally = rollouts.lazy().group_by(counted).agg(pl.len().cast(pl.Int64).alias(_COUNT)) if counted else pl.LazyFrame()
     return State(
-        ids.first(),
-        ids.last(),
-        tally.with_columns(words).collect(),
-        rollouts.select(kept).with_columns(words),
-        rollouts.schema,
+        ids.first(), ids.last(), tally.with_columns(words).collect(), _small(rollouts.select(kept)), rollouts.schema
     )
+
+
+def _small(kept: pl.DataFrame) -> pl.DataFrame:
+    """The same values in few bytes: words as categories, integers as short as they are, nothing for a column of nulls."""
+    bare = pl.col(name for name in kept.columns if kept[name].null_count() == kept.height)
+    words = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(bare.cast(pl.Null))
+    return words.with_columns(words[name].shrink_dtype() for name in words.select(cs.integer()).columns)
 
 
 def merged(states: Iterable[State]) -> State:
@@ -133,7 +137,7 @@ def merged(states: Iterable[State]) -> State:
                 f"rollouts {one.first!r} to {one.last!r} and {other.first!r} to {other.last!r} were measured apart, but their "
                 "ids are mixed, so that one could stand in both; `turnwise convert` puts rollouts in order of their ids"
             )
-    kept = pl.concat([part.kept for part in parts])
+    kept = pl.concat([part.kept for part in parts], how="vertical_relaxed")
     return State(parts[0].first, parts[-1].last, _joined(tallies), kept, parts[0].dtypes)
 
 

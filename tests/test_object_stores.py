@@ -212,7 +212,8 @@ def test_partitions_are_measured_where_they_lie(store) -> None:
     assert [item.path for item in items] == [f"{address}/turns-0000{number}.parquet" for number in range(3)]
     made = {str(item): work(item) for item in items}
     found = partitions.whole({path: part for path, part in made.items() if isinstance(part, pl.DataFrame)})
-    assert found.equals(tw.measure(TURNS, *metrics.values()).sort("rollout_id").select(found.columns))
+    with pl.Config(engine_affinity="in-memory"):
+        assert found.equals(tw.measure(TURNS, *metrics.values()).sort("rollout_id").select(found.columns))
     tw.write(TURNS, items[1].path, storage_options=options, overwrite=True)
     refused = work(items[1])
     assert isinstance(refused, ReadError)

@@ -50,7 +50,7 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
         parts = map(reduce, _batches(turns, reduce)) if in_order(turns) else [asked(_grouped(turns, facts, values))]
         left = n_rows
         for part in parts:
-            made = part.collect(engine="streaming")
+            made = part.collect()  # streaming, unless the user's settings say otherwise
             yield made if left is None else made.head(left)
             if left is not None and (left := left - made.height) <= 0:
                 return

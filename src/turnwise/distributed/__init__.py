@@ -1,8 +1,9 @@
 """The same measure -> summarize on many machines: Ray Data reads whole files of whole rollouts, wherever its workers are.
 
-`measure` gives ROLLOUTS as `turnwise.measure` does, to the last bit: every file is read and measured by itself with the same
-expressions, and what comes back, a row for each rollout, is put in order of `rollout_id`. `summarize` summarizes that in one
-place. Every other verb takes it as well: ``tw.curve(tw.distributed.measure("runs/", m.time_to_success()), by="target")``.
+`measure` gives ROLLOUTS as `turnwise.measure` does: every file is read and measured by itself with the same expressions, and what
+comes back, a row for each rollout, is put in order of `rollout_id`. `summarize` summarizes that in one place. All of it is
+equal to the last bit on any number of files, tasks and machines, and to one process under
+``pl.Config(engine_affinity="in-memory")``: by default, sums of floats have other last digits each time one process adds them. Every other verb takes it as well: ``tw.curve(tw.distributed.measure("runs/", m.time_to_success()), by="target")``.
 
 **How to start.** ``pip install 'turnwise[ray]'`` (on every machine, of one version), then ``turnwise convert LOGS --out runs/``
 once: its files hold whole rollouts, and its manifest says what there must be. Without `address`, Ray is started on this machine for
@@ -76,7 +77,8 @@ def measure(
     Returns
     -------
     polars.DataFrame
-        In order of `rollout_id`; otherwise what ``turnwise.measure(turnwise.read(paths), ...)`` gives, bit for bit.
+        In order of `rollout_id`; otherwise what ``turnwise.measure(turnwise.read(paths), ...)`` gives, bit for bit where that
+        adds up in memory: ``with polars.Config(engine_affinity="in-memory")``.
 
     Raises
     ------
@@ -122,8 +124,8 @@ def summarize(
         As in `measure`; what `by`, `cluster` and `strata` name is kept as well.
     merge
         Whether workers hand back states (counts by group and cluster, and bare numbers) rather than ROLLOUTS, for more rollouts
-        than fit one machine. Equal, bit for bit, to ``turnwise.summarize(turnwise.measure(turnwise.scan(paths), ...),
-        merge=True)``. Files must be in order of their rollouts, as without `partition_by` they are.
+        than fit one machine. As equal to ``turnwise.summarize(turnwise.measure(turnwise.scan(paths), ...), merge=True)`` as
+        `measure` is. Files must be in order of their rollouts, as without `partition_by` they are.
     **options
         As in `turnwise.summarize`: ``by="target"``, ``level=0.9``.
 

@@ -1,6 +1,7 @@
 """Names, numbers and sentences for people."""
 
 import math
+from typing import Any
 
 import polars as pl
 import pytest
@@ -162,6 +163,82 @@ def test_alternative_text_is_one_sentence():
     curve = {"metric": "time_to_success", "kind": "success", "axis": "turn", "level": 0.95, "ending": None}
     steps = [curve | {"at": turn, "estimate": turn / 10, "low": 0.0, "high": 0.9} for turn in (1.0, 4.0)]
     assert labels.alt_text(pl.DataFrame(steps)) == "Share broken by turn t, as run, up to turn 4, 40 % [0, 90]."
+
+
+def course(kind: str, values: list[float | None], **more: Any) -> list[dict[str, Any]]:
+    """Rows of CURVE at 1, 2, ... with intervals of a tenth to both sides."""
+    told = {"metric": "attack_success", "kind": kind, "axis": "attempt", "level": 0.95, "ending": None, "at_risk": 40}
+    return [
+        told
+        | {"at": float(place), "estimate": value}
+        | {"low": None if value is None else value - 0.1, "high": None if value is None else value + 0.1}
+        | more
+        for place, value in enumerate(values, 1)
+    ]
+
+
+def test_alternative_text_of_courses_tells_where_they_get_to():
+    """The last value that something stands behind; a hazard at its highest, a trajectory at its event."""
+    last = course("asr@k", [0.3, 0.5]) + course("asr@k", [0.3, 0.5, 0.1], at_risk=1)[2:]
+    assert (
+        labels.alt_text(pl.DataFrame(last))
+        == "Share of goals broken at least once in k attempts, up to attempt 2, 50 % [40, 60]."
+    )
+    hazard = course("hazard", [0.3, 0.5, 0.2], metric="time_to_success", axis="turn")
+    assert (
+        labels.alt_text(pl.DataFrame(hazard))
+        == "Share broken at turn t, of those still watched, at its highest, 50 % [40, 60]."
+    )
+    path = pl.DataFrame(course("trajectory", [2.0, 8.0, 3.0], metric="harm", axis="turn")).with_columns(
+        pl.col("at") - 2
+    )
+    assert labels.alt_text(path) == "Mean harm since the event, at the event, 8.00 [7.90, 8.10]."
+    spent = course("success", [0.2], metric="time_to_success", axis="cost_usd") + course(
+        "success", [0.4], metric="time_to_success", axis="tokens", at=25_000.0
+    )
+    assert labels.alt_text(pl.DataFrame(spent)) == (
+        "Share broken within x US$, as run, up to 1 US$, 20 % [10, 30]; "
+        "share broken within x tokens, as run, up to 25,000 tokens, 40 % [30, 50]."
+    )
+    nothing = pl.DataFrame(course("asr@k", [None, None]), schema_overrides=schema.CURVE.dtypes)
+    assert labels.alt_text(nothing) == "Share of goals broken at least once in k attempts, no estimate in 1 group."
+
+
+def test_profiles_forecasts_and_training_are_known():
+    """By what no other frame has; their own columns are no groups; each has its words."""
+    row = {"target": "a", "metric": "attack_success", "level": 0.95, "estimate": 0.4, "low": 0.3, "high": 0.5, "n": 30}
+    profile = pl.DataFrame([row | {"at": at, "n_missing": 0, "attempts": 5.0} for at in (0.0, 0.5, 1.0)])
+    forecast = pl.DataFrame([row | {"at": 100.0, "alpha": 0.3, "beta": 2.0, "holdout_error": 0.1}])
+    training = pl.DataFrame([row | {"step": 1000.0, "difference": 0.1, "all_fail": 0.2, "groups": 8}])
+    found = [labels.shape_of(frame) for frame in (profile, forecast, training)]
+    assert found == [schema.PROFILE, schema.FORECAST, schema.TRAINING]
+    assert [labels.grouping(frame) for frame in (profile, forecast, training)] == [["target"]] * 3
+    assert [labels.alt_text(frame) for frame in (profile, forecast, training)] == [
+        "Share of goals whose mean attack success is above 50.0 % by target, 40 % [30, 50] (a).",
+        "Forecast share of goals broken at least once in k attempts, up to attempt 100 by target, 40 % [30, 50] (a).",
+        "Attack success, up to step 1,000 by target, 40 % [30, 50] (a).",
+    ]
+    assert labels.caption(profile) == "Intervals: 95 %; n = 30 goals."
+    assert labels.caption(forecast) == "Intervals: 95 %; n = 30 attempts."
+    assert labels.caption(training) == "Intervals: 95 %; n = 30 rollouts per step."
+
+
+def test_captions_leave_out_how_a_bootstrap_was_computed():
+    """Two routes to one method are one method; what belongs to its name stays."""
+    rows = [
+        RATE | {"target": name, "method": f"BCa bootstrap; {route}"}
+        for name, route in (("a", "FFT"), ("b", "weights x GEMM"))
+    ]
+    assert "95 %, BCa bootstrap; n" in labels.caption(pl.DataFrame(rows))
+    assert "95 %, t; exact test; n" in labels.caption(pl.DataFrame([RATE | {"method": "t; exact test"}]))
+
+
+def test_a_caption_counts_rollouts_without_an_interval_too():
+    """The position with the most rollouts may have none, since nothing varies there."""
+    rows = course("trajectory", [0.5], metric="harm") + course(
+        "trajectory", [1.0], metric="harm", at_risk=90, at=0.0, low=None, high=None
+    )
+    assert "n = 90 rollouts" in labels.caption(pl.DataFrame(rows, schema_overrides=schema.CURVE.dtypes))
 
 
 def test_finished_frames_have_every_column_and_no_nan():

@@ -42,6 +42,14 @@ def test_keep_carries_a_number() -> None:
     assert tw.measure(TURNS, m.attack_success, keep="train_step")["train_step"].to_list() == [10, 20, 20]
 
 
+@pytest.mark.parametrize("turns", [TURNS, TURNS.lazy()], ids=["eager", "lazy"])
+def test_keep_may_name_what_comes_along_anyway(turns: pl.DataFrame | pl.LazyFrame) -> None:
+    """A fact of the rollout named in `keep` stands once."""
+    assert tw.measure(turns, m.attack_success, keep=["target", "train_step"]).lazy().collect()["target"].to_list() == [
+        "base", "base", "guarded",
+    ]  # fmt: skip
+
+
 def test_shuffled_rows_give_the_same_rollouts() -> None:
     """The order of rows changes nothing but the order of rollouts."""
     shuffled = TURNS.sample(fraction=1, shuffle=True, seed=3)

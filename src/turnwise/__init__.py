@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from turnwise.readers.joining import join_labels
     from turnwise.readers.judged import read_verdicts
     from turnwise.readers.native import turns
+    from turnwise.readers.outcomes import read_rollouts
     from turnwise.readers.prompts import read_prompts
     from turnwise.readers.reported import read_summary
     from turnwise.reliability import agreement, correct, correct_curve
@@ -170,6 +171,7 @@ __all__ = [
     "profile",
     "read",
     "read_prompts",
+    "read_rollouts",
     "read_summary",
     "read_verdicts",
     "register_evaluator",
@@ -255,6 +257,7 @@ _ROOMS = {
     "profile": "profiles",
     "read": "readers.formats",
     "read_prompts": "readers.prompts",
+    "read_rollouts": "readers.outcomes",
     "read_summary": "readers.reported",
     "read_verdicts": "readers.judged",
     "register_evaluator": "evaluation",

@@ -13,10 +13,11 @@ from turnwise.accounts import INAPPLICABLE, VALUE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
+from turnwise.estimates import DEFAULT_STATISTICS
 from turnwise.stats.estimate import IntArray
 from turnwise.stats.intervals import wilson
 from turnwise.stats.release import lower_end, upper_end
-from turnwise.summary import DEFAULT_STATISTICS, summarize
+from turnwise.summary import summarize
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _REQUIREMENT = re.compile(rf"\s*(.+?)\s*(<=|>=|<|>)\s*({_NUMBER})\s*(%?)\s*")

@@ -7,6 +7,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -60,6 +61,16 @@ _UNITS = (
     (re.compile(r"target_call|(.*_)?queries"), "calls"),
 )
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
+_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)$")  # how a bootstrap was computed, not what it is
+_MAKES = {
+    "SUMMARY": "tw.summarize(rollouts)",
+    "CURVE": "tw.curve(rollouts)",
+    "PROFILE": "tw.profile(rollouts)",
+    "FORECAST": "tw.forecast(rollouts, k=100)",
+    "TRAINING": "tw.training(rollouts)",
+}
+_ENOUGH = 10  # goals behind a point that is told
+_COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
 
 
@@ -130,19 +141,45 @@ def shorten(text: str, most: int) -> str:
 
 
 def shorten_all(names: Sequence[str], most: int) -> list[str]:
-    """Each name in at most so many characters, or in as few more as keep different names different.
+    """Each name in at most so many characters, or in as few more (at most twice as many) as keep different names different.
+
+    Names that differ only where they would be cut lose what they have in common at their ends; at last they are numbered.
 
     Examples
     --------
     >>> shorten_all(["the long name of model 1 (base)", "the long name of model 2 (base)"], 12)
     ['the long …1 (base)', 'the long …2 (base)']
+    >>> shorten_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
     """
     different = len(set(names))
-    for allowed in range(most, max(map(len, names), default=0), 2):
+    longest = max(map(len, names), default=0)
+    for allowed in range(most, min(longest, 2 * most), 2):
         short = [shorten(name, allowed) for name in names]
         if len(set(short)) == different:
             return short
-    return list(names)
+    if longest <= 2 * most:
+        return list(names)
+    told = sorted(set(names))
+    front, back = _shared(told), _shared([name[::-1] for name in told])
+    around = max((most - 3) // 2, 1)
+    parts = {
+        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in told
+    }
+    if len(set(parts.values())) < different:
+        parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(told, 1)}
+    return [parts[name] for name in names]
+
+
+def _shared(names: Sequence[str]) -> int:
+    """How many letters at their start all names have in common."""
+    return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+
+
+def _part(name: str, start: int, stop: int, most: int) -> str:
+    """The name from start to stop, with dots for what is left out."""
+    stop = max(stop, start + 1)
+    return shorten(f"{'…' if start else ''}{name[start:stop]}{'…' if stop < len(name) else ''}", most)
 
 
 def sentence(words: str) -> str:
@@ -250,7 +287,7 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
         "trajectory": f"mean {label(metric)} since the event",
         "pass@k": "share of tasks solved at least once in k attempts",
         "best@k": f"expected best {label(metric)} of k attempts",
-        "pass^k": "share of goals broken in all of k attempts",
+        "pass^k": f"share of {'tasks solved' if metric == 'task_success' else 'goals broken'} in all of k attempts",
     }.get(kind, f"{label(kind)} {by}")
 
 
@@ -380,14 +417,15 @@ def _decimal(value: float, digits: int, *, rate: bool) -> str:
 
 # ── frames ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
-    """Which finished frame this is: SUMMARY, CONTRAST or CURVE; None where it is another.
+    """Which finished frame this is: SUMMARY, CONTRAST, CURVE, TRAINING, FORECAST or PROFILE; None where it is another.
 
     Examples
     --------
-    >>> shape_of(schema.empty(schema.CURVE)).name
-    'CURVE'
+    >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
+    ('CURVE', 'PROFILE')
     """
-    shapes = (schema.SUMMARY, schema.CONTRAST, schema.CURVE)
+    last = schema.FORECAST if "alpha" in frame.columns else schema.PROFILE
+    shapes = (schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, last)
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 
 
@@ -402,7 +440,7 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
     table = as_frame(frame, verb)
     lacking = [name for name in shape.required if name not in table.columns]
     if lacking:
-        make = {"SUMMARY": "tw.summarize(rollouts)", "CURVE": "tw.curve(rollouts)"}.get(shape.name, "its verb")
+        make = _MAKES.get(shape.name, "its verb")
         raise ArgumentError(
             f"{verb}: this is no {shape.name} frame, it lacks {listing(lacking)} (there is {listing(table.columns)}); "
             f"make one with `{make}`"
@@ -440,7 +478,10 @@ def grouping(frame: pl.DataFrame) -> list[str]:
     >>> grouping(pl.DataFrame({"target": ["a"], "metric": ["m"], "n": [1]}))
     ['target']
     """
-    return [name for name in frame.columns if name not in schema.result_names()]
+    shape = shape_of(frame)
+    further = shape is not None and shape.name in _COURSES - {"CURVE"}
+    known = set(shape.names) if shape is not None and further else schema.result_names()
+    return [name for name in frame.columns if name not in known]
 
 
 def group_name(row: Mapping[str, Any], by: Sequence[str]) -> str:
@@ -529,12 +570,14 @@ def caption(frame: pl.DataFrame) -> str:
     if drawn.is_empty():
         how = "No intervals"
     several = frame.select(grouping(frame)).n_unique() > 1 if grouping(frame) else False
-    sizes = _sizes(frame if drawn.is_empty() else drawn, shape)
-    return f"{how}; {sizes}{' per group' if several else ''}."
+    told = frame.drop_nulls("estimate") if shape.name == "CURVE" else drawn
+    sizes = _sizes(frame if told.is_empty() else told, shape)
+    each = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
+    return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}."
 
 
 def _methods(frame: pl.DataFrame) -> list[str]:
-    methods = [plain(method) for method in _distinct(frame, "method")]
+    methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
     return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]
 
 
@@ -544,8 +587,15 @@ def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
 
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
     """How many rollouts, or pairs, and independent units stand behind the rows."""
-    many, what = {"CONTRAST": ("n_pairs", "pairs"), "CURVE": ("at_risk", "rollouts")}.get(shape.name, ("n", "rollouts"))
     unit_name = cluster_unit(frame)
+    goals = unit_name if unit_name == "tasks" else "goals"
+    of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
+    many, what = {
+        "CONTRAST": ("n_pairs", "pairs"),
+        "CURVE": ("at_risk", goals if of_goals else "rollouts"),
+        "FORECAST": ("n", "attempts"),
+        "PROFILE": ("n", goals),
+    }.get(shape.name, ("n", "rollouts"))
     if shape.name == "CURVE":
         keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
         present = [name for name in keys if name in frame.columns]
@@ -556,7 +606,7 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
     said = f"n = {sizes} {what}"
     if "n_clusters" not in frame.columns or frame["n_clusters"].null_count() == frame.height:
         return said
-    return said if unit_name == "rollouts" else f"{said} in {span(frame['n_clusters'])} {unit_name}"
+    return said if unit_name in {"rollouts", what} else f"{said} in {span(frame['n_clusters'])} {unit_name}"
 
 
 def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str | None = None) -> str:
@@ -580,7 +630,8 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
     if statistic is not None and "statistic" in frame.columns:
         frame = choose(frame, "statistic", statistic, "alt_text")
     panels = [name for name in ("metric", "statistic", "kind", "axis", "of") if name in shape.key]
-    parts = [_told(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
+    told = _course if shape.name in _COURSES else _told
+    parts = [told(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
     most = 3
     more = f"; and {len(parts) - most} more panels" if len(parts) > most else ""
     sentence = "; ".join(parts[:most]) + more
@@ -593,16 +644,61 @@ def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     widest = part.filter(pl.col("level") == pl.col("level").max())
     rows = (widest if widest.height else part).rename({"difference": "estimate"} if shape.name == "CONTRAST" else {})
     first = rows.row(0, named=True)
-    rate = shape.name == "CURVE" or is_rate(first["metric"], part)
-    if shape.name == "CURVE":
-        what = curve_quantity(first["kind"], first["axis"], first["metric"])
-        ends = [*by, *(["ending"] if "ending" in rows.columns and rows["ending"].drop_nulls().n_unique() > 1 else [])]
-        last: float = rows.select(pl.col("at").max()).item()
-        rows = rows.sort("at").group_by(ends, maintain_order=True).last() if ends else rows.sort("at").tail(1)
-        by, what = ends, f"{what}, up to {label(first['axis'])} {last:g}"
+    rate = is_rate(first["metric"], part)
+    what = quantity(first["metric"], first.get("statistic"), part)
+    what = f"difference in {what} from {plain(first['baseline'])}" if shape.name == "CONTRAST" else what
+    return _from_to(what, rows, by, rate=rate)
+
+
+def _course(part: pl.DataFrame, shape: schema.Schema) -> str:
+    """One panel of curves in words: its quantity, how far it goes, the lowest and the highest curve."""
+    at = "step" if shape.name == "TRAINING" else "at"
+    rows = part.filter(pl.col("level").eq_missing(part["level"].max())).rename({at: "at"})
+    first = rows.row(0, named=True)
+    kind, axis = first.get("kind", shape.name), first.get("axis", "step")
+    by = [*grouping(part), *(["ending"] if kind == "incidence" and rows["ending"].n_unique() > 1 else [])]
+    rate = kind not in {"trajectory", "best@k"} and (shape.name != "TRAINING" or is_rate(first["metric"], part))
+    known = rows.drop_nulls("estimate").sort("at")
+    if str(kind).endswith("k") and (known["at_risk"] >= _ENOUGH).any():  # the last k may have a single goal
+        known = known.filter(pl.col("at_risk") >= _ENOUGH)
+    if kind == "trajectory" and (known["at"] == 0).any():
+        ends, where = known.filter(pl.col("at") == 0), "at the event"
+    elif kind == "PROFILE":
+        middle = known["at"].unique().sort()
+        half = middle[middle.len() // 2] if middle.len() else None
+        shown = number(half, rate=is_rate(first["metric"]))
+        ends, where = known.filter(pl.col("at") == half), f"above {shown}"
     else:
-        what = quantity(first["metric"], first.get("statistic"), part)
-        what = f"difference in {what} from {plain(first['baseline'])}" if shape.name == "CONTRAST" else what
+        order = "estimate" if kind == "hazard" else "at"
+        ends = known.sort(order).group_by(by, maintain_order=True).last() if by else known.sort(order).tail(1)
+        where = "at its highest" if kind == "hazard" else _as_far_as(ends, axis if kind != "FORECAST" else "attempt")
+    what = {
+        "TRAINING": quantity(first["metric"], "mean", part),
+        "FORECAST": f"forecast {curve_quantity('pass@k' if first['metric'] == 'task_success' else 'asr@k')}",
+        "PROFILE": f"share of goals whose mean {label(first['metric'])} is",
+    }.get(kind) or curve_quantity(kind, axis, first["metric"])
+    joint = " " if kind == "PROFILE" else ", "
+    if ends.is_empty():
+        ends = rows.group_by(by, maintain_order=True).last() if by else rows.tail(1)
+        return _from_to(what, ends, by, rate=rate)
+    return _from_to(f"{what}{joint}{where}", ends, by, rate=rate)
+
+
+def _as_far_as(ends: pl.DataFrame, axis: str) -> str:
+    """How far the curves go, in words of their axis."""
+    if ends.is_empty():
+        return ""
+    least, greatest = (
+        count(value) if value >= 1000 else f"{value:.3g}"
+        for value in ends.select(pl.col("at").min(), last=pl.col("at").max()).row(0)
+    )
+    reach = least if least == greatest else f"{least}–{greatest}"
+    said = {"tokens": f"{reach} tokens", "seconds": f"{reach} seconds", "cost_usd": f"{reach} US$"}.get(axis)
+    return f"up to {said or f'{label(axis)} {reach}'}"
+
+
+def _from_to(what: str, rows: pl.DataFrame, by: Sequence[str], *, rate: bool) -> str:
+    """The quantity, its groups, the least and the greatest of their values."""
     what += f" by {' and '.join(label(name) for name in by)}" if by else ""
     known = rows.filter(pl.col("estimate").is_not_null()).sort("estimate").to_dicts()
     if not known:
@@ -612,4 +708,6 @@ def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     )
     if rows.height == 1:
         return f"{what}, {least}"
+    if len(known) == rows.height and len({interval_text(row, rate=rate) for row in known}) == 1:
+        return f"{what}, {interval_text(known[0], rate=rate)} in all {rows.height} groups"
     return f"{what}, from {least} to {greatest}, {rows.height} groups"

@@ -92,7 +92,7 @@ def measure(
         if name not in columns:
             raise MetricError(f"measure: keep names {name!r}, which is no column; there is {listing(columns, most=30)}")
     constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
-    along = [*schema.ROLLOUTS.facts, *dict.fromkeys([*constant, *kept])]
+    along = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant, *kept]))
     _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
     whole = _with_schema_columns(frame.lazy(), columns)
     values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]

@@ -1,15 +1,13 @@
 """ROLLOUTS -> SUMMARY: one row per group, metric, statistic and level, every rollout accounted for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.accounts import FACTS, HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts, headings
+from turnwise.accounts import FACTS, headings
 from turnwise.arguments import (
     By,
     Cluster,
@@ -21,86 +19,13 @@ from turnwise.arguments import (
     quantile_of,
     require_rollouts,
 )
-from turnwise.cells import (
-    Sheet,
-    Unit,
-    causes,
-    chosen,
-    columns_of,
-    endings,
-    generator,
-    row_of,
-    rows_of,
-    strata_of,
-    unit_of,
-)
+from turnwise.cells import Sheet, columns_of, rows_of
 from turnwise.errors import ArgumentError, listing
+from turnwise.estimates import Cell, Method, Options, Undecided, Weighting, rows_of_cell
 from turnwise.states import State, blocks, state_of
-from turnwise.stats.clusters import groupings, ones_or, weighted_mean
-from turnwise.stats.estimate import Estimate, FloatArray, IntArray
-from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.intervals import ShareInterval
-from turnwise.stats.mean import Interval, mean
-from turnwise.stats.proportion import proportion
-from turnwise.stats.quantiles import QuantileInterval, extreme, quantile
-from turnwise.stats.survival import restricted_mean, survival_median
+from turnwise.stats.estimate import IntArray
 
-Weighting = Literal["rollout", "goal", "turn"]
-Method = Literal[
-    "auto",
-    "wilson",
-    "exact",
-    "jeffreys",
-    "agresti-coull",
-    "t",
-    "bootstrap",
-    "resample",
-    "bca",
-    "percentile",
-    "basic",
-    "studentized",
-]
-Undecided = Literal["bounds", "drop", "censor"]
-
-DEFAULT_STATISTICS = {
-    "proportion": ("mean",),
-    "number": ("mean", "median", "min", "max"),
-    "time": ("restricted_mean", "median"),
-}
 POOLED = "all"
-_OF_A_SHARE: dict[str, ShareInterval] = {
-    "auto": "wilson",
-    "wilson": "wilson",
-    "exact": "exact",
-    "jeffreys": "jeffreys",
-    "agresti-coull": "agresti-coull",
-}
-_OF_A_MEAN: dict[str, Interval] = {
-    "auto": "auto",
-    "t": "t",
-    "bootstrap": "bca",
-    "resample": "bca",
-    "bca": "bca",
-    "percentile": "percentile",
-    "basic": "basic",
-    "studentized": "studentized",
-}
-_OF_A_QUANTILE: dict[str, QuantileInterval] = {
-    "bootstrap": "percentile",
-    "percentile": "percentile",
-    "resample": "resample",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    cluster: Cluster
-    weighting: Weighting
-    method: Method
-    undecided: Undecided
-    strata: str | None
-    resamples: int
-    seed: int
 
 
 def summarize(
@@ -225,7 +150,7 @@ def summarize(
     require_rollouts(frame, "summarize")
     check_by(frame, by, schema.SUMMARY, "summarize")
     columns = metric_columns(frame, by, cluster, metrics)
-    options = _Options(
+    options = Options(
         cluster=cluster,
         weighting=weighting,
         method=method,
@@ -242,7 +167,7 @@ def summarize(
         {**key, **row}
         for key, group in _all_groups(sheet, by, margins=margins)
         for metric in columns
-        for row in _cell(_Cell(sheet, metric, group, found[metric][group], options), asked, levels)
+        for row in rows_of_cell(Cell(sheet, metric, group, found[metric][group], options), asked, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
 
@@ -345,255 +270,3 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
             pooled = dict.fromkeys(by, POOLED)
             found += [({**pooled, **key}, rows) for key, rows in sheet.groups(kept)]
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """One metric in one group: the rows of the group, and the heading of each."""
-
-    sheet: Sheet
-    metric: str
-    rows: IntArray
-    found: Headings
-    options: _Options
-
-    @property
-    def kind(self) -> str:
-        return self.sheet.kinds[self.metric] or "number"
-
-    @property
-    def applicable(self) -> IntArray:
-        """The rows that the metric applies to."""
-        return chosen(self.rows, self.found != INAPPLICABLE)
-
-    def weighing(self, rows: IntArray) -> IntArray:
-        """Those of the rows that weigh anything."""
-        if self.options.weighting != "turn":
-            return rows
-        return np.asarray(rows[np.nan_to_num(self.sheet.numbers("num_turns")[rows]) > 0])
-
-    def sample(self, rows: IntArray, names: Cluster, values: FloatArray | None = None) -> "_Sample":
-        """The rows as a sample, with the given values or their own."""
-        unit = unit_of(self.sheet, rows, self.metric, names)
-        own = self.sheet.numbers(self.metric)[rows] if values is None and self.kind != "time" else np.zeros(rows.size)
-        return _Sample(
-            rows, own if values is None else values, unit, _weights(self.sheet, rows, self.options.weighting)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """The rollouts of a group whose value is known, their values, their independent unit and their weights."""
-
-    rows: IntArray
-    values: FloatArray
-    unit: Unit
-    weights: FloatArray | None
-
-
-def _weights(sheet: Sheet, rows: IntArray, weighting: Weighting) -> FloatArray | None:
-    if weighting == "rollout" or not rows.size:
-        return None
-    if weighting == "turn":
-        return sheet.numbers("num_turns")[rows]
-    _, goal, size = np.unique(sheet.coded("goal").codes[rows], return_inverse=True, return_counts=True)
-    weights = 1 / size[goal]
-    return np.asarray(weights * (weights.size / weights.sum()))
-
-
-def _cell(cell: _Cell, asked: tuple[str, ...] | None, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    names = unit_of(cell.sheet, cell.applicable, cell.metric, cell.options.cluster).names or None
-    known = chosen(cell.rows, cell.found == VALUE)
-    seen = cell.weighing(known)
-    sample = cell.sample(seen, names)
-    half_judged = bool((cell.found == HALF_JUDGED).any())
-    many = counts(cell.found)
-    made = []
-    for statistic in asked or DEFAULT_STATISTICS[cell.kind]:
-        share = cell.kind == "proportion" and statistic == "mean"
-        bounds = _bounds(cell) if share else {}
-        for level in levels:
-            estimate = _estimate(cell, sample, statistic, level)
-            if share and half_judged:
-                estimate = _half_judged(cell, names, level, estimate)
-            if known.size > seen.size:
-                nothing = f"{known.size - seen.size} rollouts without turns weigh nothing"
-                estimate = replace(estimate, reason=_also(estimate.reason, nothing))
-            made.append(
-                {
-                    "metric": cell.metric,
-                    "statistic": statistic,
-                    "level": level,
-                    **bounds,
-                    **many,
-                    **row_of(estimate),
-                    "estimand": _estimand(cell, sample, statistic, many),
-                    "seed": cell.options.seed if estimate.resamples else None,
-                }
-            )
-    return made
-
-
-def _estimate(cell: _Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
-    if cell.kind == "time":
-        return _time(cell, sample, statistic, level)
-    match statistic:
-        case "mean":
-            return _mean(cell, sample, level)
-        case "min" | "max":
-            return extreme(sample.values, statistic)
-        case "restricted_mean":
-            return Estimate(
-                n=sample.rows.size, reason="a restricted mean is of a time to an event; this metric is none"
-            )
-        case _:
-            q = quantile_of(statistic) or 0.5
-            return quantile(
-                sample.values,
-                sample.unit.codes,
-                q=q,
-                weights=sample.weights,
-                level=level,
-                interval=_OF_A_QUANTILE.get(cell.options.method, "auto"),
-                rng=lambda: generator(cell.options.seed, sample.unit.ids()),
-                resamples=cell.options.resamples,
-            )
-
-
-def _mean(cell: _Cell, sample: _Sample, level: float) -> Estimate:
-    clusters, weights, method = sample.unit.codes, sample.weights, cell.options.method
-    share, drawn = cell.kind == "proportion", method in {"bootstrap", "resample"}
-    if cell.options.strata is not None:
-        return _stratified(cell, sample, level)
-    if share and method in _OF_A_SHARE:
-        return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
-    if method not in _OF_A_MEAN or (share and method == "basic"):
-        plain = mean(sample.values, clusters, weights=weights, level=level, interval="t")
-        why = "of a share it can leave [0, 1]" if share else "is for shares; this is a number"
-        return replace(plain, low=None, high=None, method=None, design_effect=None, reason=f"{method}: {why}")
-    estimate = mean(
-        sample.values,
-        clusters,
-        weights=weights,
-        level=level,
-        rng=lambda: generator(cell.options.seed, sample.unit.ids()),
-        resamples=cell.options.resamples,
-        interval="percentile" if drawn and len(clusters) > 1 else _OF_A_MEAN[method],
-        draw=method == "resample",
-    )
-    if share and estimate.low is None and drawn:
-        wilson = proportion(sample.values, clusters, weights=weights, level=level)
-        return replace(wilson, reason=_also(estimate.reason, "Wilson instead of the bootstrap"))
-    return estimate
-
-
-def _stratified(cell: _Cell, sample: _Sample, level: float) -> Estimate:
-    """The mean with clusters drawn within strata: the percentile bootstrap, or the basic one by name."""
-    options, clusters = cell.options, sample.unit.codes
-    strata = None
-    if sample.rows.size and len(clusters) < 2:
-        unit = groupings(clusters, sample.rows.size)[0]
-        strata = strata_of(cell.sheet, sample.rows, unit, str(options.strata), "summarize")
-    return mean(
-        sample.values,
-        clusters,
-        weights=sample.weights,
-        level=level,
-        rng=lambda: generator(options.seed, sample.unit.ids()),
-        resamples=options.resamples,
-        interval="basic" if options.method == "basic" else "percentile",
-        strata=strata,
-    )
-
-
-def _time(cell: _Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
-    duration, observed = (part[sample.rows] for part in cell.sheet.times(cell.metric))
-    estimator = {"restricted_mean": restricted_mean, "median": survival_median}.get(statistic)
-    if estimator is None:
-        return Estimate(
-            n=sample.rows.size,
-            reason=f"the {statistic} of a censored time is not known; ask for restricted_mean or median",
-        )
-    return estimator(duration, observed, sample.unit.codes, weights=sample.weights, level=level)
-
-
-def _bounds(cell: _Cell) -> dict[str, float | None]:
-    """The rate if every unknown rollout were a failure, and if every one were a success."""
-    rows = cell.weighing(cell.applicable)
-    if not rows.size:
-        return {"bound_low": None, "bound_high": None}
-    values, weights = cell.sheet.numbers(cell.metric)[rows], _weights(cell.sheet, rows, cell.options.weighting)
-    low, high = (
-        weighted_mean(np.nan_to_num(values, nan=unknown), ones_or(weights, rows.size)) for unknown in (0.0, 1.0)
-    )
-    return {"bound_low": low, "bound_high": high}
-
-
-def _half_judged(cell: _Cell, names: Cluster, level: float, estimate: Estimate) -> Estimate:
-    """What can be said where a verdict on some turns is missing: one True settles a rollout, one False never does."""
-    said = f"{(cell.found == HALF_JUDGED).sum()} of {cell.rows.size} rollouts are half-judged"
-    if cell.options.undecided == "drop":
-        return replace(estimate, reason=_also(estimate.reason, f"{said} and left out, which pushes the rate up"))
-    if cell.options.undecided == "censor":
-        return _censored(cell, names, level, said)
-    rows = cell.weighing(cell.applicable)
-    values = cell.sheet.numbers(cell.metric)[rows]
-    low, high = (
-        _mean(cell, cell.sample(rows, names, np.nan_to_num(values, nan=unknown)), level) for unknown in (0.0, 1.0)
-    )
-    return replace(
-        estimate,
-        estimate=None,
-        std_error=None,
-        low=low.low,
-        high=high.high,
-        design_effect=None,
-        method=f"{low.method} at the bounds",
-        reason=f"{said}: the interval holds whether they are failures or successes",
-    )
-
-
-def _censored(cell: _Cell, names: Cluster, level: float, said: str) -> Estimate:
-    if cell.metric != "attack_success" or not cell.sheet.has("time_to_success"):
-        raise ArgumentError(
-            f"summarize: undecided='censor' needs the column `time_to_success` and settles `attack_success` alone "
-            f"(here: `{cell.metric}`); "
-            "`tw.measure(turns, m.attack_success(), m.time_to_success())`, or choose undecided='bounds'"
-        )
-    duration, _ = cell.sheet.times("time_to_success")
-    rows = cell.weighing(cell.applicable[duration[cell.applicable] > 0])
-    ways = endings(cell.sheet, "time_to_success", schema.COMPETING)
-    curve = cumulative_incidence(
-        duration[rows],
-        causes(ways, rows),
-        unit_of(cell.sheet, rows, cell.metric, names).codes,
-        weights=_weights(cell.sheet, rows, cell.options.weighting),
-        level=level,
-    )
-    last = curve.point(-1)
-    censored = f"{said} and censored before their first unjudged turn"
-    return replace(last, n=rows.size, reason=_also(last.reason, censored))
-
-
-def _estimand(cell: _Cell, sample: _Sample, statistic: str, many: dict[str, int]) -> str:
-    """What the row is an estimate of, in one sentence."""
-    whose = {"rollout": "every rollout", "goal": "every goal", "turn": "every turn"}[cell.options.weighting]
-    left_out = {
-        "in error": "n_error",
-        "undetermined": "n_undetermined",
-        "missing": "n_missing",
-        "inapplicable": "n_inapplicable",
-    }
-    gone = ", ".join(f"{many[name]} {word}" for word, name in left_out.items() if many[name])
-    upto = ""
-    if statistic == "restricted_mean" and cell.kind == "time" and sample.rows.size:
-        upto = f" up to {cell.sheet.times(cell.metric)[0][sample.rows].max()}"
-    return (
-        f"{statistic.replace('_', ' ')} of {cell.metric}{upto}, {whose} weighing the same; unit: {sample.unit.words}"
-        + (f", drawn within {cell.options.strata}" if cell.options.strata and statistic == "mean" else "")
-        + (f"; without a value: {gone}" if gone else "")
-    )
-
-
-def _also(reason: str | None, more: str) -> str:
-    return more if reason is None else f"{reason}; {more}"

@@ -84,7 +84,7 @@ def scipy_group(group, method="percentile", draws=DRAWS):
     return scipy_bootstrap((np.ascontiguousarray(group.T),), np.mean, axis=-1, n_resamples=draws, method=method, rng=1)
 
 
-def test_1_groups_drawn_independently():
+def test_1_groups_drawn_independently(compared):
     """Target 1: 1000 groups of 1000 rollouts, 8 metrics, 1000 replicates each; hoped 20x scipy, 50x rliable."""
     groups = 20
     x = scores(groups * GROUP).reshape(groups, GROUP, METRICS)
@@ -97,6 +97,7 @@ def test_1_groups_drawn_independently():
     mine, scipys = in_turn(ours, lambda: [scipy_group(group) for group in x[:3]], rounds=5)
     mine, scipys = mine / groups, scipys / 3
     report(f"\n1. a group: {mine * 1e3:.2f} ms, scipy {scipys * 1e3:.1f} ms: {scipys / mine:.1f}x (hoped 20x)")
+    compared("1. bootstrap of 1000 x 8 means, 1000 draws", "scipy.stats.bootstrap", scipys / mine, target=20, floor=6)
     peer = os.environ.get("TURNWISE_RLIABLE_PYTHON")
     if peer:
         code = (
@@ -108,10 +109,10 @@ def test_1_groups_drawn_independently():
         done = subprocess.run([peer, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
         other = float(json.loads(done.stdout.splitlines()[-1]))
         report(f"   rliable, in its own process: {other * 1e3:.1f} ms a group: {other / mine:.0f}x (hoped 50x)")
-    assert scipys / mine > 6
+        compared("1. bootstrap of 1000 x 8 means, 1000 draws", "rliable", other / mine, target=50)
 
 
-def test_2_groups_over_the_same_goals_share_their_draws():
+def test_2_groups_over_the_same_goals_share_their_draws(compared):
     """Target 2: one set of counts serves 8000 columns; hoped 100x scipy, 80 % of sgemm's rate, percentiles under a quarter."""
     columns = 8000
     x = np.random.default_rng(0).beta(0.6, 1.2, (GROUP, columns))
@@ -132,10 +133,10 @@ def test_2_groups_over_the_same_goals_share_their_draws():
     report(f"\n2. {total * 1e3:.0f} ms, scipy {scipys * 1e3:.0f} ms: {scipys / total:.0f}x (hoped 100x)")
     report(f"   replicates at {rate:.0f} of {most:.0f} G products/s: {rate / most:.0%} (hoped 80 %)")
     report(f"   percentiles {ends / total:.0%} of the time (hoped 25 %)")
-    assert scipys / total > 20
+    compared("2. 8000 columns over the same goals", "scipy.stats.bootstrap", scipys / total, target=100, floor=20)
 
 
-def test_3_and_4_the_closed_form():
+def test_3_and_4_the_closed_form(compared):
     """Targets 3, 4: BCa without draws, of every cell and of a million values; hoped 1000x scipy's BCa, 10 ms."""
     x = scores(200 * GROUP).reshape(200, GROUP, METRICS)
     mine, scipys = in_turn(lambda: [closed_form_columns(group, 0.95) for group in x], lambda: scipy_group(x[0], "BCa"))
@@ -154,13 +155,13 @@ def test_3_and_4_the_closed_form():
     million = x.reshape(-1)[:1_000_000].copy()
     once = statistics.median(seconds(lambda: closed_form(million, 0.95)) for _ in range(7))
     report(f"4. a million values: {once * 1e3:.1f} ms (hoped 10 ms; scipy needs an n x n jackknife)")
-    assert scipys / mine > 100
+    compared("3. BCa of 1000 x 8 means without draws", "scipy BCa", scipys / mine, target=1000, floor=100)
     assert away < 2 * scatter
     assert once < 0.05
 
 
 @pytest.mark.parametrize(("n", "draws", "least"), [(1001, 1000, 60), (100_001, 100, 700)])
-def test_5_medians(n, draws, least):
+def test_5_medians(n, draws, least, compared):
     """Target 5: the interval of a median; hoped 200x scipy at 1e3 and 2500x at 1e5, equal ends."""
     x = np.random.default_rng(n).lognormal(0, 1, n)
     peer = {}
@@ -182,10 +183,13 @@ def test_5_medians(n, draws, least):
     low, high = resampled_quantile_interval(np.sort(x), 0.5, 0.95)
     spread = peer["found"].standard_error
     assert (low, high) == pytest.approx(tuple(peer["found"].confidence_interval), abs=0.5 * spread)
-    assert 20 * scipys / exact > least
+    hoped = 200 if n < 1e5 else 2500
+    compared(
+        f"5. interval of a median, n = {n}", "scipy.stats.bootstrap", 20 * scipys / exact, target=hoped, floor=least
+    )
 
 
-def test_6_clustered_paired_ratios():
+def test_6_clustered_paired_ratios(compared):
     """Target 6: 64 ratio columns over 1000 goals of unequal size share their draws; hoped 100x scipy for each column."""
     goals, columns, draws = 1000, 64, 10_000
     generator = np.random.default_rng(0)
@@ -205,7 +209,9 @@ def test_6_clustered_paired_ratios():
     report(
         f"\n6. {columns} columns {mine * 1e3:.0f} ms, scipy one {scipys * 1e3:.0f} ms: {scipys * columns / mine:.0f}x (hoped 100x)"
     )
-    assert scipys * columns / mine > 25
+    compared(
+        "6. ratios over 1000 goals, 64 columns", "scipy.stats.bootstrap", scipys * columns / mine, target=100, floor=25
+    )
 
 
 def test_7_peak_memory():

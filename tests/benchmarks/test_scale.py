@@ -155,7 +155,7 @@ def test_a_table_in_memory(written: Callable[[int], str], child: Child, compared
         ratio = median(scale * round_[peer]["cpu"] / round_["ours"]["cpu"] for round_ in found)
         mib, peer_mib = (min(round_[name]["mib"] for round_ in found) for name in ("ours", peer))
         compared(
-            "1e7 turns in memory to aggregates (CPU)",
+            "8. 1e7 turns in memory to aggregates (CPU)",
             peer,
             ratio,
             target=target,
@@ -180,7 +180,7 @@ def test_a_scan(written: Callable[[int], str], child: Child, compared: Callable[
         rate = SCANNED / min(round_[name]["seconds"] for round_ in found) / 1e6
         print(f"\n{SCANNED:.0e} turns {what}: {rate:.1f} million turns a second")  # noqa: T201
         compared(
-            f"{SCANNED:.0e} turns of Parquet {what} (wall)",
+            f"9. {SCANNED:.0e} turns of Parquet {what} (wall)",
             "DuckDB, aggregates only",
             ratio,
             target=1 if name == "ours" else None,
@@ -188,4 +188,4 @@ def test_a_scan(written: Callable[[int], str], child: Child, compared: Callable[
             mib=mib[name],
             peer_mib=mib["DuckDB"],
         )
-    compared(f"peak memory over {SCANNED:.0e} turns", "DuckDB", mib["DuckDB"] / mib["ours"], target=1, floor=0)
+    compared(f"9. peak memory over {SCANNED:.0e} turns", "DuckDB", mib["DuckDB"] / mib["ours"], target=1, floor=0)

@@ -64,16 +64,15 @@ def dict_rows(graphs: list[Graph]) -> pl.DataFrame:
 
 
 @pytest.mark.benchmark
-def test_columns_beat_dicts() -> None:
+def test_columns_beat_dicts(compared: Callable[..., None]) -> None:
     """20,000 rollouts of five turns: at least 2.5 times as fast as a dict for each turn."""
     graphs = [Graph("", grown(1, 5)) for _ in range(20_000)]
     ratio = seconds(lambda: dict_rows(graphs)) / seconds(lambda: tw.flatten(graphs))
-    print(f"\nflatten: {ratio:.2f} times as fast as dict rows")  # noqa: T201
-    assert ratio >= 2.5
+    compared("10. flatten 20,000 rollouts", "a dict for each turn", ratio, target=2.5, floor=2.5)
 
 
 @pytest.mark.benchmark
-def test_pushing_down_beats_writing_out() -> None:
+def test_pushing_down_beats_writing_out(compared: Callable[..., None]) -> None:
     """200 trees of branching 3 and depth 6, five metrics: at least five times as fast as paths and a group-by."""
     frame = tw.flatten([Graph("", grown(3, 6)) for _ in range(200)], branches="all", target="t").with_columns(
         succeeded=pl.col("reward") > 0.9
@@ -85,5 +84,4 @@ def test_pushing_down_beats_writing_out() -> None:
     ratio = seconds(lambda: tw.measure(tw.paths(frame), *expressions)) / seconds(
         lambda: tw.measure_paths(frame, *names)
     )
-    print(f"\nmeasure_paths: {ratio:.2f} times as fast as paths and measure, {pushed.height:,} paths")  # noqa: T201
-    assert ratio >= 5
+    compared(f"10. metrics over {pushed.height:,} paths of trees", "paths written out", ratio, target=5, floor=5)

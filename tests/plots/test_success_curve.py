@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import curve_marks, figure_svg, success_curve
-from turnwise.plots.success_curve import MARKS
+from turnwise.plots.curve_marks import MARKS
 
 TWO = {"a": (100, 0.1), "b": (40, 0.02)}
 
@@ -72,6 +72,67 @@ def test_bands_stay_inside_zero_and_one(curve_of):
     curve = curve_of({"a": (100, 0.1)}, turns=2).with_columns(low=pl.lit(-0.2), high=pl.lit(1.3))
     marks = curve_marks(curve).filter(pl.col("at") > 0)
     assert marks.select("low", "high").unique().rows() == [(0.0, 1.0)]
+
+
+def test_hazards_are_points_side_by_side(curve_of):
+    """Each group a little aside, so that whiskers do not lie on each other; named in a key, since ends are alike."""
+    ax = success_curve(curve_of(TWO, kind="hazard", turns=4))
+    places = {line.get_xdata()[0] for line in ax.lines if line.get_marker() in {"o", "s"}}
+    assert len(places) == 8
+    assert all(abs(place - round(place)) < 0.1 for place in places)
+    (key,) = ax.figure.legends
+    assert [text.get_text() for text in key.get_texts()] == ["a", "b"]
+    assert success_curve(curve_of({"a": (100, 0.1)}, kind="hazard")).figure.legends == []
+
+
+def test_a_hazard_of_few_does_not_flatten_the_rest(curve_of):
+    """Its whisker goes on beyond the axis, as an arrow says; its point is hollow and not joined."""
+    curve = curve_of({"a": (100, 0.1)}, kind="hazard", turns=3).with_columns(
+        at_risk=pl.Series([100, 80, 2]), estimate=pl.Series([0.1, 0.1, 0.0]), high=pl.Series([0.2, 0.2, 0.95])
+    )
+    ax = success_curve(curve)
+    assert ax.get_ylim() == (0.0, pytest.approx(0.25))
+    assert [list(line.get_ydata()) for line in ax.lines if line.get_marker() == "^"] == [[0.25]]
+    joined = [list(line.get_xdata()) for line in ax.lines if len(set(line.get_xdata())) > 1]
+    assert joined == [[1.0, 2.0]]
+
+
+def test_survival_falls_from_one_on_the_whole_axis(curve_of):
+    """What is left of all is read against all, so the axis ends at 100 %; the axis says it is hypothetical."""
+    ax = success_curve(curve_of({"a": (100, 0.01)}, kind="survival", turns=3))
+    assert ax.get_ylim() == (0.0, 1.0)
+    line = max(ax.lines, key=lambda line: len(line.get_xdata()))
+    assert line.get_ydata()[0] == 1.0
+    assert list(np.diff(line.get_ydata()) <= 0) == [True] * (len(line.get_ydata()) - 1)
+    assert success_curve(curve_of({"a": (100, 0.01)}, turns=3)).get_ylim()[1] < 1.0
+
+
+def test_all_censored_is_a_flat_curve_with_its_ticks(curve_of):
+    """Nobody succeeded: the curve lies at 0, its band says how much that means, and each loss has a tick."""
+    ax = success_curve(curve_of({"a": (30, 0.0)}, turns=3))
+    (ticks,) = [line for line in ax.lines if line.get_marker() == "|"]
+    assert len(ticks.get_xdata()) == 3
+    assert set(ticks.get_ydata()) == {0.0}
+    assert ax.get_ylim()[1] > 0.1
+    marks = curve_marks(curve_of({"a": (30, 0.0)}, turns=3)).filter(pl.col("at") > 0)
+    assert (marks["high"] > 0).all()
+
+
+def test_small_axes_keep_the_curve(curve_of):
+    """In a column of a paper the caption yields, then the table, unless they are asked for."""
+    curve = curve_of({name: (100, 0.05 * place) for place, name in enumerate("abcd", 1)})
+
+    def drawn(high: float, **options: Any) -> tuple[int, bool]:
+        figure, ax = plt.subplots(figsize=(3.3, high), layout="constrained")
+        success_curve(curve, ax=ax, **options)
+        plt.close(figure)
+        return len(ax.child_axes), any("Intervals" in text.get_text() for text in ax.texts)
+
+    assert drawn(2.2) == (0, False)
+    assert drawn(3.2) == (1, False)
+    assert drawn(4.5) == (1, True)
+    assert drawn(4.5, at_risk=False, caption=False) == (0, False)
+    assert drawn(3.2, at_risk=True, caption=True) == (1, True)
 
 
 def test_differences_stand_on_both_sides_of_zero(curve_of):

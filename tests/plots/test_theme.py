@@ -1,12 +1,17 @@
 """Colors by name, ends of axes, names pushed apart."""
 
 from itertools import pairwise
+from math import log10
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 from matplotlib import font_manager, rcParams
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from turnwise.plots import theme
 
@@ -61,6 +66,86 @@ def test_ticks_are_no_more_than_asked(last, most):
     step = theme.tick_step(last, most)
     assert str(step).rstrip("0") in {"1", "2", "5"}
     assert last / step <= max(most - 1, 1) + 1e-6
+
+
+@given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6, unique=True), st.integers(8, 24))
+def test_names_fit_into_their_lines(names, width):
+    """No line is longer than asked, none of three lines is a fourth."""
+    for name in theme.wrapped_all(names, width, lines=3):
+        assert name.count("\n") <= 2
+        assert all(len(line) <= 2 * width for line in name.split("\n"))
+
+
+@given(st.floats(1.5, 1e6), st.floats(40, 600), st.floats(12, 60))
+def test_ticks_that_count_keep_their_distance(last, across, room):
+    """On a logarithmic axis: at least so many points apart, 1 among them, each a whole number."""
+    ax = Figure().add_subplot()
+    ax.set_xscale("log")
+    ax.set_xlim(0.8, last)
+    ticks = theme.counting_ticks(ax, across, room)
+    places = [across * log10(tick / 0.8) / log10(last / 0.8) for tick in ticks]
+    assert all(after - before >= room * 0.99 for before, after in pairwise(places))
+    assert ticks[0] == 1
+    assert all(tick == int(tick) for tick in ticks)
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6).map(lambda value: round(value, 3)), min_size=1, max_size=30, unique=True),
+    st.floats(30, 600),
+)
+def test_ticks_among_positions_are_positions(positions, across):
+    """In order, at least so many points apart, and never none."""
+    positions = sorted(positions)
+    ax = Figure().add_subplot()
+    ax.set_xlim(*theme.number_ends(positions))
+    left, right = ax.get_xlim()
+    ticks = theme.ticks_among(ax, positions, across, 20.0)
+    assert ticks
+    assert set(ticks) <= set(positions)
+    places = [across * (tick - left) / (right - left) for tick in ticks]
+    assert all(after - before >= 20 for before, after in pairwise(places))
+
+
+def test_round_ticks_are_taken_before_every_third():
+    """101 positions on 300 points: tens, not nines."""
+    ax = Figure().add_subplot()
+    ax.set_xlim(-5, 105)
+    assert theme.ticks_among(ax, [float(at) for at in range(101)], 300, 20)[:3] == [0, 10, 20]
+
+
+@pytest.mark.parametrize(("ground", "shown"), [("white", "#000000"), ("black", "#ffffff"), ("#222222", "#ffffff")])
+def test_black_is_seen_on_black(ground, shown):
+    """As the color of letters; every other color of the palette stays."""
+    ax = Figure().add_subplot()
+    ax.set_facecolor(ground)
+    ax.xaxis.label.set_color("black" if ground == "white" else "white")
+    assert theme.against("#000000", ax) == shown
+    assert [theme.against(color, ax) for color in theme.PALETTE[:-1]] == list(theme.PALETTE[:-1])
+
+
+@given(st.floats(0.0001, 1e9))
+def test_money_and_amounts_are_read_back(value):
+    """As few digits as tell it, and never another number."""
+    assert float(theme.money(value).replace("$", "").replace(",", "")) == pytest.approx(value, rel=0.01, abs=6e-7)
+    parts = {"M": 1e6, "B": 1e9, "T": 1e12}
+    shown = theme.compact(value).replace(",", "")
+    number, size = (shown[:-1], parts[shown[-1]]) if shown[-1] in parts else (shown, 1.0)
+    assert float(number) * size == pytest.approx(value, rel=1e-3)
+
+
+def test_a_key_stands_beside_wide_axes_and_above_narrow_ones():
+    """Above it leaves room for the title."""
+    for width, above in ((7.0, False), (3.0, True)):
+        figure = Figure(figsize=(width, 3.0), layout="constrained")
+        ax = figure.add_subplot()
+        ax.set_title("title", loc="left")
+        theme.key_outside(ax, [Line2D([], [], label=name) for name in ("one", "two", "three")])
+        figure.draw_without_rendering()
+        (legend,) = ax.findobj(Legend)
+        key, box = legend.get_window_extent(), ax.get_window_extent()
+        assert (key.y0 >= box.y1 - 3, key.x0 >= box.x1 - 3) == (above, not above)
+        (title,) = [text for text in ax.findobj(Text) if text.get_text() == "title"]
+        assert not above or title.get_window_extent().y0 >= key.y1 - 3
 
 
 def test_letters_are_borrowed_from_an_installed_font(monkeypatch):

@@ -1,15 +1,17 @@
 """A file of lines is gone through block by block, and gives what cutting it up at once gives."""
 
+import binascii
 import gzip
-import hashlib
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.readers import documents
-from turnwise.readers.documents import BOM, Document
+from turnwise.readers.documents import Document
+from turnwise.readers.lines import BOM, lines_of
 
 PIECES = st.sampled_from([b"{}", b'{"a": 1}', b"\n", b"\n\n", b" ", b"\r\n", b'"' + b"x" * 40 + b'"', BOM])
 
@@ -27,7 +29,7 @@ def test_lines_across_blocks(tmp_path_factory, data, size, way):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(documents, "BLOCK", max(size, len(BOM)))
         assert list(document.texts()) == cut(data)
-        assert document.digest == hashlib.blake2b(data, digest_size=4).hexdigest()
+        assert document.digest == f"{binascii.crc32(data):08x}"
 
 
 def test_a_file_of_lines_is_never_in_memory_as_a_whole(tmp_path):
@@ -38,3 +40,29 @@ def test_a_file_of_lines_is_never_in_memory_as_a_whole(tmp_path):
     assert document.keys == document.early == {"a"}
     assert sum(1 for _ in document.lines()) == 100_000
     assert "data" not in vars(document)
+
+
+OBJECTS = st.sampled_from(
+    [b"{}", b'{"a": {}}', b'{"a":\n', b"{\n", b"1}", b"}", b" ", b"\n", b"\r\n", b"[", b"]", b","]
+)
+
+
+@given(st.lists(OBJECTS, max_size=12).map(b"".join))
+def test_lines_that_are_objects_and_hold_as_many_values_hold_one_each(data):
+    for lines in lines_of([data]):
+        if not lines.objects:
+            continue
+        try:
+            values = msgspec.json.Decoder().decode_lines(lines.text)
+        except msgspec.DecodeError:
+            continue
+        if len(values) == len(lines.ends):
+            assert values == [msgspec.json.decode(line) for line in lines.apart()[1]]
+
+
+def test_lines_that_are_no_objects_of_their_own_are_not_taken_for_such():
+    of = {
+        text: [lines.objects for lines in lines_of([text])]
+        for text in (b"{}\n{}\n", b'{"a":\n1}\n', b"{}\n\n", b"1", BOM)
+    }
+    assert of == {b"{}\n{}\n": [True], b'{"a":\n1}\n': [False], b"{}\n\n": [False], b"1": [False], BOM: [False]}

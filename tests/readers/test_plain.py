@@ -14,6 +14,7 @@ from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of,
 from turnwise.errors import TurnwiseError
 from turnwise.readers import inspect_ai, plain
 from turnwise.readers.formats import read
+from turnwise.readers.lines import Lines
 
 ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
 CHATS = [
@@ -77,10 +78,18 @@ def both(path: Path, **options: Any) -> int:
         short.extend([] if value is None else [value])
         return value
 
+    by_block = plain.Chats.decode_lines
+
+    def together(chats: plain.Chats, lines: Lines, way: Any) -> list[plain.Chat] | None:
+        found = by_block(chats, lines) if way is counted else None
+        short.extend(found or [])
+        return found
+
     results = []
     for way in (counted, lambda text, decoder: None):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(inspect_ai, "fitting", way)
+            patch.setattr(plain.Chats, "decode_lines", lambda self, lines, way=way: together(self, lines, way))
             patch.setattr(plain.Chats, "decode", lambda self, line, way=way: way(line, self._decoder))
             results.append(result(path, **options))
     ours, theirs = results

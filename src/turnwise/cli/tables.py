@@ -65,9 +65,9 @@ def rollouts_of(
     paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
 ) -> "pl.DataFrame":
     """The table of rollouts that the path is, or what its logs measure."""
-    from turnwise.readers.measured import read_rollouts
+    from turnwise.readers.measured import read_measured
 
-    if len(paths) == 1 and log_format is None and (table := read_rollouts(paths[0])) is not None:
+    if len(paths) == 1 and log_format is None and (table := read_measured(paths[0])) is not None:
         return table
     return measured_logs(paths, metric, log_format, errors, fact)
 

@@ -2,8 +2,9 @@
 
 `measure` gives ROLLOUTS as `turnwise.measure` does: every file is read and measured by itself with the same expressions, and what
 comes back, a row for each rollout, is put in order of `rollout_id`. `summarize` summarizes that in one place. All of it is
-equal to the last bit on any number of files, tasks and machines, and to one process under
-``pl.Config(engine_affinity="in-memory")``: by default, sums of floats have other last digits each time one process adds them. Every other verb takes it as well: ``tw.curve(tw.distributed.measure("runs/", m.time_to_success()), by="target")``.
+equal to the last bit on any number of files, tasks and machines, and on one process under
+``pl.Config(engine_affinity="in-memory")``: by default, sums of floats have other last digits each time one process adds them.
+Every other verb takes it as well: ``tw.curve(tw.distributed.measure("runs/", m.time_to_success()), by="target")``.
 
 **How to start.** ``pip install 'turnwise[ray]'`` (on every machine, of one version), then ``turnwise convert LOGS --out runs/``
 once: its files hold whole rollouts, and its manifest says what there must be. Without `address`, Ray is started on this machine for
@@ -39,7 +40,7 @@ from turnwise.distributed import cluster
 from turnwise.distributed import partitions as parts
 from turnwise.errors import ArgumentError
 from turnwise.object_stores import Options
-from turnwise.readers.formats import Paths
+from turnwise.readers.finding import Paths
 from turnwise.rollouts import Metric
 from turnwise.states import merged
 

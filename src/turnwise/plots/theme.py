@@ -35,6 +35,7 @@ ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the color of letters
 SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
 MAX_COLORS = len(PALETTE)
+_NARROW = 300.0  # points across Axes beside which there is no room for a key
 _LETTER = 4.9  # points across a letter of small type, on average
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
@@ -217,6 +218,116 @@ def thousands(ax: "Axes", axis: str) -> None:
         (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
+def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    if unit == "%":
+        percent(ax, axis)
+    elif unit == "US$":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    elif chosen.get_scale() == "log":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    else:
+        thousands(ax, axis)
+    if chosen.get_scale() == "log":
+        chosen.set_minor_formatter(NullFormatter())
+
+
+def money(value: float) -> str:
+    """Dollars in as few digits as tell them.
+
+    Examples
+    --------
+    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
+    ('$0.005', '$0.50', '$12', '$1,200', '$0')
+    """
+    value = round_off(value)
+    if value == round(value):
+        return f"${value:,.0f}"
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:.6f}".rstrip("0")
+
+
+def compact(value: float) -> str:
+    """A number of things, in millions and more where it is that large.
+
+    Examples
+    --------
+    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
+    ('500', '20,000', '2.5M', '1B', '0.1')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+
+def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
+    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points.
+
+    Labels take `wide` times their width.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    left, right = ax.get_xlim()
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator())
+        widest = max(
+            text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
+        )
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(room, widest + 6)), 2)))
+    else:
+        widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())))
+        most = max(int(across / max(room, wide * widest + 10)), 1)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+
+
+def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
+    """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
+    from matplotlib.ticker import MaxNLocator
+
+    left, right = ax.get_xlim()
+    log = ax.get_xscale() == "log"
+    widest = max(text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    place = {
+        at: across * (log10(at / left) / log10(right / left) if log else (at - left) / (right - left))
+        for at in positions
+    }
+    room = max(room, widest + 10)
+
+    def fit(chosen: Sequence[float]) -> bool:
+        return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
+
+    most = max(int(across / room), 1)
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(left, right)
+    known = [at for at in positions if any(abs(at - tick) <= 1e-9 * (right - left) for tick in round_ones)]
+    ways = [list(positions), *([known] if len(known) > 2 else [])]
+    ways += [list(positions[::step]) for step in range(2, len(positions))]
+    ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
+    ax.set_xticks(ticks)
+    ax.minorticks_off()
+    return ticks
+
+
+def counting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
+    """Ticks of a logarithmic x axis that counts: 1, 2, 5, 10, ... where they are so many points apart, else fewer."""
+    left, right = ax.get_xlim()
+    decade = across / log10(right / left)  # points
+    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
+    powers = range(0, 16, max(ceil(room / decade), 1))
+    ticks = [float(factor * 10**power) for power in powers for factor in every if left <= factor * 10**power <= right]
+    ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
+    ax.minorticks_off()
+    return ticks
+
+
+def _closest(factors: Sequence[int]) -> float:
+    """The least distance of two ticks in decades."""
+    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
+
+
 def rate_end(values: Iterable[float | None]) -> float:
     """Where an axis of rates stops: at the next round share above the greatest value, at most 1.
 
@@ -270,6 +381,20 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
     return "\n".join(broken) or text
 
 
+def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
+    """Each name broken into lines; different names stay different, if need be without what they have in common.
+
+    Examples
+    --------
+    >>> wrapped_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
+    """
+    broken = [wrapped(name, width, lines=lines) for name in names]
+    if len(set(broken)) < len(set(names)):
+        broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
+    return broken
+
+
 def text_width(text: str, size: float = SMALL) -> float:
     """The width of one line in points."""
     from matplotlib.font_manager import FontProperties
@@ -296,10 +421,26 @@ def caption_under(figure: "Figure", sentence: str) -> None:
     under.set_linespacing(1.25)
 
 
-def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
+def caption_height(sentence: str, across: float) -> float:
+    """Points that the sentence takes below Axes of that width."""
+    return 11.5 * len(textwrap.wrap(sentence, max(int(across / _LETTER), 30))) + 8.0
+
+
+def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
+    """Break a sentence below the Axes anew, now that all that stands beside the Axes has its room."""
+    under.set_in_layout(False)
+    figure, box = ax.get_figure(root=True), ax.get_tightbbox(for_layout_only=True)
+    left = ax.get_window_extent().x0
+    under.set_in_layout(True)
+    if figure is not None and box is not None:
+        room = min(box.x1, figure.bbox.x1) - left
+        under.set_text(textwrap.fill(sentence, max(int(room * 72 / figure.dpi / _LETTER), 20)))
+
+
+def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
     """The sentence in small type so many points below the Axes, broken to its width."""
     characters = max(int(size_in_points(ax)[0] / _LETTER), 30)
-    ax.annotate(
+    return ax.annotate(
         textwrap.fill(sentence, characters),
         (0, 0),
         xycoords="axes fraction",
@@ -312,6 +453,88 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> None:
         parse_math=False,
         annotation_clip=False,
     )
+
+
+def note(ax: "Axes", words: str) -> None:
+    """A few words in the middle of Axes that have nothing to show."""
+    ax.annotate(
+        words,
+        (0.5, 0.5),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+        style="italic",
+        color=shade(ax, MUTED),
+    )
+
+
+def key_above(figure: "Figure", entries: Sequence[Any]) -> None:
+    """What each color and line means, in one row or more above the whole figure."""
+    widths = [text_width(entry.get_label()) + 46 for entry in entries]
+    across = figure.get_figwidth() * 72
+    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
+    literal(
+        figure.legend(
+            handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=SMALL
+        ).get_texts()
+    )
+
+
+def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
+    """What each color and line means, to the right of the Axes, or above where these are narrow."""
+    across = size_in_points(ax)[0]
+    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": SMALL}
+    if wide(ax):
+        literal(ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), **look).get_texts())
+        return
+    columns = _columns(entries, across)
+    look |= {"ncols": columns, "handlelength": 1.4, "columnspacing": 1.0, "labelspacing": 0.2, "borderaxespad": 0.1}
+    literal(ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), **look).get_texts())
+    if ax.get_title(loc="left"):
+        ax.set_title(ax.get_title(loc="left"), loc="left", pad=10 + 13 * ceil(len(entries) / columns))
+
+
+def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
+    """Points that the key takes above the Axes."""
+    return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, size_in_points(ax)[0]))
+
+
+def _columns(entries: Sequence[Any], across: float) -> int:
+    longest = max(text_width(entry.get_label()) for entry in entries) + 30
+    return min(max(int(across / longest), 1), len(entries))
+
+
+def wide(ax: "Axes") -> bool:
+    """Whether there is room for a key beside the Axes."""
+    return size_in_points(ax)[0] >= _NARROW
+
+
+def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
+    """A dotted line across the x axis, and what it means beside it: on the right, or on the left where it stands far right."""
+    muted = shade(ax, MUTED)
+    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
+    ax.annotate(
+        words,
+        (at, 1 if top else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if far else 4, -2 if top else 3),
+        textcoords="offset points",
+        va="top" if top else "bottom",
+        ha="right" if far else "left",
+        fontsize=SMALL,
+        color=muted,
+    )
+
+
+def against(color: str, ax: "Axes") -> str:
+    """The color, or that of letters where it cannot be told from the ground: black in a dark style."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    over, under = (_luminance(*to_rgb(one)) for one in (color, ax.get_facecolor()))
+    seen = (max(over, under) + 0.05) / (min(over, under) + 0.05) >= 1.5
+    return color if seen else to_hex(ax.xaxis.label.get_color())
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

@@ -7,15 +7,14 @@ declares, are refused.
 
 import io
 import struct
-import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
+
+import zstandard
 
 from turnwise.readers.documents import Document, absurd, first_line
 from turnwise.readers.problems import BrokenError
@@ -23,7 +22,19 @@ from turnwise.readers.problems import BrokenError
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
 ENCRYPTED = 0x1
+_DAMAGED = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    OSError,
+    EOFError,
+    ValueError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    zstandard.ZstdError,
+)
 HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
+ROOM = 64  # bytes between a member's name and what is in it: more than most have there, so that one reading gets all
 
 
 class Archive:
@@ -51,11 +62,11 @@ class Archive:
     """
 
     def __init__(self, document: Document) -> None:
-        with _whole():
+        with _WHOLE:
             source = document.source
             self._file: IO[bytes] = source if isinstance(source, io.BytesIO) else source.open("rb", buffering=0)
         try:
-            with _whole():
+            with _WHOLE:
                 self._members = document.members
             self._check()
         except BaseException:
@@ -80,6 +91,10 @@ class Archive:
         """The names that an earlier member had as well, which is not read."""
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
+    def size(self, name: str) -> int:
+        """What the member of that name says that it unpacks to."""
+        return self._by_name[name].file_size
+
     def read(self, name: str) -> bytes:
         """What is in the member of that name.
 
@@ -95,8 +110,8 @@ class Archive:
             raise BrokenError(
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
-        with _whole("is damaged"):
-            data = _unpacked(self._packed(member), member.compress_type, member.file_size)
+        with _SOUND:
+            data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
@@ -115,49 +130,44 @@ class Archive:
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
         self._file.seek(member.header_offset)
-        magic, name, extra = HEADER.unpack(self._file.read(HEADER.size))
+        there = self._file.read(HEADER.size + len(member.orig_filename) + ROOM + member.compress_size)
+        magic, name, extra = HEADER.unpack_from(there)
         if magic != b"PK\x03\x04":
             raise zipfile.BadZipFile("it does not start where the archive says")
-        self._file.seek(name + extra, io.SEEK_CUR)
-        return self._file.read(member.compress_size)
+        start = HEADER.size + name + extra
+        end = start + member.compress_size
+        return (there if end <= len(there) else there + self._file.read(end - len(there)))[start:end]
+
+    def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
+        """The bytes, unpacked; of more than `size` no more than one beyond."""
+        if method == STORED:
+            return packed
+        if method == DEFLATED:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
+        if method == ZSTANDARD:
+            with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:  # a member may be several
+                return frames.read(size + 1)
+        raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
+
+    @cached_property
+    def _zstandard(self) -> zstandard.ZstdDecompressor:
+        return zstandard.ZstdDecompressor()  # one for all members: setting it up takes as long as a sample does
 
 
-@contextmanager
-def _whole(what: str = "is no whole zip archive") -> Iterator[None]:
+class _Whole:
     """A block in which whatever a broken archive does to its reader is one sentence."""
-    try:
-        yield
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
-        raise BrokenError(f"{what} ({first_line(error)})") from error
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, _DAMAGED):
+            raise BrokenError(f"{self._what} ({first_line(error)})") from error
 
 
-def _unpacked(packed: bytes, method: int, size: int) -> bytes:
-    """The bytes, unpacked; of more than `size` only one beyond."""
-    if method == STORED:
-        return packed
-    if method == DEFLATED:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
-    if method == ZSTANDARD:
-        return _from_zstandard(packed, size)
-    raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
-
-
-def _from_zstandard(packed: bytes, size: int) -> bytes:
-    zstd = _zstandard()
-    parts, left = [], size + 1
-    try:
-        while packed and left > 0:  # a member may be several frames
-            frame = zstd.ZstdDecompressor()
-            parts.append(frame.decompress(packed, left))
-            packed, left = frame.unused_data, left - len(parts[-1])
-    except zstd.ZstdError as error:
-        raise zipfile.BadZipFile(first_line(error)) from error
-    return b"".join(parts)
-
-
-def _zstandard() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd
+_WHOLE, _SOUND = _Whole("is no whole zip archive"), _Whole("is damaged")

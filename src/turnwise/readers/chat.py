@@ -8,6 +8,7 @@ tool is a tool call, a part in which the target thinks is no text of the answer 
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,8 +22,7 @@ SYSTEM = frozenset({"system", "developer"})
 CALLING = frozenset({"tool_use", "tool_call", "tool-call", "function_call"})  # types of parts
 THINKING = {"thinking": "thinking", "reasoning": "reasoning"}  # likewise, and where their text is
 CHATTED = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
-NOWHERE = -1  # place of a null, which follows all texts
-SHORT = 1024  # messages of chats whose shape is worth remembering: the next ones have it as well
+SHORT = 256  # messages of a chat whose shape is worth remembering: others have it as well
 
 
 class Message(msgspec.Struct):
@@ -96,60 +96,58 @@ def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tupl
     >>> by_turn([["user", "assistant", "user", "tool"]], ["Hi", "Hello", "Bye", "Gone"])
     ([1], {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone']})
     """
-    roles = tuple(map(tuple, chats))
-    shape = _known_shape(roles) if len(texts) <= SHORT else _shape(roles)
-    texts = [*texts, *(joined([texts[place] or "" for place in places]) for places in shape.several), None]
-    columns = {name: [texts[place] for place in places] for name, places in shape.columns.items()}
-    return shape.counts, {"turn": shape.turns, **columns}
+    shapes = [(_known_shape if len(roles) <= SHORT else _shape)(tuple(roles)) for roles in chats]
+    starts = list(accumulate(map(len, chats), initial=0))
+    columns: dict[str, list[Any]] = {"turn": [turn for shape in shapes for turn in shape.turns]}
+    different = {id(shape): shape for shape in shapes}.values()
+    for name in CHATTED[1:5]:
+        if any(name in shape.there for shape in different):
+            columns[name] = [
+                None if place is None else texts[start + place]
+                for start, shape in zip(starts, shapes, strict=False)
+                for place in shape.places[name]
+            ]
+    if any(shape.several for shape in different):
+        rows = accumulate((len(shape.turns) for shape in shapes), initial=0)
+        for row, start, shape in zip(rows, starts, shapes, strict=False):
+            for name, turn, said in shape.several:
+                columns[name][row + turn] = joined([texts[start + place] or "" for place in said])
+    return [len(shape.turns) for shape in shapes], {**columns}
 
 
 class Shape(NamedTuple):
-    """Where the texts of each turn stand in some chats, which their roles alone tell."""
+    """Where the texts of each turn stand in a chat, which its roles alone tell."""
 
-    counts: list[int]
     turns: list[int | None]
-    columns: dict[str, list[int]]  # the others of TURNS that there are; NOWHERE is null
-    several: list[list[int]]  # those that together make one text, whose place follows the last of the chats
+    places: dict[str, list[int | None]]  # by column of TURNS
+    there: set[str]  # the columns with a text
+    several: list[tuple[str, int, list[int]]]  # cells that several messages make together, by column and row
 
 
-def _shape(chats: Sequence[Sequence[str]]) -> Shape:
-    shape = Shape([], [], {name: [] for name in CHATTED[1:5]}, [])
-    contexts, prompts, responses, observations = shape.columns.values()
-    length, start = sum(map(len, chats)), 0
-
-    def one(places: list[int]) -> int:
-        if len(places) > 1:
-            shape.several.append(places)
-            return length + len(shape.several) - 1
-        return places[0] if places else NOWHERE
-
-    for roles in chats:
-        context: list[int] = []
-        said: list[int] = []
-        count = 0
-        for place, role in enumerate(roles, start):
-            if role in ANSWERS:
-                prompts.append(one(said))
-                responses.append(place)
-                said, count = [], count + 1
-            elif role in SYSTEM and not count:
-                context.append(place)
-            else:
-                said.append(place)
-        rows = count or 1  # one without a number where nobody answered
-        shape.counts.append(rows)
-        shape.turns.extend(range(1, count + 1) or [None])
-        contexts.extend([one(context), *[NOWHERE] * (rows - 1)])
-        observations.extend([*[NOWHERE] * (rows - 1), one(said) if count else NOWHERE])
-        if not count:
-            prompts.append(one(said))
-            responses.append(NOWHERE)
-        start += len(roles)
-    there = {name: places for name, places in shape.columns.items() if set(places) - {NOWHERE}}
-    return shape._replace(columns=there)
+def _shape(roles: Sequence[str]) -> Shape:
+    context: list[int] = []
+    said: list[int] = []
+    cells: list[tuple[str, int, list[int]]] = []
+    count = 0
+    for place, role in enumerate(roles):
+        if role in ANSWERS:
+            cells += [("prompt", count, said), ("response", count, [place])]
+            said, count = [], count + 1
+        elif role in SYSTEM and not count:
+            context.append(place)
+        else:
+            said.append(place)
+    rows = count or 1  # one without a number where nobody answered
+    cells += [("context", 0, context), ("observation" if count else "prompt", rows - 1, said)]
+    columns: dict[str, list[int | None]] = {name: [None] * rows for name in CHATTED[1:5]}
+    for name, row, places in cells:
+        if places:
+            columns[name][row] = places[0]
+    there = {name for name, _, places in cells if places}
+    return Shape([*range(1, count + 1)] or [None], columns, there, [cell for cell in cells if len(cell[2]) > 1])
 
 
-_known_shape = lru_cache(maxsize=128)(_shape)
+_known_shape = lru_cache(maxsize=512)(_shape)
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:

@@ -29,6 +29,7 @@ _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (time, pl.Time()),
     (timedelta, pl.Duration("us")),
 )
+_SIMPLE = dict(_PLAIN[:3])  # of which one value is as good as another
 
 
 class Columns:
@@ -124,8 +125,14 @@ def dtype_of(values: Iterable[Any]) -> pl.DataType:
     >>> dtype_of([1, None, 2.5]), dtype_of([[1], []]), dtype_of([1, "a"])
     (Float64, List(Int64), Object)
     """
+    known = [value for value in values if value is not None]
+    kinds = set(map(type, known))
+    if len(kinds) == 1:  # as most columns are: one look at the kinds tells
+        (kind,) = kinds
+        if kind in _SIMPLE or (kind is int and min(known) >= -_BIG and max(known) < _BIG):
+            return _SIMPLE.get(kind, pl.Int64())
     nothing: pl.DataType = pl.Null()
-    return reduce(_met, map(_dtype, _distinct(values)), nothing)
+    return reduce(_met, map(_dtype, _distinct(known)), nothing)
 
 
 def json_column(series: pl.Series) -> pl.Series:

@@ -1,7 +1,6 @@
 """One file as it lies there: its bytes, what kind of file it is, and the names on its surface."""
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -9,26 +8,26 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from functools import cached_property, partial
-from itertools import islice
+from functools import cached_property, partial, reduce
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import polars as pl
 
+from turnwise.readers.lines import BOM, Lines, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError
 from turnwise.readers.records import T, json_text, misfit
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
-BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
 SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-BLOCK = 1 << 16  # bytes
+BLOCK = 1 << 17  # bytes
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -103,11 +102,8 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """A short hash of the content, for a run that has no name of its own."""
-        found = hashlib.blake2b(digest_size=4)
-        for block in self._blocks():
-            found.update(block)
-        return found.hexdigest()
+        """A checksum of the content (CRC-32), for a run that has no name of its own."""
+        return f"{reduce(lambda known, block: zlib.crc32(block, known), self._blocks(), 0):08x}"
 
     @cached_property
     def kind(self) -> Kind:
@@ -215,19 +211,11 @@ class Document:
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Each line of a JSON-lines file with its number, as it stands; see `decoded`."""
-        number, parts = 0, []  # the parts of a line that no block has ended yet
-        for block in self._blocks():
-            first, *others = block.split(b"\n")
-            parts.append(first)
-            for line in others:
-                number += 1
-                whole = b"".join(parts).removeprefix(b"" if number > 1 else BOM)
-                if whole and not whole.isspace():
-                    yield number, whole
-                parts = [line]
-        whole = b"".join(parts).removeprefix(b"" if number else BOM)
-        if whole and not whole.isspace():
-            yield number + 1, whole
+        return chain.from_iterable(zip(*lines.apart(), strict=True) for lines in self.blocks())
+
+    def blocks(self) -> Iterator[Lines]:
+        """The lines of a JSON-lines file, some at a time."""
+        return lines_of(self._blocks())
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.
@@ -255,8 +243,10 @@ class Document:
         else:
             yield from enumerate(self.value if isinstance(self.value, list) else [self.value])
 
-    def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T:
+    def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
         """JSON text as the decoder's struct: what the struct does not name is passed over, not decoded.
+
+        `within` says where in the record the text stands.
 
         Raises
         ------
@@ -278,7 +268,7 @@ class Document:
         try:
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
-            raise misfit(error) from error
+            raise misfit(error, within) from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise BrokenError(f"cannot be read ({first_line(error)})") from error
 

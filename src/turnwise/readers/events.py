@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from turnwise.errors import ReadError, listing
 from turnwise.readers.documents import Document
+from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import json_text, worded
 from turnwise.schema import STEPS
-
-if TYPE_CHECKING:
-    from turnwise.readers.formats import Paths
 
 MODEL, TOOL = "model", "tool"
 _KINDS = {"LLM": MODEL, "TOOL": TOOL}
@@ -21,7 +19,7 @@ Row = dict[str, Any]
 _NONE: Row = dict.fromkeys(STEPS.names)
 
 
-def steps(paths: "Paths") -> pl.DataFrame:
+def steps(paths: Paths) -> pl.DataFrame:
     """STEPS: each call of a model or tool in logs that keep them, one row for its start and end together.
 
     Reads ``workflow_output.json`` of the NeMo Agent Toolkit (its `intermediate_steps`) and trajectories in ATIF, of Harbor and NAT;
@@ -54,8 +52,6 @@ def steps(paths: "Paths") -> pl.DataFrame:
     >>> steps(path).select("rollout_id", "step", "kind", "name", "tokens").row(0)
     ('nat/s', 1, 'model', 'm', 9)
     """
-    from turnwise.readers.formats import documents, listed  # all readers: only who reads logs loads them
-
     problems, rows, given = Problems(), list[Row](), listed(paths, "steps")
     for document, by_name in documents(given, problems):
         with problems.record(document.name):

@@ -1,7 +1,7 @@
 """The door: which formats there are, which of them a file is, and all files of any mix into one table."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -10,7 +10,6 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, listing
-from turnwise.files import MANIFEST
 from turnwise.labels import counted
 from turnwise.object_stores import Options
 from turnwise.readers import (
@@ -27,6 +26,7 @@ from turnwise.readers import (
     garak_hitlog,
     hh_rlhf,
     inspect_ai,
+    inspect_summaries,
     intercode,
     jailbreakbench,
     lm_eval,
@@ -50,13 +50,12 @@ from turnwise.readers import (
 from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
+from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.lookalikes import lookalike
-from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
-
-Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,9 @@ class Format:
     sniff: Callable[[Document], bool]
     read: Callable[[Document, Table], None]
     echo: bool = False  # repeats rollouts of another format, and is read after it
+    outcomes: Callable[[Document, Table], None] | None = (
+        None  # reads what became of the rollouts, where that costs less
+    )
 
 
 LINES = (".jsonl", ".json", ".ndjson")
@@ -114,6 +116,7 @@ FORMATS = (
         (".eval", ".json"),
         inspect_ai.sniff,
         inspect_ai.read_inspect,
+        outcomes=inspect_summaries.read_outcomes,
     ),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
@@ -240,7 +243,7 @@ def read(
     """
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
-    known = _facts(facts)
+    known = facts_as_given(facts)
     problems = Problems(collect=errors == "collect")
     given = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
@@ -258,7 +261,7 @@ def _whole(
     paths: Paths, name: str | None, problems: Problems, folder: str | os.PathLike[str] | None
 ) -> pl.DataFrame | pl.LazyFrame:
     """All rollouts of all files: from the logs, or as they were read before."""
-    forced = _named(name)
+    forced = named(name)
     given = listed(paths, "read")
     if folder is None:
         return _gathered(given, forced, problems)
@@ -279,6 +282,12 @@ def _whole(
 
 def _gathered(given: list[Path], forced: Format | None, problems: Problems) -> pl.DataFrame:
     """All rollouts of all files, read now."""
+    tables = tables_of(given, forced, problems)
+    return arrange(reconcile([frame for table in tables for frame in table.frames()]))
+
+
+def tables_of(given: list[Path], forced: Format | None, problems: Problems, *, outcomes: bool = False) -> list[Table]:
+    """All rollouts of all files, a table for each format; with `outcomes`, perhaps without what was said in them."""
     owners: dict[str, str] = {}
     tables = {kind.name: Table(kind.name, problems, owners) for kind in FORMATS}
     echoes: list[tuple[Document, Format, bool]] = []
@@ -288,14 +297,14 @@ def _gathered(given: list[Path], forced: Format | None, problems: Problems) -> p
             if kind is not None and kind.echo:
                 echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
             elif kind is not None:
-                _read(document, kind, tables[kind.name], by_name=by_name)
+                _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
     for document, kind, by_name in echoes:
         with problems.record(document.name):
-            _read(document, kind, tables[kind.name], by_name=by_name)
-    turns = reconcile([frame for table in tables.values() for frame in table.frames()])
-    if turns.is_empty():
+            _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
+    found = [table for table in tables.values() if table.height]
+    if not found:
         raise ReadError(_nothing(given, problems))
-    return arrange(turns)
+    return found
 
 
 def scan(
@@ -326,8 +335,8 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    known = _facts(facts)
-    forced = _named(format)
+    known = facts_as_given(facts)
+    forced = named(format)
     given = listed(paths, "read")
     problems = Problems()
     found = addresses(given)
@@ -340,82 +349,6 @@ def scan(
     problems.announce()
     filled = [pl.col(name).fill_null(value) for name, value in known.items()]
     return lazy.with_columns(filled)
-
-
-def documents(paths: list[Path], problems: Problems) -> Iterator[tuple[Document, bool]]:
-    """Each file once, in order, and whether it was named itself rather than found in a folder.
-
-    Raises
-    ------
-    ReadError
-        Where a path does not exist, or a folder is empty.
-    """
-    seen: set[tuple[int, int]] = set()
-    for path in paths:
-        try:
-            inside, by_name = _files(path, problems)
-            places = [(file, file.stat()) for file in inside]
-        except OSError as error:
-            raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
-        for file, status in places:
-            if (key := (status.st_dev, status.st_ino)) not in seen:
-                seen.add(key)
-                yield Document(file), by_name
-
-
-def listed(paths: Paths, verb: str) -> list[Path]:
-    """What a verb was given to read, as paths.
-
-    Raises
-    ------
-    ArgumentError
-        Where it is no path, or there is none.
-
-    Examples
-    --------
-    >>> listed("runs", "read")
-    [...Path('runs')]
-    """
-    try:
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        found = [Path(path).expanduser() for path in given]
-    except (TypeError, RuntimeError) as error:
-        raise ArgumentError(f"{verb}: {paths!r} is no path; name a file, a folder or a list of them") from error
-    if not found:
-        raise ArgumentError(f"{verb}: there is no path; name a file or a folder")
-    return found
-
-
-def _files(path: Path, problems: Problems) -> tuple[list[Path], bool]:
-    """The files at a path, and whether it is one itself."""
-    if path.is_dir():
-        inside = list(_walk(path, problems))
-        if not inside:
-            raise ReadError(f"{path}: the folder is empty; name one that holds logs")
-        return inside, False
-    if path.is_file():
-        return [path], True
-    if path.exists():
-        raise ReadError(f"{path}: is neither a file nor a folder; copy it to a file first")
-    raise ReadError(f"{path}: no such file or folder; check the path (seen from {Path.cwd()})")
-
-
-def _walk(folder: Path, problems: Problems) -> Iterator[Path]:
-    def refused(error: OSError) -> None:
-        problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})"))
-
-    met: set[tuple[int, int]] = set()
-    for where, folders, files in os.walk(folder, onerror=refused, followlinks=True):
-        status = Path(where).stat()
-        if (key := (status.st_dev, status.st_ino)) in met:
-            folders.clear()  # a link back up
-            continue
-        met.add(key)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(where, name)
-            if not name.startswith(".") and name != MANIFEST and path.is_file():
-                yield path
 
 
 def _format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
@@ -443,10 +376,11 @@ def _may_be(document: Document, kind: Format) -> bool:
     return document.suffix in kind.suffixes or all(document.suffix not in form.suffixes for form in FORMATS)
 
 
-def _read(document: Document, kind: Format, table: Table, *, by_name: bool) -> None:
+def _read(document: Document, kind: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
     before, broken = table.height, len(table.problems.rows)
+    reader = kind.outcomes if outcomes and kind.outcomes is not None else kind.read
     try:
-        kind.read(document, table)
+        reader(document, table)
     finally:
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
     if table.height == before and len(table.problems.rows) == broken:
@@ -483,7 +417,8 @@ def _scanned(found: list[Document]) -> pl.LazyFrame | None:
     return pl.concat(lazies, how="diagonal")
 
 
-def _named(name: str | None) -> Format | None:
+def named(name: str | None) -> Format | None:
+    """The format of that name."""
     if name is None:
         return None
     found = next((kind for kind in FORMATS if kind.name == name), None)
@@ -496,20 +431,20 @@ def _names() -> str:
     return listing((kind.name for kind in FORMATS), most=len(FORMATS))
 
 
-def _facts(facts: dict[str, Any]) -> dict[str, pl.Expr]:
+def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
     """The facts given, as literals of their dtypes in TURNS."""
     literals = {}
     for name, value in facts.items():
         if name not in TURNS.facts:
             raise ArgumentError(
-                f"read: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
+                f"{verb}: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
             )
         dtype = schema.TURNS.dtypes[name]
         try:
             literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
             words = f" ({listing(dtype.categories)})" if isinstance(dtype, pl.Enum) else ""
-            raise ArgumentError(f"read: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
+            raise ArgumentError(f"{verb}: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
     return literals
 
 

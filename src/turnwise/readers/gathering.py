@@ -9,7 +9,7 @@ from turnwise.errors import ArgumentError, ReadError
 from turnwise.labels import counted
 from turnwise.readers.columns import reconcile
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import Paths, documents, listed
+from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.problems import Problems
 
 

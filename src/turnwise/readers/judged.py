@@ -10,7 +10,7 @@ import polars as pl
 from turnwise.readers.casting import cast
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import Paths
+from turnwise.readers.finding import Paths
 from turnwise.readers.gathering import gather
 from turnwise.readers.measured import IN_A_TURN, plain_frame
 from turnwise.readers.nat import REPEAT

@@ -15,7 +15,7 @@ from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
 IN_A_TURN = frozenset({"turn", "prompt", "response"})
 
 
-def read_rollouts(path: str | Path) -> pl.DataFrame | None:
+def read_measured(path: str | Path) -> pl.DataFrame | None:
     r"""ROLLOUTS of one Parquet, Arrow, CSV, JSON or JSON-lines file; None where the file is something else.
 
     A file is taken for ROLLOUTS when it has a column `rollout_id` and nothing that happens in a turn. Facts get the dtypes of the
@@ -31,7 +31,7 @@ def read_rollouts(path: str | Path) -> pl.DataFrame | None:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "rollouts.csv"
     >>> _ = path.write_text("rollout_id,attack_success\na,true\nb,\n")
-    >>> read_rollouts(path).rows()
+    >>> read_measured(path).rows()
     [('a', True), ('b', None)]
     """
     path = Path(path)

@@ -1,13 +1,14 @@
 """Chats in OpenAI's format: JSON lines (or a list) of records with `messages`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chat import ANSWERS, Message, split, thoughts
 from turnwise.readers.documents import Document
-from turnwise.readers.plain import Chat, Chats, turns_of
+from turnwise.readers.lines import Lines
+from turnwise.readers.plain import Chat, Chats, batches, turns_of
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table
 
@@ -72,10 +73,18 @@ def read_openai_chat(document: Document, table: Table) -> None:
         for number, value in document.records():
             _add(document, table, run, number, value)
         return
-    for lines, chats in plain.batches(document.texts()):
-        if chats and _add_plain(document, table, run, [number for number, _ in lines], chats, plain.columns(chats)):
+    for block in document.blocks():
+        known = plain.decode_lines(block)
+        if known is None or not _add_plain(document, table, run, block.numbers, known, plain):
+            _add_lines(document, table, run, block, plain)
+
+
+def _add_lines(document: Document, table: Table, run: str, block: Lines, plain: Chats) -> None:
+    """Add some lines of which one at least is no plain chat, or a rollout that is known already."""
+    for numbers, lines, chats in batches([block.apart()], plain.decode):
+        if chats and _add_plain(document, table, run, numbers, chats, plain):
             continue
-        for number, line in lines:
+        for number, line in zip(numbers, lines, strict=True):
             value = document.decoded(line)
             if _add(document, table, run, number, value):
                 plain.learn(value)
@@ -87,14 +96,14 @@ def _add_plain(
     run: str,
     numbers: Sequence[int],
     chats: Sequence[Chat],
-    columns: Mapping[str, Sequence[Any]],
+    plain: Chats,
 ) -> bool:
     names = [f"{run}/{number if chat.id is None else chat.id}" for number, chat in zip(numbers, chats, strict=True)]
     facts: dict[str, Sequence[Any]] = {
         "run": [run] * len(chats),
         "target": [chat.model for chat in chats],
         "attempt": [1] * len(chats),
-        **columns,
+        **plain.columns(chats),
     }
     return table.extend(document.name, names, *turns_of([chat.messages for chat in chats]), facts)
 

@@ -5,17 +5,25 @@ narrow types here (a tool call, a part, an unknown role, a column not met before
 what is wrong where something is.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice, takewhile
+from operator import is_not
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from turnwise.readers.chat import by_turn
+from turnwise.readers.lines import Lines
 from turnwise.readers.records import Key, T, spare
 
 SPARED = "_source"  # how a column ends that may stand for another
 TOGETHER = 64  # chats
+MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 MOST_COLUMNS = 64  # of one file: one that has more has another in every record
+
+K = TypeVar("K")
+F = TypeVar("F")
 
 Role = Literal["user", "assistant", "system", "developer", "tool", "function", "ai", "model"]  # one string for each
 Empty = Annotated[list[Any], msgspec.Meta(max_length=0)] | None
@@ -95,22 +103,15 @@ class Chats:
         """The record; None where it must be read the long way."""
         return fitting(line, self._decoder)
 
-    def batches(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[tuple[int, bytes]], list[Chat]]]:
-        """The lines some at a time, in order, with the plain chats that they are; or one alone, with none."""
-        batch: list[tuple[int, bytes]] = []
-        chats: list[Chat] = []
-        for line in lines:
-            chat = self.decode(line[1])
-            if chat is not None:
-                batch.append(line)
-                chats.append(chat)
-            if batch and (chat is None or len(batch) == TOGETHER):
-                yield batch, chats
-                batch, chats = [], []
-            if chat is None:
-                yield [line], []
-        if batch:
-            yield batch, chats
+    def decode_lines(self, lines: Lines) -> list[Chat] | None:
+        """The records of some lines; None where one of them must be read the long way, or stands on no line of its own."""
+        if not lines.objects:
+            return None
+        try:
+            found = self._decoder.decode_lines(lines.text)
+        except MISFITS:
+            return None
+        return found if len(found) == len(lines.ends) else None
 
     def columns(self, chats: Sequence[Chat]) -> dict[str, list[Any]]:
         """The columns of the records' own that they have."""
@@ -133,8 +134,33 @@ def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T 
     """
     try:
         return decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except MISFITS:
         return None
+
+
+def batches(
+    blocks: Iterable[tuple[Sequence[K], Sequence[T]]], fit: Callable[[T], F | None]
+) -> Iterator[tuple[Sequence[K], Sequence[T], list[F]]]:
+    """The records of some blocks in order, each with its key: as many at a time as fit, or one that does not, with none.
+
+    Examples
+    --------
+    >>> for found in batches([("abcd", ["1", "2", "x", "4"])], lambda text: int(text) if text.isdigit() else None):
+    ...     print(found)
+    ('ab', ['1', '2'], [1, 2])
+    ('c', ['x'], [])
+    ('d', ['4'], [4])
+    """
+    for keys, texts in blocks:
+        start = 0
+        while start < len(texts):
+            fitted: list[F] = list(takewhile(_there, map(fit, islice(texts, start, None))))  # type: ignore[arg-type]
+            end = start + (len(fitted) or 1)
+            yield keys[start:end], texts[start:end], fitted
+            start = end
+
+
+_there = partial(is_not, None)
 
 
 def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequence[Any]]]:

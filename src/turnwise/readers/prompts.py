@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import Paths
+from turnwise.readers.finding import Paths
 from turnwise.readers.frames import from_columns
 from turnwise.readers.gathering import gather
 from turnwise.readers.measured import plain_frame

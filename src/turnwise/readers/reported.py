@@ -11,9 +11,11 @@ from turnwise.readers import astra, garak, inspect_ai, jailbreakbench, skyrl
 from turnwise.readers.archives import Archive
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
-from turnwise.readers.formats import Paths
+from turnwise.readers.finding import Paths
 from turnwise.readers.frames import from_columns
 from turnwise.readers.gathering import gather
+from turnwise.readers.inspect_logs import Header
+from turnwise.readers.inspect_rows import run_of
 from turnwise.readers.lookalikes import numbers
 from turnwise.readers.measured import plain_frame
 from turnwise.readers.problems import BrokenError, Problems
@@ -175,7 +177,7 @@ class Results(msgspec.Struct):
     metrics: dict[str, MetricValue] = {}
 
 
-class Concluded(inspect_ai.Header):
+class Concluded(Header):
     """A log but for its samples."""
 
     results: Results | None = None
@@ -200,7 +202,7 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
         error = next((metrics.pop(name) for name in ERRORS if name in metrics and set(MEANS) & metrics.keys()), None)
         for name, value in metrics.items():
             yield {
-                "run": inspect_ai.run_of(log.eval, document),
+                "run": run_of(log.eval, document),
                 "target": log.eval.model,
                 "task": log.eval.task,
                 "metric": "/".join(filter(None, (scored.name, scored.reducer, name))),

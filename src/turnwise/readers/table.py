@@ -1,6 +1,6 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
 from turnwise.readers.problems import BrokenError, Guard, Problems
-from turnwise.schema import TURNS
+from turnwise.schema import ROLLOUTS, TURNS
 
 SEALED = 1 << 12  # turns that are kept as Python's objects, at most: few enough for the processor's cache
 
@@ -107,11 +107,14 @@ class Table:
         counts: Sequence[int],
         turns: Mapping[str, Sequence[Any]],
         facts: Mapping[str, Sequence[Any]],
+        also: Iterable[str | None] = (),
     ) -> bool:
         """Add some rollouts at once, all by column; where one of them is known already none is, and it says False."""
-        if len(set(rollout_ids)) < len(rollout_ids) or not self._owners.keys().isdisjoint(rollout_ids):
+        names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
+        claimed = dict.fromkeys(names, file)
+        if len(claimed) < len(names) or not self._owners.keys().isdisjoint(claimed):
             return False
-        self._owners.update(dict.fromkeys(rollout_ids, file))
+        self._owners.update(claimed)
         self._counts.extend(counts)
         ours = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**ours, **facts}, len(rollout_ids))
@@ -140,6 +143,21 @@ class Table:
         """All that was added, as frames of TURNS."""
         return [*self._frames, *([self.frame()] if self._rollouts.height else [])]
 
+    def rollouts(self) -> list[pl.DataFrame]:
+        """What was added of the rollouts themselves, a row for each; of a frame that was TURNS already, the facts.
+
+        Examples
+        --------
+        >>> table = Table("toy", Problems(), {})
+        >>> table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
+        >>> table.rollouts()[0].rows()
+        [('run/1', 'toy', 'parrot', 'good')]
+        """
+        found = [frame.select(name for name in ROLLOUTS.names if name in frame.columns) for frame in self._frames]
+        known = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in found]
+        columns = self._rollouts.padded()
+        return [*known, self._apart(self._built(columns), self._beside.padded())] if columns else known
+
     def frame(self) -> pl.DataFrame:
         """The rollouts added one by one, as one frame of TURNS."""
         self._seal()
@@ -149,8 +167,7 @@ class Table:
         )
         rows = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # of each turn: which rollout
         facts = rollouts.select(pl.all().gather(rows))
-        both = {name: f"rollout_{name}" for name in turns.columns if name in facts.columns}
-        return arrange(pl.concat([facts.rename(both), turns], how="horizontal"))
+        return arrange(pl.concat([self._apart(facts, turns.columns), turns], how="horizontal"))
 
     def _seal(self) -> None:
         """Turn what there is of our columns into a frame, which takes up far less than Python's objects do."""
@@ -168,6 +185,11 @@ class Table:
                 for name, values in columns.items()
             ]
         )
+
+    @staticmethod
+    def _apart(rollouts: pl.DataFrame, turns: Collection[str]) -> pl.DataFrame:
+        """The facts, renamed where their turns have a column of that name."""
+        return rollouts.rename({name: f"rollout_{name}" for name in turns if name in rollouts.columns})
 
     def _claimed(self, file: str, rollout_id: str, also: str | None = None) -> bool:
         if also is None and rollout_id not in self._owners:

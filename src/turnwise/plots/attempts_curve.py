@@ -1,0 +1,260 @@
+"""What k attempts at the same goal reach, what all of k do, and what more attempts than were made would reach."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import curve_figure, curve_panel, theme
+from turnwise.plots.curve_marks import OF_GOALS, curve_marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
+_WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
+_OVERLAY = 4  # groups in one panel
+_FAR = 4  # times the attempts made from which a forecast needs a logarithmic axis
+
+
+def attempts_curve(
+    attempts: object,
+    *,
+    forecast: object = None,
+    metric: str | None = None,
+    kind: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    at_risk: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Any:
+    """ASR@k (or pass@k) and pass^k over k, each point with its interval; a forecast goes on as a dashed line with a band.
+
+    Up to four groups share an Axes for each kind; more have a panel each, with all kinds in it. A dotted line marks where
+    observation ends: the last k with at least `min_at_risk` goals (or the last of all), beyond which there is forecast only.
+
+    Parameters
+    ----------
+    attempts
+        CURVE over attempts, from `tw.attempts`.
+    forecast
+        FORECAST of the same groups, from `tw.forecast`.
+    metric, kind, level
+        Which rows to draw; by default all.
+    min_at_risk
+        Goals below which a point is hollow and not joined.
+    at_risk
+        Whether to put the number of goals behind each point below.
+    ax, colors, title, caption
+        As in `success_curve`.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where the frame has no curve over attempts, the forecast has other groups, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
+    >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
+    >>> ahead = pl.DataFrame(told | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> ax = attempts_curve(tried, forecast=ahead)
+    >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
+    ('log', ['forecast →'])
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = attempts_marks(
+        attempts,
+        forecast=forecast,
+        metric=metric,
+        kind=kind,
+        level=level,
+        min_at_risk=min_at_risk,
+        colors=colors,
+        one_panel=ax is not None,
+    )
+    said = _caption(attempts, forecast, marks, min_at_risk)
+    return curve_figure.lay_out(
+        marks,
+        verb="attempts_curve",
+        ax=ax,
+        words=_words,
+        at_risk=at_risk,
+        key=_shared(marks),
+        also=_end_of_observation,
+        title=title,
+        said=said,
+        caption=caption,
+    )
+
+
+def attempts_marks(
+    attempts: object,
+    *,
+    forecast: object = None,
+    metric: str | None = None,
+    kind: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+    one_panel: bool = False,
+) -> pl.DataFrame:
+    """What `attempts_curve` draws, as a frame like that of `curve_marks`; what is forecast has style ``"forecast"``.
+
+    Examples
+    --------
+    >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
+    >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
+    >>> ahead = pl.DataFrame(told | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
+    [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
+    """
+    frame = labels.finished(attempts, schema.CURVE, "attempts_curve")
+    for column, value in (("metric", metric), ("kind", kind), ("level", level)):
+        frame = labels.choose(frame, column, value, "attempts_curve")
+    tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_not_null())
+    if tried.is_empty():
+        raise ArgumentError(
+            f"attempts_curve: no curve over attempts is here (kind is {listing(frame['kind'].unique().to_list())}); "
+            "make one with `tw.attempts(rollouts)`"
+        )
+    known = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
+    tried = tried.filter(known) if tried.select(known.any()).item() else tried
+    ahead = None if forecast is None else _continued(tried, forecast, level, min_at_risk)
+    if ahead is not None:
+        tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
+    by = labels.grouping(tried)
+    if not one_panel and by and tried.select(by).n_unique() > _OVERLAY and tried["kind"].n_unique() > 1:
+        tried, ahead = _together(tried), None if ahead is None else _together(ahead)
+    return curve_marks(
+        tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts_curve"
+    )
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _together(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with all kinds in the panel of a group, as if they were ways to end."""
+    return frame.with_columns(ending=pl.col("kind").replace(_WORDS), kind=pl.lit("attempts"))
+
+
+def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
+    """The last k of each group with an estimate from enough goals, or with any estimate where none is."""
+    keys = [*labels.grouping(frame), "metric", "kind", "level"]
+    known = pl.col("estimate").is_not_null()
+    enough = known & (pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk))
+    return pl.coalesce(pl.col("at").filter(enough).max().over(keys), pl.col("at").filter(known).max().over(keys))
+
+
+def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
+    """The rows up to where observation ends, in the curves that a forecast continues."""
+    beyond = tried.filter(pl.col("at") > _end(tried, min_at_risk))
+    keys = [*labels.grouping(tried), "metric", "kind", "level"]
+    replaced = beyond.join(ahead.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
+    return tried.join(replaced, on=[*keys, "at"], how="anti", nulls_equal=True)
+
+
+def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_at_risk: int) -> pl.DataFrame:
+    """The forecast's rows beyond the end of observation as rows of CURVE, the last observed ones before them."""
+    ahead = labels.finished(forecast, schema.FORECAST, "attempts_curve")
+    if labels.shape_of(labels.as_frame(forecast, "attempts_curve")) is not schema.FORECAST:
+        raise ArgumentError(
+            "attempts_curve: forecast= is no FORECAST frame, it lacks alpha; make one with `tw.forecast(rollouts, k=100)`"
+        )
+    ahead = labels.choose(ahead, "level", level, "attempts_curve")
+    by = labels.grouping(tried)
+    if set(labels.grouping(ahead)) != set(by):
+        ours, theirs = (listing(names) for names in (by, labels.grouping(ahead)))
+        raise ArgumentError(
+            f"attempts_curve: the attempts are grouped by {ours}, their forecast by {theirs}; give both verbs the same `by`"
+        )
+    keys = [*by, "metric", "level"]
+    last = tried.filter(pl.col("kind").is_in(REACHED)).filter(pl.col("at") == _end(tried, min_at_risk))
+    told = ahead.select(*keys, "at", "estimate", "low", "high")
+    joined = told.join(
+        last.select(*keys, "kind", "axis", pl.col("at").alias("\0end")), on=keys, how="inner", nulls_equal=True
+    ).filter(pl.col("at") > pl.col("\0end"))
+    goes_on = last.join(joined.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
+    lacking = [pl.lit(None, tried.schema[name]).alias(name) for name in tried.columns if name not in joined.columns]
+    return pl.concat([goes_on, joined.with_columns(lacking).select(tried.columns)]).with_columns(
+        at_risk=pl.lit(None, pl.Int64), censored=pl.lit(None, pl.Int64)
+    )
+
+
+# ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _shared(marks: pl.DataFrame) -> bool:
+    """Whether panels hold several kinds."""
+    return bool((marks["kind"] == "attempts").any())
+
+
+def _words(alike: pl.DataFrame) -> curve_panel.Wording:
+    words = curve_panel.wording(alike)
+    observed, last = alike.select(pl.col("at").filter(pl.col("style") == "point").max(), last=pl.col("at").max()).row(0)
+    far = observed is not None and last >= _FAR * observed
+    if _shared(alike):
+        words = replace(words, up="share of tasks" if alike["metric"][0] == "task_success" else "share of goals")
+    return replace(words, across="attempts (k)", log=far)
+
+
+def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
+    """A dotted line where the forecast takes over."""
+    if not (part["style"] == "forecast").any():
+        return
+    ahead = part.filter(pl.col("style") == "forecast")
+    (end,) = ahead.group_by("series").agg(pl.col("at").min()).select(pl.col("at").max()).row(0)
+    (_, right), (_, most) = ax.get_xlim(), ax.get_ylim()
+    near = ahead.filter(pl.col("at") <= (end * right) ** 0.5)["estimate"].drop_nulls()
+    above, below = (near > 0.8 * most).any(), (near < 0.15 * most).any()
+    theme.marked(ax, end, "forecast →", top=below or not above)
+
+
+def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
+    frame = labels.finished(attempts, schema.CURVE, "attempts_curve")
+    shown = frame.filter(
+        pl.col("kind").is_in([*OF_GOALS]) & pl.col("level").is_in(marks["level"].implode(), nulls_equal=True)
+    )
+    if not _shared(marks):
+        shown = shown.filter(pl.col("kind").is_in(marks["kind"].implode()))
+    said = [labels.caption(shown)]
+    if not marks.filter(pl.col("style") == "point")["solid"].all():
+        said.append(f"Hollow: fewer than {min_at_risk} {_goals(shown)} behind it.")
+    unknown = shown["reason"].drop_nulls().str.extract(r"(\d+) attempts? without a value left out")
+    if unknown.drop_nulls().len():
+        most = unknown.drop_nulls().cast(pl.Int64).unique().sort()
+        said.append(f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}.")
+    told = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
+    if forecast is not None and (told["style"] == "forecast").any():
+        said.append(_of_forecast(labels.finished(forecast, schema.FORECAST, "attempts_curve")))
+    lost = frame.filter(pl.col("estimate").is_null().all().over("kind"))
+    return " ".join([*said, *curve_figure.reasons(lost, 1)])
+
+
+def _goals(frame: pl.DataFrame) -> str:
+    return "tasks" if labels.cluster_unit(frame) == "tasks" else "goals"
+
+
+def _of_forecast(ahead: pl.DataFrame) -> str:
+    """How the forecast was made, and how far it missed what was held out."""
+    methods = ahead["method"].drop_nulls().unique(maintain_order=True).to_list()
+    how = f" ({labels.plain(methods[0])})" if len(methods) == 1 else ""
+    held = ahead.drop_nulls("holdout_error")
+    if held.is_empty():
+        return f"Dashed: forecast{how}."
+    row = held.sort(pl.col("holdout_error").abs()).row(-1, named=True)
+    seen, told = (labels.number(row[name], rate=True) for name in ("holdout_observed", "holdout_forecast"))
+    several = held["holdout_error"].n_unique() > 1
+    return (
+        f"Dashed: forecast{how}; from two thirds of the attempts it gave {told} at k = {row['holdout_at']}, where {seen} "
+        f"was observed{' (the group it missed most)' if several else ''}."
+    )

@@ -1,0 +1,195 @@
+"""Panels of curves -> a figure: how many stand side by side, what they share, what is said below."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import curve_names, curve_panel, curve_table, theme
+from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
+from turnwise.plots.curve_panel import Wording
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEAST = 95.0  # points that curves are high where the table and the caption are optional
+_GRAY = 16  # panels in which the other groups stand in gray
+Also = Callable[["Axes", pl.DataFrame], None]
+
+
+def lay_out(
+    marks: pl.DataFrame,
+    *,
+    verb: str,
+    ax: "Axes | None" = None,
+    words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
+    at_risk: bool | None = None,
+    key: bool = False,
+    also: Also | None = None,
+    title: str | None = None,
+    said: str = "",
+    caption: bool | None = None,
+) -> Any:
+    """The Axes with the marks drawn, or an array of them: into `ax`, or into a new figure.
+
+    Parameters
+    ----------
+    marks
+        Of `curve_marks`.
+    verb
+        Who asks, for the sentence where several panels do not fit into one `ax`.
+    ax
+        Where to draw.
+    words
+        What the axes of marks that share them say.
+    at_risk
+        Whether to put the table below each panel; by default where that leaves `ax` high enough.
+    key
+        Name the curves once above the figure instead of at their ends, where they would not be told apart.
+    also
+        Draws more into each panel, given its marks.
+    title, said
+        Above and below.
+    caption
+        Whether `said` is said; by default where that leaves `ax` high enough.
+    """
+    panels = marks.partition_by("panel", maintain_order=True)
+    with theme.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
+        if ax is None:
+            said = "" if caption is False else said
+            table = at_risk is not False
+            return theme.array_of(
+                _figure(panels, marks, words=words, at_risk=table, key=key, also=also, title=title, said=said)
+            )
+        if len(panels) > 1:
+            what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
+            raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
+        crowded = key or curve_names.crowded(marks)
+        named = curve_names.entries(ax, marks, narrow=not theme.wide(ax)) if crowded else []
+        table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
+        panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
+        if also is not None:
+            also(ax, panels[0])
+        if key:
+            theme.key_outside(ax, named)
+        under = theme.caption_below(ax, said, below=panel.below + 4) if said else None
+        curve_panel.finish(panel)
+        if under is not None:
+            theme.rewrap(ax, under, said)
+    return ax
+
+
+def _fitting(
+    ax: "Axes", part: pl.DataFrame, said: str, named: Sequence[Any], *, at_risk: bool | None, caption: bool | None
+) -> tuple[bool, str]:
+    """Whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
+    across, up = theme.size_in_points(ax)
+    up -= theme.key_height(ax, named) if named else 0.0
+    left = up - curve_table.height_of(part["series"].n_unique(), compact=False)
+    at_risk = left >= _LEAST if at_risk is None else at_risk
+    left = (left if at_risk else up) - theme.caption_height(said, across)
+    return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
+
+
+def _grid(panels: int) -> int:
+    """Columns of the grid of panels."""
+    return next(
+        columns for most, columns in ((1, 1), (2, 2), (3, 3), (4, 2), (9, 3), (16, 4), (10**9, 5)) if panels <= most
+    )
+
+
+def _figure(
+    panels: list[pl.DataFrame],
+    marks: pl.DataFrame,
+    *,
+    words: Callable[[pl.DataFrame], Wording],
+    at_risk: bool,
+    key: bool,
+    also: Also | None,
+    title: str | None,
+    said: str,
+) -> list["Axes"]:
+    """A new figure with a grid of panels of one size, each drawn."""
+    columns, alone = _grid(len(panels)), len(panels) == 1
+    rows = -(-len(panels) // columns)
+    curves = max(part["group"].n_unique() for part in panels)
+    named = curves > 1 and not key
+    table = curve_table.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
+    few = len(panels) <= 2  # side by side they may be larger
+    wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
+    rest = 0.0 if alone else 0.35
+    figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
+    shown = [part.select(COMBINATION).row(0) for part in panels]
+    drawn = []
+    for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
+        alike = marks.filter(
+            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, shown[place], strict=True)
+        )
+        gray = not alone and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
+        panel = curve_panel.draw(
+            ax,
+            part,
+            alike,
+            words(alike),
+            behind=alike.filter(pl.col("panel") != place) if gray else None,
+            at_risk=at_risk,
+            compact=not alone,
+            named=not key,
+            left=place % columns == 0 or shown[place] != shown[place - 1],
+            bottom=place + columns >= len(panels),
+            title=title if alone else part["title"][0],
+            characters=int((wide * 72 - (125 if named else 15)) / 5.8),
+        )
+        if also is not None:
+            also(ax, part)
+        drawn.append(panel)
+    for spare in axes[len(panels) :]:
+        spare.set_visible(False)
+    if key:
+        theme.key_above(figure, curve_names.entries(axes[0], marks))
+    if not alone and title is not None:
+        figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+    if said:
+        behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
+        theme.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
+    for panel in drawn:
+        curve_panel.finish(panel, size=None if alone else (wide * 72 - (125 if named else 15), high * 72 - 45))
+    return axes[: len(panels)]
+
+
+def overlaid(marks: pl.DataFrame) -> bool:
+    """Whether some panel has several curves, which must be told apart."""
+    return marks.group_by("panel").agg(pl.col("series").n_unique())["series"].max() != 1
+
+
+def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:
+    """How the intervals of a CURVE were made, what each unusual mark means, and at most so many reasons."""
+    drawn = marks.select(*COMBINATION, "level").unique()
+    frame = frame.join(drawn, on=[*COMBINATION, "level"], how="semi", nulls_equal=True)
+    steps, points = (marks.filter(pl.col("style") == style) for style in ("step", "point"))
+    said = [labels.caption(frame)]
+    if (steps["censored"] > 0).any():
+        said.append("Small ticks: rollouts whose watch ended there.")
+    if not steps["solid"].all():
+        said.append(f"Dashed: fewer than {min_at_risk} at risk.")
+    if not points["solid"].all():
+        at_risk = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
+        said.append(f"Hollow: fewer than {min_at_risk} {'behind it' if at_risk else 'at risk'}.")
+    return " ".join([*said, *reasons(frame, most)])
+
+
+def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
+    """The most frequent reasons of a frame, each a sentence."""
+    told = (
+        frame.group_by("reason", maintain_order=True)
+        .len()
+        .drop_nulls()
+        .sort("len", descending=True, maintain_order=True)
+    )
+    said = []
+    for reason, rows in told.head(most).iter_rows():
+        some = f" ({rows} of {frame.height} points)" if rows < frame.height else ""
+        said.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
+    return said

@@ -1,0 +1,226 @@
+"""CURVE -> the marks of its curves: which panel, which color, where each step starts and ends."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError
+from turnwise.plots import theme
+
+MARKS = {
+    "panel": pl.Int32,  # which Axes, from 0
+    "title": pl.String,
+    "series": pl.Int32,  # which curve, from 0, the highest at its end first
+    "group": pl.String,
+    "metric": pl.String,
+    "kind": pl.String,
+    "axis": pl.String,
+    "style": pl.String,  # "step"; "point" where nothing holds between two positions; "line"; "forecast"; "reference"
+    "level": pl.Float64,
+    "at": pl.Float64,
+    "until": pl.Float64,  # where the step ends
+    "estimate": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "solid": pl.Boolean,  # enough rollouts were at risk
+    "at_risk": pl.Int64,
+    "censored": pl.Int64,
+    "color": pl.String,
+    "marker": pl.String,
+}
+COMBINATION = ["metric", "kind", "axis"]  # what one panel shows
+WHOLE = {"turn", "attempt", "target_call"}  # axes that count
+OF_GOALS = frozenset(
+    {"asr@k", "pass@k", "pass^k", "best@k", "attempts"}
+)  # kinds whose points stand on goals, each on its own
+NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are no shares
+_KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "at_risk", "at", "color", "marker")
+_STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
+_WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
+_STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
+ENDING_COLORS = dict(  # the same in every figure, whichever of them it has
+    zip(
+        map(labels.label, ("gave_up", schema.SUCCESS, "target_ended", "finished", "budget", "error")),
+        theme.PALETTE,
+        strict=False,
+    )
+)
+_OVERLAY = 4  # groups in one panel
+
+
+def curve_marks(
+    curve: object,
+    *,
+    metric: str | None = None,
+    kind: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+    forecast: pl.DataFrame | None = None,
+    one_panel: bool = False,
+    style: str | None = None,
+    verb: str = "success_curve",
+) -> pl.DataFrame:
+    """What `success_curve` draws, as a frame: one row per panel, curve, level and position, the start included.
+
+    Positions of a trajectory at which no rollout has a score are left out. `forecast` has further rows in the columns of
+    `curve`, which are drawn as not observed. `style` is that of numbers which are no CURVE; they may lie anywhere.
+
+    Examples
+    --------
+    >>> rows = {"metric": "time_to_success", "kind": "success", "axis": "turn", "level": 0.95, "at": [1.0, 2.0]}
+    >>> curve = pl.DataFrame(rows | {"estimate": [0.1, 0.3], "low": [0.0, 0.1], "high": [0.3, 0.5], "at_risk": [20, 8]})
+    >>> curve_marks(curve).select("at", "until", "estimate", "solid").rows()
+    [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
+    """
+    frame = labels.finished(curve, schema.CURVE, verb)
+    for column, value in (("metric", metric), ("kind", kind), ("level", level)):
+        frame = labels.choose(frame, column, value, verb)
+    frame = _there(frame.filter(pl.col("at").is_not_null()))
+    if frame.is_empty():
+        raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
+    by = labels.grouping(frame)
+    of_kind = pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String)
+    frame = frame.with_columns(style=of_kind if style is None else pl.lit(style))
+    if forecast is not None:
+        further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
+        frame = pl.concat([frame, further.select(frame.columns)])
+    _check_once(frame, by, verb)
+    wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
+    frame = _named(frame, by, colors, one_panel=one_panel)
+    parts = frame.partition_by("panel", "group", "level", "style", maintain_order=True)
+    rows = [
+        row
+        for part in parts
+        for row in _steps(part, wide=wide[part.select(COMBINATION).row(0)], anywhere=style is not None)
+    ]
+    marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
+    enough = pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk)
+    return marks.with_columns(solid=enough).select(*MARKS)
+
+
+def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, without: str = "") -> pl.DataFrame:
+    """Rows of SUMMARY or TRAINING in the columns of CURVE, the intervals of rates within [0, 1]."""
+    rates = [metric for metric in frame["metric"].unique() if labels.is_rate(metric, frame)]
+    of_rate = pl.col("metric").is_in(rates)
+    ends = [pl.when(of_rate).then(pl.col(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")]
+    by = [name for name in labels.grouping(frame) if name != without]
+    return frame.select(
+        *by, "metric", "level", "estimate", *ends, at=at.cast(pl.Float64), axis=pl.lit(axis), kind=kind, at_risk="n"
+    )
+
+
+def _there(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame without positions of a trajectory at which nobody was: they stretch the axis and show nothing."""
+    value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
+    somebody = value.any().over("metric", "kind", "axis", "at")
+    there = frame.filter((pl.col("kind") != "trajectory") | somebody)
+    return frame if there.is_empty() else there
+
+
+def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
+    twice = frame.select(*by, *COMBINATION, "ending", "at", "level", "style").is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).row(0, named=True)
+        raise ArgumentError(
+            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} stands twice; "
+            "filter the frame to one curve per group"
+        )
+
+
+def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None, *, one_panel: bool) -> pl.DataFrame:
+    """The frame with panel, title, series, the name of each curve (its group, its ending, or both) and its look."""
+    groups = labels.group_names(frame, by)
+    endings = [labels.label(ending) if ending else None for ending in frame["ending"]]
+    several = len(set(endings) - {None}) > 1
+    many = len(set(groups)) > 1
+    apart = not one_panel and (len(set(groups)) > _OVERLAY or (several and many))
+    curves = [
+        group if not several or ending is None else f"{group} · {ending}" if many and not apart else ending
+        for group, ending in zip(groups, endings, strict=True)
+    ]
+    combinations = frame.select(COMBINATION).rows()
+    titles = groups if apart else [None] * frame.height
+    named = frame.with_columns(
+        pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
+    )
+    ends = named.drop_nulls("estimate").sort("at").group_by(*COMBINATION, "_group", "group", maintain_order=True).last()
+    if (named["kind"] == "profile").all():  # all end at 0: the largest share on average goes first
+        ends = named.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(pl.col("estimate").mean())
+        ends = ends.drop_nulls("estimate")
+    height = dict(reversed(ends.select("group", "estimate").rows()))
+    highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
+    order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
+    keys = [(order[pair], title) for pair, title in zip(combinations, titles, strict=True)]
+    ranked = sorted(dict.fromkeys(keys), key=lambda key: (key[0], -highest.get(key[1] or "", -1.0)))
+    panels = {key: place for place, key in enumerate(ranked)}
+    series = {
+        name: place
+        for place, name in enumerate(sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -1.0)))
+    }
+    families = curves if several or not apart else labels.group_names(frame, by[:1])
+    if set(curves) <= set(ENDING_COLORS):
+        colors = ENDING_COLORS | dict(colors or {})
+    look = theme.row_looks(curves, families, colors) if apart else _each(theme.looks(curves, colors), curves)
+    return named.with_columns(
+        pl.Series("color", [one.color for one in look]),
+        pl.Series("marker", [one.marker for one in look]),
+        pl.Series("panel", [panels[key] for key in keys], dtype=pl.Int32),
+        pl.Series("series", [series[name] for name in curves], dtype=pl.Int32),
+    ).sort("panel", "series", "level", "at", nulls_last=True, maintain_order=True)
+
+
+def _each(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
+    return [look[name] for name in names]
+
+
+def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:
+    """How long the last step is."""
+    if axis in WHOLE:
+        return 1.0
+    if axis == "threshold":  # nothing lies beyond the last
+        return 0.0
+    first, last = positions[0], positions[-1]
+    return 0.3 * last if wide else 0.04 * (last - first) or 0.04 * abs(last) or 1.0
+
+
+def wide_range(positions: list[float]) -> bool:
+    """Whether the positions above 0 span two decades, so that a logarithmic axis shows them better.
+
+    Examples
+    --------
+    >>> wide_range([0.0, 10.0, 500.0]), wide_range([0.0, 10.0, 1000.0]), wide_range([-1.0, 1000.0])
+    (False, True, False)
+    """
+    positive = [position for position in positions if position > 0]
+    return min(positions) >= 0 and bool(positive) and max(positive) >= 100 * min(positive)
+
+
+def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:
+    """One curve at one level: its start, and every position with the end of its step."""
+    rows = part.to_dicts()
+    first = rows[0]
+    style = first["style"]
+    least, most = (-inf, inf) if anywhere else _WITHIN.get(first["kind"], (0.0, 1.0))
+    positions = [row["at"] for row in rows]
+    beyond = _beyond(positions, first["axis"], wide=wide)
+    ends = [*positions[1:], positions[-1] + beyond] if style == "step" else positions
+    steps = [
+        {name: row[name] for name in _KEPT}
+        | {"until": until, "censored": row["censored"], "estimate": row["estimate"]}
+        | {end: None if row[end] is None else min(max(row[end], least), most) for end in ("low", "high")}
+        for row, until in zip(rows, ends, strict=True)
+    ]
+    start = _STARTS.get(first["kind"])
+    if start is not None and positions[0] > 0:
+        before = {"at": 0.0, "until": positions[0], "estimate": start, "low": start, "high": start, "censored": 0}
+        steps.insert(0, steps[0] | before)
+    return steps
+
+
+def after_start(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks without the starts of steps, which are known beforehand."""
+    return marks.filter((pl.col("at") > 0) | ~pl.col("style").is_in(["step", "stack"]))

@@ -1,0 +1,189 @@
+"""Whether every goal is broken sometimes, or some goals always: the share of goals above each rate, and goals in order."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import curve_figure, curve_panel
+from turnwise.plots.curve_marks import as_curve, curve_marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FEW = 10  # goals below which a profile is drawn as uncertain
+_MANY = 40  # goals above which their intervals are a band instead of a whisker each
+
+
+def goal_profile(
+    profile: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    of: str = "goal",
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Any:
+    """The vulnerability of goals: from PROFILE the share of goals above each rate, from SUMMARY each goal's rate in order.
+
+    A profile that falls at once and stays low is a few goals always broken; one that stays high and falls late is all goals
+    broken most of the time. Up to four groups share one Axes; more have panels of their own, the others in gray.
+
+    Parameters
+    ----------
+    profile
+        PROFILE, from `tw.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
+        `tw.summarize(rollouts, by=["target", "goal"], cluster=None)`: points, in each group the most vulnerable goal first.
+    metric, level
+        Which rows to draw; by default all.
+    of
+        The column that names the goals of a SUMMARY, such as ``"task"``.
+    ax, colors, title, caption
+        As in `success_curve`.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where the frame is neither of the two, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> told = {"metric": "attack_success", "level": 0.95, "at": [0.0, 0.5, 1.0], "n": 20}
+    >>> told |= {"estimate": [0.6, 0.2, 0.0], "low": [0.4, 0.1, 0.0], "high": [0.8, 0.4, 0.2], "n_missing": 0}
+    >>> ax = goal_profile(pl.DataFrame(told))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('attack success of a goal', 'share of goals above it')
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = profile_marks(profile, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
+    frame = _finished(profile, of)
+    said = _caption(frame, marks, of)
+    return curve_figure.lay_out(
+        marks,
+        verb="goal_profile",
+        ax=ax,
+        words=lambda alike: _words(alike, frame, of),
+        at_risk=False,
+        key=curve_figure.overlaid(marks),
+        title=title,
+        said=said,
+        caption=caption,
+    )
+
+
+def profile_marks(
+    profile: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    of: str = "goal",
+    colors: Mapping[str, str] | None = None,
+    one_panel: bool = False,
+) -> pl.DataFrame:
+    """What `goal_profile` draws, as a frame like that of `curve_marks`; goals in order stand at 1, 2, ...
+
+    Examples
+    --------
+    >>> rows = {"goal": ["a", "b", "c"], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 4}
+    >>> summary = pl.DataFrame(rows | {"estimate": [0.25, 1.0, None], "low": None, "high": None})
+    >>> profile_marks(summary).select("at", "estimate").rows()
+    [(1.0, 1.0), (2.0, 0.25)]
+    """
+    frame = _finished(profile, of)
+    for column, value in (("metric", metric), ("level", level)):
+        frame = labels.choose(frame, column, value, "goal_profile")
+    steps = labels.shape_of(frame) is schema.PROFILE
+    return curve_marks(
+        _as_steps(frame) if steps else _in_order(frame, of),
+        min_at_risk=_FEW if steps else 0,
+        colors=colors,
+        one_panel=one_panel,
+        style=None if steps else "line" if _most(frame, of) > _MANY else "point",
+        verb="goal_profile",
+    )
+
+
+def _finished(profile: object, of: str) -> pl.DataFrame:
+    frame = labels.as_frame(profile, "goal_profile")
+    shape = labels.shape_of(frame)
+    if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
+        raise ArgumentError(f"goal_profile: a {shape.name} frame has no profile; make one with `tw.profile(rollouts)`")
+    if shape is not schema.SUMMARY:
+        return labels.finished(frame, schema.PROFILE, "goal_profile")
+    if of not in labels.grouping(frame):
+        raise ArgumentError(
+            f"goal_profile: this SUMMARY has no row for each {of} (it is grouped by {listing(labels.grouping(frame))}); "
+            f"take `tw.profile(rollouts)`, `tw.summarize(rollouts, by={of!r})`, or of= for another column"
+        )
+    return labels.finished(frame, schema.SUMMARY, "goal_profile").filter(pl.col("statistic") == "mean")
+
+
+def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
+    """PROFILE in the columns of CURVE."""
+    kept = [*labels.grouping(frame), "metric", "at", "level", "estimate", "low", "high", "method", "reason", "estimand"]
+    return frame.select(*kept, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
+
+
+def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
+    """The goals' rates in the columns of CURVE, at their places: the greatest of each group first."""
+    by = [name for name in labels.grouping(frame) if name != of]
+    known = frame.drop_nulls("estimate")
+    if known.is_empty():
+        raise ArgumentError(f"goal_profile: no {of} has an estimate, so there is nothing to put in order")
+    place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
+    known = known.sort(of, maintain_order=True)
+    return as_curve(known, at=place, axis=of, kind=pl.lit("goals"), without=of)
+
+
+def _most(frame: pl.DataFrame, of: str) -> int:
+    """The most goals of a group."""
+    by = [name for name in labels.grouping(frame) if name != of]
+    return int(frame.drop_nulls("estimate").group_by(*by, "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
+
+
+def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:
+    metric = alike["metric"][0]
+    rate = labels.is_rate(metric, frame)
+    words = curve_panel.wording(alike)
+    if alike["kind"][0] == "goals":
+        across = (
+            f"{labels.label(of)}s, the most vulnerable first" if rate else f"{labels.label(of)}s, the greatest first"
+        )
+        up = labels.quantity(metric, "mean", frame)
+        return replace(words, across=across, up=up, rate=rate, whole=True, log=False, unit="")
+    goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
+    return replace(
+        words,
+        across=f"{labels.label(metric)} of a {goal}",
+        up=f"share of {goal}s above it",
+        log=False,
+        unit="%" if rate else "",
+    )
+
+
+def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
+    frame = frame.filter(pl.col("metric").is_in(marks["metric"].implode()))
+    if labels.shape_of(frame) is schema.SUMMARY:
+        unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
+        each = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
+        said = [f"Each point is one {labels.label(of)}, in the order of its group.", f"{each[:-1]} each."]
+        said += [f"{labels.counted(unknown, labels.label(of))} without an estimate left out."] if unknown else []
+        return " ".join(said)
+    said = [labels.caption(frame)]
+    missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)
+    if (missing > 0).any():
+        said.append(f"Goals without any value left out: {labels.span(missing)}.")
+    if not marks["solid"].all():
+        said.append(f"Dashed: fewer than {_FEW} goals.")
+    return " ".join([*said, *curve_figure.reasons(frame)])

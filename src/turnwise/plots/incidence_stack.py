@@ -1,0 +1,208 @@
+"""What became of the rollouts: the shares that ended in each way by each turn, one on the other."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.plots import curve_figure, theme
+from turnwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STACK = MARKS | {
+    "share": pl.Float64,  # the ending's own incidence, whose layer goes from `low` to `high`
+    "share_low": pl.Float64,
+    "share_high": pl.Float64,
+}
+
+
+def incidence_stack(
+    curve: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    at_risk: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Any:
+    """Cumulative incidence by ending, stacked: success at the bottom, what competes with it above, the rest still running.
+
+    The bar at the end of the lowest layer is the interval of its share; the intervals of the others belong to their own
+    shares and not to their edges, so they are not drawn (`success_curve` draws them). Where fewer than `min_at_risk`
+    rollouts were at risk the layers are pale. Each group has a panel, and all share their axes.
+
+    Parameters
+    ----------
+    curve
+        CURVE of kind ``"incidence"``, from `tw.curve(rollouts, kind="incidence")`.
+    metric, level
+        Which rows to draw; by default all metrics, and the widest level.
+    min_at_risk
+        Rollouts below which a stack is drawn as uncertain.
+    at_risk
+        Whether to put the number of rollouts at risk below.
+    ax
+        Where to draw; for one group.
+    colors
+        Colors by ending, in words: ``success``, ``attack gave up`` ...
+    title, caption
+        As in `success_curve`.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where the frame has no incidence, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rows = {
+    ...     "metric": "time_to_success",
+    ...     "kind": "incidence",
+    ...     "axis": "turn",
+    ...     "level": 0.95,
+    ...     "at_risk": 20,
+    ...     "at": 1.0,
+    ... }
+    >>> ends = {"ending": ["success", "gave_up"], "estimate": [0.2, 0.5], "low": [0.1, 0.3], "high": [0.4, 0.7]}
+    >>> ax = incidence_stack(pl.DataFrame(rows | ends))
+    >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    ['success', 'attack gave up']
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = incidence_marks(curve, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
+    frame = labels.finished(curve, schema.CURVE, "incidence_stack").filter(kind="incidence")
+    said = _caption(frame, marks, min_at_risk)
+    return curve_figure.lay_out(
+        marks,
+        verb="incidence_stack",
+        ax=ax,
+        at_risk=at_risk,
+        key=True,
+        also=_whisker,
+        title=title,
+        said=said,
+        caption=caption,
+    )
+
+
+def incidence_marks(
+    curve: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """What `incidence_stack` draws: as `curve_marks`, with the edges of each layer in `low` and `high`, its share beside.
+
+    A layer has no edges where its share, or that of one below it, is not known.
+
+    Examples
+    --------
+    >>> rows = {
+    ...     "metric": "time_to_success",
+    ...     "kind": "incidence",
+    ...     "axis": "turn",
+    ...     "level": 0.95,
+    ...     "at_risk": 20,
+    ...     "at": 1.0,
+    ... }
+    >>> ends = {"ending": ["success", "gave_up"], "estimate": [0.2, 0.5], "low": [0.1, 0.3], "high": [0.4, 0.7]}
+    >>> marks = incidence_marks(pl.DataFrame(rows | ends)).filter(pl.col("at") == 1)
+    >>> marks.select("group", "low", "high", "share_high").rows()
+    [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
+    """
+    frame = labels.finished(curve, schema.CURVE, "incidence_stack")
+    for column, value in (("kind", "incidence"), ("metric", metric), ("level", level)):
+        frame = labels.choose(frame, column, value, "incidence_stack")
+    frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
+    groups = labels.group_names(frame, labels.grouping(frame))
+    ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
+    looks = {way: look.color for way, look in theme.looks(ways, ENDING_COLORS | dict(colors or {})).items()}
+    frame = frame.select(*schema.CURVE.names).with_columns(
+        pl.Series("\0group", groups), pl.Series("\0way", ways), pl.lit(None, pl.String).alias("ending")
+    )
+    parts = [
+        _layers(part.drop("\0group"), looks, min_at_risk).with_columns(
+            title=pl.lit(name if len(set(groups)) > 1 else None, pl.String)
+        )
+        for (name,), part in frame.group_by("\0group", maintain_order=True)
+    ]
+    return _panels(pl.concat(parts))
+
+
+def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> pl.DataFrame:
+    """The layers of one group, lowest first."""
+    marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence_stack")
+    order = [labels.label(ending) for ending in schema.ENDINGS.categories]
+    place = {way: order.index(way) if way in order else len(order) for way in marks["group"].unique()}
+    marks = marks.with_columns(
+        series=pl.col("group").replace_strict(place, return_dtype=pl.Int32), style=pl.lit("stack")
+    ).sort("panel", "at", "series")
+    spot = ("panel", "at")
+    every = pl.len().over(spot) == pl.col("group").n_unique().over("panel")
+    sure = pl.col("estimate").is_null().cast(pl.Int8).cum_max().over(spot) == 0
+    top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(spot))
+    below = pl.when(top.is_not_null()).then(top.shift(1).over(spot).fill_null(0.0))
+    return marks.with_columns(
+        share="estimate", share_low="low", share_high="high", low=below, high=top, estimate=top
+    ).select(*STACK)
+
+
+def _panels(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks with a panel for each metric, axis and group, most successes first."""
+    shown = [*COMBINATION, "title"]
+    lowest = marks.filter(pl.col("series") == marks["series"].min()).drop_nulls("share")
+    order = (
+        marks.select(shown)
+        .unique(maintain_order=True)
+        .join(lowest.group_by(shown).agg(pl.col("share").max()), on=shown, how="left", nulls_equal=True)
+        .with_columns(first=pl.struct(COMBINATION).rank("dense"))
+        .sort("first", "share", descending=[False, True], nulls_last=True, maintain_order=True)
+        .select(*shown, panel=pl.int_range(pl.len(), dtype=pl.Int32))
+    )
+    placed = marks.drop("panel").join(order, on=shown, how="left", nulls_equal=True)
+    return placed.sort("panel", "series", "at").select(*STACK)
+
+
+def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
+    """The interval of the lowest layer, at its end."""
+    known = (
+        part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
+    )
+    for until, low, high in known.select("until", "share_low", "share_high").iter_rows():
+        for color, width in ((ax.get_facecolor(), 4.0), (theme.shade(ax, 1.0), 1.4)):
+            ax.errorbar(
+                [until],
+                [(low + high) / 2],
+                yerr=[(high - low) / 2],
+                color=color,
+                elinewidth=width,
+                capsize=3.0,
+                capthick=width,
+                clip_on=False,
+                zorder=5,
+            )
+
+
+def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
+    lowest = marks.sort("series")["group"][0]
+    said = [
+        labels.caption(frame),
+        f"The bar at the end is the interval of {lowest!r}; white is what had not ended in these ways.",
+    ]
+    if not marks["solid"].all():
+        said.append(f"Pale: fewer than {min_at_risk} at risk.")
+    return " ".join([*said, *curve_figure.reasons(frame)])

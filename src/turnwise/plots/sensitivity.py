@@ -1,0 +1,246 @@
+"""How much a result hangs on a choice: a threshold, a weighting, what is done with undecided rollouts, a parameter."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import curve_figure, curve_panel, theme
+from turnwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def sensitivity(
+    summary: object,
+    *,
+    of: str,
+    chosen: object = None,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    at_risk: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Any:
+    """An estimate at every value of one choice: a line in a band over numbers, points with whiskers over names.
+
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines. Up to
+    four groups share one Axes; more have panels of their own.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY with a column for the choice, one row per group and value: several summaries put together, such as
+        ``pl.concat([tw.summarize(rollouts, weighting=w).with_columns(weighting=pl.lit(w)) for w in ("rollout", "goal")])``,
+        or one that is grouped by a parameter of the runs.
+    of
+        The column of the choice. Numbers stand at their places, logarithmic where they span two decades; everything else in
+        the order of its first row.
+    chosen
+        The value that is used elsewhere, marked by a dotted line.
+    metric, statistic, level
+        Which rows to draw; by default all.
+    min_at_risk
+        Rollouts below which a point is drawn as uncertain.
+    at_risk
+        Whether to put the number of rollouts behind each point below.
+    ax, colors, title, caption
+        As in `success_curve`.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where there is no such column, no row has a value in it, `chosen` is not among them, or several panels do not fit
+        into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
+    >>> swept = {
+    ...     "threshold": [0.3, 0.5, 0.7],
+    ...     "estimate": [0.6, 0.5, 0.2],
+    ...     "low": [0.4, 0.3, 0.1],
+    ...     "high": [0.8, 0.7, 0.4],
+    ... }
+    >>> ax = sensitivity(pl.DataFrame(told | swept), of="threshold", chosen=0.5)
+    >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
+    ('threshold', 'attack success', ['chosen'])
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
+    marks = sensitivity_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
+    names = _names(frame, of)
+    at = _place(frame, of, names, chosen)
+    said = _caption(frame, of, marks, min_at_risk)
+    return curve_figure.lay_out(
+        marks,
+        verb="sensitivity",
+        ax=ax,
+        words=lambda alike: _words(alike, frame, names),
+        at_risk=at_risk,
+        also=None if at is None else lambda drawn, _: theme.marked(drawn, at, "chosen"),
+        title=title,
+        said=said,
+        caption=caption,
+    )
+
+
+def sensitivity_marks(
+    summary: object,
+    *,
+    of: str,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+    one_panel: bool = False,
+) -> pl.DataFrame:
+    """What `sensitivity` draws, as a frame like that of `curve_marks`, the statistic in `kind` and the choice in `axis`.
+
+    Values that are no numbers stand at 0, 1, ... Each panel has the references, from its first to its last position.
+
+    Examples
+    --------
+    >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
+    >>> rows = pl.DataFrame(told | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
+    >>> sensitivity_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
+    [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
+    """
+    frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
+    names = _names(frame, of)
+    swept = frame.filter(_has(frame, of))
+    by = [name for name in labels.grouping(frame) if name != of]
+    called = [*labels.group_names(swept, by), *_reference_names(frame.filter(pl.col(of).is_null()), by, of)]
+    settled = {name: look.color for name, look in theme.looks(called, colors).items()}
+    place = pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[of]])) if names else pl.col(of)
+    marks = curve_marks(
+        as_curve(swept, at=place, axis=of, kind=pl.col("statistic"), without=of),
+        min_at_risk=min_at_risk,
+        colors=settled if len(set(called)) <= theme.MAX_COLORS else colors,
+        one_panel=one_panel,
+        style="point" if names else "line",
+        verb="sensitivity",
+    )
+    return _with_references(marks, frame.filter(pl.col(of).is_null()), by, of, settled)
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _chosen(
+    summary: object, of: str, *, metric: str | None, statistic: str | None, level: float | None
+) -> pl.DataFrame:
+    frame = labels.finished(summary, schema.SUMMARY, "sensitivity")
+    if of not in labels.grouping(frame):
+        raise ArgumentError(
+            f"sensitivity: of={of!r} is no column beside those of a SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"(put summaries together, each with `.with_columns({of}=...)`)"
+        )
+    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
+        frame = labels.choose(frame, column, value, "sensitivity")
+    if not frame.select(_has(frame, of).any()).item():
+        raise ArgumentError(f"sensitivity: no row has a value in column {of!r}, so there is nothing to draw")
+    return frame
+
+
+def _has(frame: pl.DataFrame, of: str) -> pl.Expr:
+    """Whether a row has a value of the choice that can be placed."""
+    return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
+
+
+def _names(frame: pl.DataFrame, of: str) -> list[str]:
+    """The values in words where they are no numbers, in order."""
+    if frame.schema[of].is_numeric():
+        return []
+    values = frame[of].drop_nulls().unique(maintain_order=True)
+    return [labels.plain(value) for value in (values.sort() if values.dtype == pl.Enum else values)]
+
+
+def _place(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
+    """Where the chosen value stands."""
+    if chosen is None:
+        return None
+    if names and labels.plain(chosen) in names:
+        return float(names.index(labels.plain(chosen)))
+    if not names and isinstance(chosen, int | float) and not isinstance(chosen, bool) and isfinite(chosen):
+        return float(chosen)
+    there = listing(names or frame[of].drop_nulls().unique().sort().to_list())
+    raise ArgumentError(f"sensitivity: chosen={chosen!r} is no value of {of!r}; there is {there}")
+
+
+# ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
+    return labels.group_names(references, by) if by else [f"no {labels.label(of)}"] * references.height
+
+
+def _with_references(
+    marks: pl.DataFrame, references: pl.DataFrame, by: list[str], of: str, settled: Mapping[str, str]
+) -> pl.DataFrame:
+    """The marks, and in each panel the references of its metric and statistic."""
+    if references.is_empty():
+        return marks
+    names = _reference_names(references, by, of)
+    own = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
+    looks = theme.looks(names, settled)
+    level = own.select(
+        *COMBINATION,
+        "level",
+        "estimate",
+        "low",
+        "high",
+        "at_risk",
+        pl.Series("group", names),
+        pl.Series("color", [looks[name].color for name in names]),
+        pl.Series("marker", [looks[name].marker for name in names]),
+        series=pl.Series("group", names).rank("dense").cast(pl.Int32) + marks["series"].max(),
+    )
+    panels = marks.group_by("panel", "title", *COMBINATION, maintain_order=True).agg(
+        pl.col("at").min(), pl.col("at").max().alias("until")
+    )
+    added = panels.join(level, on=COMBINATION, how="inner").with_columns(
+        style=pl.lit("reference"), solid=pl.lit(value=True), censored=pl.lit(None, pl.Int64)
+    )
+    return pl.concat([marks, added.select(*MARKS).cast(marks.schema)]).sort("panel", "series", "level", "at")
+
+
+# ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
+    metric, statistic, of = alike.select("metric", "kind", "axis").row(0)
+    words = curve_panel.wording(alike)
+    return replace(
+        words,
+        across=labels.label(of),
+        up=labels.quantity(metric, statistic, frame),
+        rate=labels.is_rate(metric, frame),
+        whole=bool(names),
+        log=not names and words.log and alike.select(pl.col("at").min() > 0).item(),
+        unit="",
+        behind="rollouts behind each point",
+        names=tuple(names),
+    )
+
+
+def _caption(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
+    said = [labels.caption(frame)]
+    if (marks["style"] == "reference").any():
+        said.append(f"Level dashed lines: no {labels.label(of)}.")
+    if not marks["solid"].all():
+        said.append(f"Hollow: fewer than {min_at_risk} rollouts behind it.")
+    lost = frame.filter(pl.col(of).is_not_null() & ~_has(frame, of)).height
+    if lost:
+        said.append(f"{labels.counted(lost, 'row')} at a {labels.label(of)} that is no number left out.")
+    return " ".join([*said, *curve_figure.reasons(frame)])

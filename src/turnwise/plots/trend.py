@@ -1,0 +1,129 @@
+"""How a rate or a score runs over the steps of training."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.plots import curve_figure, curve_panel
+from turnwise.plots.curve_marks import as_curve, curve_marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def trend(
+    training: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    at_risk: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Any:
+    """The mean at each step of training in a band, and the rollouts behind it below.
+
+    Steps without an estimate are a gap; a marker is hollow where fewer than `min_at_risk` rollouts stand behind it. Up to
+    four groups share one Axes; more have panels of their own, the others in gray.
+
+    Parameters
+    ----------
+    training
+        TRAINING, from `tw.training`.
+    metric, level
+        Which rows to draw; by default all.
+    min_at_risk
+        Rollouts below which a point is drawn as uncertain.
+    at_risk
+        Whether to put the number of rollouts behind each point below.
+    ax, colors, title, caption
+        As in `success_curve`.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where nothing is left to draw, a step of a group stands twice, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": 40}
+    >>> ax = trend(pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]}))
+    >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
+    ('step of training', 'attack success', [0, 50])
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = trend_marks(
+        training, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
+    )
+    frame = labels.finished(training, schema.TRAINING, "trend").filter(
+        pl.col("metric").is_in(marks["metric"].implode())
+    )
+    shown = frame.filter(pl.col("level").is_in(marks["level"].implode(), nulls_equal=True))
+    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {min_at_risk} rollouts behind it."]
+    said = " ".join([labels.caption(shown), *hollow, *curve_figure.reasons(shown)])
+    return curve_figure.lay_out(
+        marks,
+        verb="trend",
+        ax=ax,
+        words=lambda alike: _words(alike, frame),
+        at_risk=at_risk,
+        title=title,
+        said=said,
+        caption=caption,
+    )
+
+
+def trend_marks(
+    training: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+    one_panel: bool = False,
+) -> pl.DataFrame:
+    """What `trend` draws, as a frame like that of `curve_marks`.
+
+    Examples
+    --------
+    >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": [40, 8]}
+    >>> steps = pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})
+    >>> trend_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
+    [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
+    """
+    frame = labels.finished(training, schema.TRAINING, "trend")
+    for column, value in (("metric", metric), ("level", level)):
+        frame = labels.choose(frame, column, value, "trend")
+    return curve_marks(
+        as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
+        min_at_risk=min_at_risk,
+        colors=colors,
+        one_panel=one_panel,
+        style="line",
+        verb="trend",
+    )
+
+
+def _words(alike: pl.DataFrame, frame: pl.DataFrame) -> curve_panel.Wording:
+    metric = alike["metric"][0]
+    words = curve_panel.wording(alike)
+    return replace(
+        words,
+        across="step of training",
+        up=labels.quantity(metric, "mean", frame),
+        rate=labels.is_rate(metric, frame),
+        log=False,
+        unit="",
+        behind="rollouts behind each point",
+    )

@@ -1,0 +1,88 @@
+"""The files at some paths: each once, in order, those in folders as well."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from turnwise.errors import ArgumentError, ReadError
+from turnwise.files import MANIFEST
+from turnwise.readers.documents import Document
+from turnwise.readers.problems import BrokenError, Problems
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def documents(paths: list[Path], problems: Problems) -> Iterator[tuple[Document, bool]]:
+    """Each file once, in order, and whether it was named itself rather than found in a folder.
+
+    Raises
+    ------
+    ReadError
+        Where a path does not exist, or a folder is empty.
+    """
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        try:
+            inside, by_name = _files(path, problems)
+            places = [(file, file.stat()) for file in inside]
+        except OSError as error:
+            raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
+        for file, status in places:
+            if (key := (status.st_dev, status.st_ino)) not in seen:
+                seen.add(key)
+                yield Document(file), by_name
+
+
+def listed(paths: Paths, verb: str) -> list[Path]:
+    """What a verb was given to read, as paths.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is no path, or there is none.
+
+    Examples
+    --------
+    >>> listed("runs", "read")
+    [...Path('runs')]
+    """
+    try:
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        found = [Path(path).expanduser() for path in given]
+    except (TypeError, RuntimeError) as error:
+        raise ArgumentError(f"{verb}: {paths!r} is no path; name a file, a folder or a list of them") from error
+    if not found:
+        raise ArgumentError(f"{verb}: there is no path; name a file or a folder")
+    return found
+
+
+def _files(path: Path, problems: Problems) -> tuple[list[Path], bool]:
+    """The files at a path, and whether it is one itself."""
+    if path.is_dir():
+        inside = list(_walk(path, problems))
+        if not inside:
+            raise ReadError(f"{path}: the folder is empty; name one that holds logs")
+        return inside, False
+    if path.is_file():
+        return [path], True
+    if path.exists():
+        raise ReadError(f"{path}: is neither a file nor a folder; copy it to a file first")
+    raise ReadError(f"{path}: no such file or folder; check the path (seen from {Path.cwd()})")
+
+
+def _walk(folder: Path, problems: Problems) -> Iterator[Path]:
+    def refused(error: OSError) -> None:
+        problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})"))
+
+    met: set[tuple[int, int]] = set()
+    for where, folders, files in os.walk(folder, onerror=refused, followlinks=True):
+        status = Path(where).stat()
+        if (key := (status.st_dev, status.st_ino)) in met:
+            folders.clear()  # a link back up
+            continue
+        met.add(key)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(where, name)
+            if not name.startswith(".") and name != MANIFEST and path.is_file():
+                yield path

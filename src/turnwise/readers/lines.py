@@ -1,0 +1,88 @@
+"""The lines of a JSON-lines file, some at a time: enough to work on at once, few enough for the processor's cache."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+BOM = b"\xef\xbb\xbf"
+_END, _OPEN, _CLOSE = b"\n{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    r"""Some whole lines of a file.
+
+    Parameters
+    ----------
+    first
+        Number of the first line, from 1.
+    text
+        The lines as they stand.
+    ends
+        Where in the text each line ends; of the last one of a file, whatever ends it.
+
+    Examples
+    --------
+    >>> lines = next(lines_of([b"{}\n \n", b"{}\n"]))
+    >>> lines.apart(), lines.objects
+    (([1], [b'{}']), False)
+    """
+
+    first: int
+    text: bytes
+    ends: npt.NDArray[np.intp]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the lines."""
+        return range(self.first, self.first + len(self.ends))
+
+    @property
+    def objects(self) -> bool:
+        """Whether each line begins and ends as an object does.
+
+        Then each begins a value: what stands before a line's end is ``}``, what follows is ``{``, and inside of a value
+        something stands between the two. So if there are as many values as lines, there is one on each.
+        """
+        if not self.text:
+            return False
+        signs = np.frombuffer(self.text, np.uint8)
+        opens, closes = signs[np.append(0, self.ends[:-1] + 1)], signs[self.ends - 1]
+        return bool((opens == _OPEN).all() and (closes == _CLOSE).all())
+
+    def apart(self) -> tuple[Sequence[int], list[bytes]]:
+        """Each line that is not blank, and before them their numbers."""
+        lines = self.text.split(b"\n")[: len(self.ends)]
+        said = [place for place, line in enumerate(lines, self.first) if line and not line.isspace()]
+        return said, lines if len(said) == len(lines) else [lines[place - self.first] for place in said]
+
+
+def lines_of(blocks: Iterable[bytes]) -> Iterator[Lines]:
+    r"""The lines of a file that comes in blocks, without the mark of its encoding at the start.
+
+    Examples
+    --------
+    >>> [(lines.first, lines.text) for lines in lines_of([b"1\n2", b"2\n3", b"3"])]
+    [(1, b'1\n'), (2, b'22\n'), (3, b'33')]
+    """
+    first, parts = 1, list[bytes]()  # the parts of a line that no block has ended yet
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        parts.append(block[:end])
+        if end:
+            lines = _lines(first, b"".join(parts))
+            yield lines
+            first += len(lines.ends)
+            parts = [block[end:]]
+        else:
+            parts[-1] = block
+    if rest := b"".join(parts):
+        yield _lines(first, rest)
+
+
+def _lines(first: int, text: bytes) -> Lines:
+    known = text.removeprefix(BOM) if first == 1 else text
+    ends = np.flatnonzero(np.frombuffer(known, np.uint8) == _END)
+    return Lines(first, known, ends if known.endswith(b"\n") else np.append(ends, len(known)))

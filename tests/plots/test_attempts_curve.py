@@ -1,0 +1,203 @@
+"""ASR@k and pass^k over k, and where a forecast takes over."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import same_color
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError
+from turnwise.plots import attempts_curve, attempts_marks
+from turnwise.plots.curve_marks import MARKS
+
+
+def tried(
+    groups: dict[str, list[tuple[float, int]]], kind: str = "asr@k", metric: str = "attack_success"
+) -> pl.DataFrame:
+    """CURVE of value and goals at k = 1, 2, ... for each group."""
+    rows = [
+        {
+            "target": name,
+            "metric": metric,
+            "kind": kind,
+            "axis": "attempt",
+            "at": float(k),
+            "level": 0.95,
+            "estimate": value,
+            "low": value / 2,
+            "high": min(1.0, value * 1.5),
+            "at_risk": goals,
+            "method": "combinatorial, clustered Wilson",
+            "estimand": "share of goals; unit: goal",
+        }
+        for name, course in groups.items()
+        for k, (value, goals) in enumerate(course, 1)
+    ]
+    return pl.DataFrame(rows, schema={"target": pl.String, **schema.CURVE.dtypes}, orient="row")
+
+
+def ahead(groups: dict[str, dict[float, float]], **more: Any) -> pl.DataFrame:
+    """FORECAST of values at k."""
+    rows = [
+        {"target": name, "metric": "attack_success", "at": k, "level": 0.95, "estimate": value, "alpha": 0.3}
+        | {"low": value - 0.1, "high": value + 0.1, "method": "beta-binomial"}
+        | more
+        for name, course in groups.items()
+        for k, value in course.items()
+    ]
+    return pl.DataFrame(rows, schema={"target": pl.String, **schema.FORECAST.dtypes}, orient="row")
+
+
+ONE = {"a": [(0.2, 40), (0.35, 40), (0.4, 20)]}
+
+
+def said(drawn: Any) -> str:
+    figure = (drawn.flat[0] if isinstance(drawn, np.ndarray) else drawn).figure
+    return " ".join(figure.get_supxlabel().split())
+
+
+def test_a_forecast_goes_on_from_the_last_observed_point():
+    """It starts at the last observed value with its interval, and what it says of observed k is left out."""
+    marks = attempts_marks(tried(ONE), forecast=ahead({"a": {2.0: 0.5, 3.0: 0.5, 6.0: 0.6, 12.0: 0.7}}))
+    assert marks.schema == pl.Schema(MARKS)
+    found = marks.filter(style="forecast").select("at", "estimate", "low").rows()
+    assert found == [(3.0, 0.4, 0.2), (6.0, 0.6, 0.5), (12.0, 0.7, pytest.approx(0.6))]
+    assert marks.filter(style="point")["at"].to_list() == [1.0, 2.0, 3.0]
+
+
+def test_observation_ends_where_too_few_goals_are_left():
+    """ASR@k of five goals gives way to the forecast; without one, and in pass^k, it stays, hollow."""
+    course = {"a": [(0.2, 40), (0.35, 40), (0.1, 5)]}
+    both = pl.concat([tried(course), tried(course, kind="pass^k")])
+    marks = attempts_marks(both, forecast=ahead({"a": {3.0: 0.45, 6.0: 0.6}}))
+    seen = marks.filter(style="point")
+    assert seen.filter(kind="asr@k")["at"].to_list() == [1.0, 2.0]
+    assert seen.filter(kind="pass^k").select("at", "solid").rows() == [(1.0, True), (2.0, True), (3.0, False)]
+    assert marks.filter(style="forecast").select("at", "estimate").rows() == [(2.0, 0.35), (3.0, 0.45), (6.0, 0.6)]
+    assert attempts_marks(tried(course))["solid"].to_list() == [True, True, False]
+    assert attempts_marks(tried(course), forecast=ahead({"a": {3.0: 0.45}}), min_at_risk=5)["at"].max() == 3.0
+
+
+def test_few_goals_everywhere_end_at_the_last():
+    """Where no k has enough goals, observation ends with the last k."""
+    marks = attempts_marks(tried({"a": [(0.2, 3), (0.4, 3)]}), forecast=ahead({"a": {4.0: 0.5}}))
+    assert marks.filter(style="forecast").select("at", "estimate").rows() == [(2.0, 0.4), (4.0, 0.5)]
+
+
+def test_a_group_without_a_forecast_has_none():
+    """A group whose forecast is missing is drawn as observed."""
+    frame = tried({"a": [(0.2, 40), (0.3, 40)], "b": [(0.5, 40), (0.6, 40)]})
+    marks = attempts_marks(frame, forecast=ahead({"b": {8.0: 0.9}}))
+    assert marks.filter(style="forecast")["group"].unique().to_list() == ["b"]
+    assert marks.filter(style="point").height == 4
+
+
+def test_the_end_of_observation_is_marked():
+    """A dotted line at the last observed k, the word beside it, a dashed line beyond, an axis of decades."""
+    ax = attempts_curve(tried(ONE), forecast=ahead({"a": {6.0: 0.6, 300.0: 0.7}}))
+    assert ax.get_xscale() == "log"
+    assert "forecast →" in [text.get_text() for text in ax.texts]
+    assert [3.0, 3.0] in [list(line.get_xdata()) for line in ax.lines if list(line.get_ydata()) == [0, 1]]
+    (dashed,) = [line for line in ax.lines if list(line.get_xdata()) == [3.0, 6.0, 300.0]]
+    assert list(dashed.get_ydata()) == [0.4, 0.6, 0.7]
+    assert dashed.get_linestyle() == "--"
+    ax.figure.canvas.draw()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5", "10", "20", "50", "100", "200"]
+
+
+def test_a_near_forecast_keeps_a_plain_axis():
+    """Up to four times the attempts made."""
+    assert attempts_curve(tried(ONE), forecast=ahead({"a": {11.0: 0.6}})).get_xscale() == "linear"
+    assert attempts_curve(tried(ONE), forecast=ahead({"a": {12.0: 0.6}})).get_xscale() == "log"
+
+
+def test_the_caption_tells_how_the_forecast_was_made_and_missed():
+    """Method, and the worst of the groups on what was held out."""
+    held = {"holdout_at": 3, "holdout_observed": 0.4, "holdout_forecast": 0.31, "holdout_error": -0.09}
+    words = said(attempts_curve(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}, **held)))
+    assert "Dashed: forecast (beta-binomial); from two thirds of the attempts it gave 31.0 % at k = 3" in words
+    assert "where 40.0 % was observed." in words
+    assert "Dashed: forecast (beta-binomial)." in said(attempts_curve(tried(ONE), forecast=ahead({"a": {9.0: 0.6}})))
+    assert "n = 40 goals" in words
+
+
+def test_more_than_four_groups_have_all_kinds_in_their_panel():
+    """One panel for each group, its kinds named once above; a single kind needs no key."""
+    groups = {f"model {k}": [(0.1 * k, 40), (0.12 * k, 40)] for k in range(1, 7)}
+    both = pl.concat([tried(groups), tried(groups, kind="pass^k")])
+    axes = attempts_curve(both)
+    assert [ax.get_title(loc="left") for ax in axes] == [f"model {k}" for k in range(6, 0, -1)]
+    (key,) = axes[0].figure.legends
+    assert [text.get_text() for text in key.get_texts()] == ["ASR@k: any of k", "pass^k: all of k"]
+    marks = attempts_marks(both)
+    assert marks.group_by("panel").agg(pl.col("group").n_unique())["group"].unique().to_list() == [2]
+    assert attempts_curve(tried(groups))[0].figure.legends == []
+
+
+def test_tasks_are_solved_and_not_broken():
+    """pass@k of task_success speaks of tasks."""
+    frame = tried(ONE, kind="pass@k", metric="task_success")
+    assert attempts_curve(frame).get_ylabel().replace("\n", " ") == "share of tasks solved at least once in k attempts"
+    assert "tasks solved in all of k" in attempts_curve(
+        tried(ONE, kind="pass^k", metric="task_success")
+    ).get_ylabel().replace("\n", " ")
+
+
+def test_what_cannot_be_drawn_is_said(curve_of):
+    """No curve over attempts, a forecast of other groups, several panels in one ax."""
+    with pytest.raises(
+        ArgumentError, match=r"no curve over attempts is here \(kind is success\); make one with `tw.attempts"
+    ):
+        attempts_curve(curve_of({"a": (40, 0.1)}))
+    with pytest.raises(ArgumentError, match="grouped by target, their forecast by none; give both verbs the same `by`"):
+        attempts_curve(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}).drop("target"))
+    with pytest.raises(ArgumentError, match="no FORECAST frame"):
+        attempts_curve(tried(ONE), forecast=tried(ONE))
+    both = pl.concat([tried(ONE), tried(ONE, kind="pass^k")])
+    with pytest.raises(ArgumentError, match="one ax cannot hold 2 panels"):
+        attempts_curve(both, ax=plt.figure().add_subplot())
+
+
+def test_a_forecast_that_reaches_no_further_changes_nothing():
+    """All of its k were observed."""
+    plain, same = attempts_marks(tried(ONE)), attempts_marks(tried(ONE), forecast=ahead({"a": {2.0: 0.9}}))
+    assert same.equals(plain)
+
+
+def test_real_verbs_fit_together():
+    """`attempts` and `forecast` of simulated rollouts: the first mark is the mean over goals, the last the forecast's."""
+    turns, _ = tw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=12, attempts=4, turns=4, text=False)
+    rollouts = tw.measure(turns)
+    curve, further = tw.attempts(rollouts, by="target"), tw.forecast(rollouts, by="target", k=[8, 50], resamples=1000)
+    marks = attempts_marks(curve, forecast=further)
+    first = marks.filter(kind="asr@k", at=1.0, style="point").sort("group")["estimate"].to_list()
+    mean = pl.col("attack_success").mean()
+    known = rollouts.group_by("target", "goal").agg(mean).group_by("target").agg(mean)
+    assert first == pytest.approx(known.sort("target")["attack_success"].to_list())
+    last = marks.filter(style="forecast", at=50.0).sort("group")["estimate"].to_list()
+    assert last == further.filter(pl.col("at") == 50).sort("target")["estimate"].to_list()
+    axes = attempts_curve(curve, forecast=further)
+    assert [ax.get_xlabel() for ax in axes] == ["attempts (k)"] * len(axes)
+    looks = {row["group"]: row["color"] for row in marks.to_dicts()}
+    names = {text.get_text(): text.get_color() for text in axes[0].texts if text.get_text() in looks}
+    assert set(names) == set(looks)
+    assert not same_color(names["base"], names["guarded"])
+
+
+def test_the_table_counts_goals_only_where_a_point_is():
+    """At a tick between two k nothing stands: the goals of the next k are not its own."""
+    frame = tried({"a": [(0.1, 40), (0.2, 40)] + [(0.3, 12)] * 8}).filter(pl.col("at").is_in([1.0, 2.0, 10.0]))
+    ax = attempts_curve(frame, forecast=ahead({"a": {90.0: 0.6}}))
+    (table,) = ax.child_axes
+    cells = {text.get_position()[0]: text.get_text() for text in table.texts}
+    assert {tick: cells[tick] for tick in (1.0, 2.0, 5.0, 10.0, 20.0)} == {
+        1.0: "40",
+        2.0: "40",
+        5.0: "",
+        10.0: "12",
+        20.0: "",
+    }

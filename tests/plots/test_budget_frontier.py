@@ -1,0 +1,94 @@
+"""What a budget of tokens, dollars, seconds or calls reaches."""
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.errors import ArgumentError
+from turnwise.plots import budget_frontier, budget_marks
+from turnwise.plots.curve_marks import MARKS
+
+
+def over(curve_of, axis, at, name="a", **more):
+    curve = curve_of({name: (60, 0.1)}, turns=len(at), axis=axis, **more)
+    return curve.with_columns(at=pl.Series(at, dtype=pl.Float64))
+
+
+def ticks_of(ax):
+    ax.figure.canvas.draw()
+    left, right = ax.get_xlim()
+    return [tick.get_text() for tick in ax.get_xticklabels() if left <= tick.get_position()[0] <= right]
+
+
+@pytest.mark.parametrize(
+    ("axis", "at", "scale", "words", "ticks"),
+    [
+        ("tokens", [100, 1000, 20_000, 3e6], "log", "tokens", ["100", "1,000", "10,000", "100,000", "1M"]),
+        (
+            "tokens",
+            [500, 12_000, 30_000],
+            "linear",
+            "tokens",
+            ["0", "5,000", "10,000", "15,000", "20,000", "25,000", "30,000"],
+        ),
+        ("cost_usd", [0.01, 0.1, 20.0], "log", "cost in US$", ["$0.01", "$0.10", "$1", "$10"]),
+        ("cost_usd", [0.5, 1.0, 2.0], "linear", "cost in US$", ["$0", "$0.50", "$1", "$1.50", "$2"]),
+        ("seconds", [1.0, 30.0, 60.0], "linear", "seconds", ["0", "10", "20", "30", "40", "50", "60"]),
+        ("target_call", [1.0, 2.0, 3.0], "linear", "call of the target", ["0", "1", "2", "3"]),
+    ],
+)
+def test_axes_speak_the_language_of_the_budget(curve_of, axis, at, scale, words, ticks):
+    """Tokens in thousands and millions, dollars with their sign; two decades make the axis logarithmic."""
+    ax = budget_frontier(over(curve_of, axis, at))
+    assert ax.get_xscale() == scale
+    assert ax.get_xlabel() == words
+    assert ticks_of(ax) == ticks
+
+
+def test_marks_are_steps_from_zero(curve_of):
+    """Nothing is broken for nothing; each step lasts until the next position."""
+    marks = budget_marks(over(curve_of, "tokens", [10.0, 40.0]))
+    assert marks.schema == pl.Schema(MARKS)
+    assert marks.select("at", "until").rows() == [(0.0, 10.0), (10.0, 40.0), (40.0, pytest.approx(41.2))]
+    assert marks["estimate"].round(4).to_list() == [0.0, 0.1, pytest.approx(0.19, abs=0.01)]
+
+
+def test_many_ticks_of_censored_rollouts_are_left_out(curve_of):
+    """Twelve can be told apart, more are a smear."""
+    few = budget_marks(over(curve_of, "tokens", list(range(1, 13))).with_columns(censored=pl.lit(1)))
+    many = budget_marks(over(curve_of, "tokens", list(range(1, 15))).with_columns(censored=pl.lit(1)))
+    assert (few["censored"] > 0).sum() == 12
+    assert (many["censored"] > 0).sum() == 0
+
+
+def test_several_budgets_are_panels_and_turns_are_none(curve_of):
+    """Each budget has its own axis; one is chosen with axis=; a curve over turns is no budget."""
+    both = pl.concat(
+        [over(curve_of, "tokens", [1.0, 5.0]), over(curve_of, "cost_usd", [0.1, 0.2]), curve_of({"a": (9, 0.1)})]
+    )
+    assert [ax.get_xlabel() for ax in budget_frontier(both)] == ["tokens", "cost in US$"]
+    assert budget_frontier(both, axis="cost_usd").get_xlabel() == "cost in US$"
+    with pytest.raises(ArgumentError, match=r"no curve over a budget is here \(axis is turn\)"):
+        budget_frontier(curve_of({"a": (9, 0.1)}))
+    with pytest.raises(ArgumentError, match="there is cost_usd, tokens"):
+        budget_frontier(both, axis="yen")
+
+
+def test_only_success_is_a_frontier(curve_of):
+    """Survival over tokens is drawn by success_curve."""
+    with pytest.raises(ArgumentError, match="kind='success'"):
+        budget_frontier(over(curve_of, "tokens", [1.0, 5.0], kind="survival"))
+
+
+def test_of_a_real_curve(tmp_path):
+    """The last mark is the share broken at all, where no rollout competes with success."""
+    turns, _ = tw.simulate(goals=8, attempts=3, turns=4, give_up=0, target_ends=0, error=0, text=False)
+    spent = turns.with_columns(prompt_tokens=10 * pl.col("turn"), response_tokens=pl.lit(5))
+    rollouts = tw.measure(spent, m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
+    curve = tw.curve(rollouts, axis="tokens", by="target")
+    marks = budget_marks(curve)
+    last = marks.sort("at").group_by("group").last().sort("group")["estimate"].to_list()
+    known = rollouts.group_by("target").agg(pl.col("attack_success").mean()).sort("target")["attack_success"].to_list()
+    assert last == pytest.approx(known)
+    assert marks["at"].unique().sort().to_list() == [0.0, 15.0, 40.0, 75.0, 120.0]

@@ -299,10 +299,11 @@ def test_what_goes_wrong_in_a_worker_is_told_in_a_sentence(connected: Any, folde
 def test_the_obvious_way_cuts_rollouts_and_ours_does_not(connected: Any, tmp_path: Path) -> None:
     """`read_parquet` hands out blocks of rows: rollouts are measured in pieces, more of them are found, and fewer succeed."""
     turns = TURNS.sort("rollout_id", "turn").select("rollout_id", "turn", "goal", "target", "succeeded", "score")
-    for number in range(2):  # row groups as any writer makes them, that know nothing of rollouts
-        half = turns.filter(pl.col("rollout_id").rank("dense") % 2 == number)
-        half.write_parquet(tmp_path / f"{number}.parquet", row_group_size=50)
-    known = tw.measure(tw.read(tmp_path), m.success_within(3), m.num_turns()).sort("rollout_id")
+    path = (
+        tmp_path / "turns.parquet"
+    )  # one: of several, Ray 2.60 loads a module in several threads at once, and may fail
+    turns.write_parquet(path, row_group_size=50)  # as any writer does that knows nothing of rollouts
+    known = tw.measure(tw.read(path), m.success_within(3), m.num_turns()).sort("rollout_id")
 
     def naive(block: Any) -> Any:
         return tw.measure(pl.DataFrame(block), m.success_within(3), m.num_turns()).to_arrow()
@@ -311,7 +312,7 @@ def test_the_obvious_way_cuts_rollouts_and_ours_does_not(connected: Any, tmp_pat
     former = context.target_max_block_size, context.target_min_block_size, context.enable_progress_bars
     context.target_max_block_size, context.target_min_block_size, context.enable_progress_bars = 4_000, 1, False
     try:
-        blocks = connected.data.read_parquet([str(path) for path in sorted(tmp_path.iterdir())], override_num_blocks=20)
+        blocks = connected.data.read_parquet(str(path), override_num_blocks=20)
         pieces = pl.concat(
             pl.DataFrame(block)
             for block in blocks.map_batches(naive, batch_size=None, batch_format="pyarrow").iter_batches(
@@ -319,7 +320,7 @@ def test_the_obvious_way_cuts_rollouts_and_ours_does_not(connected: Any, tmp_pat
             )
             if block.num_rows
         )
-        ours = distributed.measure(tmp_path, m.success_within(3), m.num_turns())
+        ours = distributed.measure(path, m.success_within(3), m.num_turns())
     finally:
         context.target_max_block_size, context.target_min_block_size, context.enable_progress_bars = former
     assert pieces["num_turns"].sum() == known["num_turns"].sum()  # not a turn is lost, and no error is raised
@@ -463,7 +464,7 @@ def test_a_cluster_that_does_not_answer_is_told(folder: Path) -> None:
         "import ray; print(ray.is_initialized())\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False, timeout=240
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False, timeout=60
     )
     assert "no Ray cluster answers at '127.0.0.1:9'" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "False"

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -48,9 +49,10 @@ def connected(address: str | None) -> Iterator[None]:
     place = address or os.environ.get("RAY_ADDRESS") or "local"
     own = {"include_dashboard": False} if place == "local" else {}
     try:
+        _knock(place)
         with _silent():
             ray.init(address=place, log_to_driver=False, logging_level=logging.ERROR, **own)
-    except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
+    except (ray.exceptions.RayError, OSError, OverflowError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise ArgumentError(
             f"distributed: no Ray cluster answers at {place!r} ({_last_line(error)}); start one with `ray start --head` (each "
@@ -60,6 +62,13 @@ def connected(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(place: str) -> None:
+    """Try the door of a cluster at HOST:PORT: Ray itself would try it for minutes."""
+    host, _, port = place.rpartition(":")
+    if host and "/" not in host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,10 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     done = turnwise("report", LOGS, "--out", out)
     assert (done.code, done.out) == (0, f"{out / 'report.html'}\n")
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
-        "curve.parquet", "figures/attack_success.svg", "figures/success_curve.svg", "report.html", "rollouts.parquet", "run.json",
+        "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
+        "figures/attack_success.svg", "figures/contrast_attack_success_attack.svg", "figures/contrast_attack_success_target.svg",
+        "figures/heat_map.svg", "figures/profile_attack_success.svg", "figures/success_curve.svg",
+        "profile.parquet", "report.html", "rollouts.parquet", "run.json",
         "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip
     assert schema.check(pl.read_parquet(out / "turns.parquet"), schema.TURNS).height == 1301
@@ -62,8 +66,10 @@ def test_the_page_needs_nothing_beside_it(turnwise, tmp_path: Path) -> None:
     """No script, style sheet, font or picture is fetched from anywhere."""
     turnwise("report", LOGS, "--out", tmp_path / "r")
     page = (tmp_path / "r" / "report.html").read_text()
-    for fetched in ("<script", "<link", "<img", "@import", "url(http", 'src="http'):
+    for fetched in ("<script src", '<link rel="stylesheet"', "@import", "url(", "fetch(", "XMLHttpRequest", "import("):
         assert fetched not in page
+    assert set(re.findall(r"\ssrc=(\S{16})", page)) == {'"data:image/svg+'}
+    assert set(re.findall(r'<link [^>]*href="([^"]*)"', page)) == {"data:,"}
 
 
 def test_the_same_report_twice_is_the_same_bytes(turnwise, tmp_path: Path) -> None:
@@ -85,7 +91,9 @@ def test_hostile_names_do_not_reach_the_page(turnwise, tmp_path: Path) -> None:
     ])  # fmt: skip
     tw.write(frame, tmp_path / "logs.parquet")
     assert turnwise("report", tmp_path / "logs.parquet", "--out", tmp_path / "r").code == 0
-    assert "<script" not in (tmp_path / "r" / "report.html").read_text()
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
 def test_an_existing_report_is_not_overwritten(turnwise, tmp_path: Path) -> None:
@@ -122,6 +130,31 @@ def test_measure_summarize_and_curve_give_what_the_verbs_give(turnwise, tmp_path
     assert json.loads(summarized.out) == json.loads(expected.write_json())
     curved = turnwise("curve", tmp_path / "r.parquet", "--by", "target", "--format", "csv")
     assert len(list(csv.reader(io.StringIO(curved.out)))) == 1 + tw.curve(rollouts, by="target").height
+
+
+def test_csv_for_a_spreadsheet_on_the_screen_and_in_a_file(turnwise, tmp_path: Path) -> None:
+    """`--spreadsheet` puts an apostrophe before formulas, says so on stderr, and is refused where nothing is CSV."""
+    rows = [{"rollout_id": f"={n}", "turn": 1, "goal": "@g", "outcome": "success", "response": "-1"} for n in range(3)]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(map(json.dumps, rows)))
+    plain = turnwise("measure", log, "--format", "csv")
+    shown = turnwise("measure", log, "--format", "csv", "--spreadsheet")
+    written = turnwise("measure", log, "--out", tmp_path / "m.csv", "--spreadsheet")
+    read = turnwise("read", log, "--out", tmp_path / "turns.csv", "--spreadsheet")
+    assert [one.code for one in (plain, shown, written, read)] == [0, 0, 0, 0]
+    assert [row["goal"] for row in csv.DictReader(io.StringIO(plain.out))] == ["@g"] * 3
+    assert (tmp_path / "m.csv").read_text() == shown.out
+    assert [row["goal"] for row in csv.DictReader(io.StringIO(shown.out))] == ["'@g"] * 3
+    assert all("goal 3" in one.err for one in (shown, written, read))
+    kept = [
+        (row["rollout_id"], row["response"])
+        for row in csv.DictReader(io.StringIO((tmp_path / "turns.csv").read_text()))
+    ]
+    assert kept == [("'=0", "-1"), ("'=1", "-1"), ("'=2", "-1")]
+    refused = turnwise("measure", log, "--spreadsheet")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--spreadsheet is for CSV" in refused.err
+    assert turnwise("measure", log, "--out", tmp_path / "m.parquet", "--spreadsheet").code == 2
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json", ".jsonl"])

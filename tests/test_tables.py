@@ -151,7 +151,7 @@ def test_any_other_frame_is_shown_as_it_is():
     assert "[1, 2]" in tables.text(frame)
     assert "0.1235" in tables.text(frame)
     assert "3 more columns" in tables.text(pl.DataFrame({f"c{place}": [1] for place in range(15)}))
-    assert "1 more rows" in tables.text(pl.DataFrame({"x": range(tables.MOST_ROWS + 1)}))
+    assert "1 more row" in tables.text(pl.DataFrame({"x": range(tables.MOST_ROWS + 1)}))
     assert tables.text(pl.DataFrame()) == ""
     assert tables.text(pl.DataFrame({"x": [1]}).lazy()) == tables.text(pl.DataFrame({"x": [1]}).to_arrow())
 
@@ -221,3 +221,187 @@ def test_any_summary_can_be_shown(rows):
     assert str(table)
     assert table.markdown
     assert Cells(table.html).tags.count("svg") == len(rows)
+
+
+# ── every result frame ────────────────────────────────────────────────────────────────────────────────────────────────
+WITH_INTERVALS = (
+    "SUMMARY",
+    "CONTRAST",
+    "CURVE",
+    "AGREEMENT",
+    "PROFILE",
+    "PORTFOLIO",
+    "TRADEOFF",
+    "GATE",
+    "FORECAST",
+    "TRAINING",
+)
+PLAIN = ("PLAN", "DOCTOR", "PROBLEMS", "JOINED")
+WORDS = {"metric": "attack_success", "statistic": "mean", "kind": "success", "axis": "turn", "comparison": "labels"}
+NUMBERS = {"estimate": 0.3, "difference": 0.3, "low": 0.2, "high": 0.4, "level": 0.95}
+
+
+def result(name: str, *, known: bool = True, rows: int = 2, group: str = "gpt-4o-mini-2024-07-18") -> pl.DataFrame:
+    """A frame of that schema with a value in every column, or in the required words alone."""
+    shape = next(shape for shape in schema.SCHEMAS if shape.name == name)
+    row: dict[str, Any] = {"target": group}
+    for column in shape.columns:
+        words = column.dtype == pl.String
+        needed = column.name in {*shape.key, "of", "member"} and (words or column.dtype == pl.Boolean)
+        if words and (known or needed):
+            row[column.name] = WORDS.get(column.name, f"the {column.name}")
+            if name == "AGREEMENT" and column.name == "statistic":
+                row["statistic"] = "sensitivity"
+        elif column.dtype == pl.Boolean:
+            row[column.name] = True
+        elif known:
+            row[column.name] = NUMBERS.get(column.name, 7)
+    return pl.DataFrame([row] * rows, schema={"target": pl.String, **shape.dtypes}, orient="row", strict=False)
+
+
+@pytest.mark.parametrize("name", [*WITH_INTERVALS, *PLAIN])
+def test_every_result_frame_is_shown_in_four_ways(name):
+    """Text, HTML, Markdown and LaTeX of a frame with all its columns, and of one in which nothing is known."""
+    table = tables.show(result(name))
+    for written in (str(table), table.markdown, table.html, table.latex):
+        assert "gpt-4o-mini" in written
+        if name in WITH_INTERVALS:
+            assert "[20, 40]" in written
+    assert table.html.count("<svg") == (2 if name in WITH_INTERVALS else 0)
+    if name in WITH_INTERVALS:
+        assert "30" in str(table)
+        assert "Intervals: 95" in table.markdown
+    nothing = tables.show(result(name, known=False))
+    for written in (str(nothing), nothing.markdown, nothing.html, nothing.latex):
+        assert "nan" not in written.lower().replace("finance", "")
+        assert "None" not in written
+    empty = tables.show(result(name).clear())
+    assert "no rows" in str(empty)
+    assert "no rows" in empty.html
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", [*WITH_INTERVALS, "PLAN", "PROBLEMS"])
+def test_every_result_fits_a_terminal(name, width):
+    """No line is wider than 80 or 120 characters, no number is lost, and what found no room is named."""
+    frame = result(name)
+    text = tables.text(frame, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    if name in WITH_INTERVALS:
+        assert text.replace("\n", "").count("[20, 40]") >= 2
+    shown = tables.show(frame).grid
+    missing = [column.heading for column in shown.columns if column.spare and column.heading.split()[0] not in text]
+    assert missing == []  # each heading stands in the table or in the sentence on what found no room
+
+
+def test_what_found_no_room_is_named():
+    """A narrow terminal does without the method first, then without counts; estimate and interval always stay."""
+    frame = result("SUMMARY").with_columns(method=pl.Series(["one way", "another way"]))
+    wide, narrow = tables.text(frame, width=160), tables.text(frame, width=60)
+    assert "No room" not in wide
+    assert "another way" in wide
+    said = " ".join(narrow.split())
+    assert "No room for: errors, undetermined, missing, not applicable, method." in said
+    assert "[20, 40]" in narrow
+
+
+def test_digits_follow_the_width_of_the_interval():
+    """Two significant digits of the half-width, in every way of writing."""
+    wide = A | {"estimate": 0.41234, "low": 0.21, "high": 0.61}
+    narrow = A | {"target": "n", "estimate": 0.41234, "low": 0.4113, "high": 0.4133}
+    table = tables.show(summary(wide, narrow))
+    for written in (str(table), table.markdown, table.html, table.latex.replace(r"\%", "%")):
+        assert "41 %" in written
+        assert "[21, 61]" in written
+        assert "41.23 %" in written
+        assert "[41.13, 41.33]" in written
+
+
+def test_differences_of_rates_are_points_and_their_zero_is_drawn():
+    """A contrast says points, never per cent, and each bar has its line at 0."""
+    table = tables.show(result("CONTRAST"))
+    assert "30 points" in str(table)
+    assert "30 %" not in str(table)
+    assert table.html.count('stroke="#D0D0D0"') == 2
+
+
+def test_what_all_rows_of_a_plan_share_is_said_once():
+    """Columns of a plan that do not differ are one sentence below it."""
+    plan = result("PLAN").with_columns(goals=pl.Series([10, 20]), rate=pl.lit(0.3))
+    text = " ".join(tables.text(plan).split())
+    assert " rollouts 7," in text.split("In all rows:")[1]
+    assert "rate 30 %" in text
+
+
+def test_a_gate_with_one_requirement_has_it_as_a_heading():
+    """Passed and failed stand below what was required; two requirements have a column."""
+    gate = result("GATE").with_columns(passed=pl.Series([True, False]), requirement=pl.lit("harm < 0.1"))
+    lines = tables.text(gate, width=200).splitlines()
+    assert "harm < 0.1" in lines[0]
+    assert "passed" in lines[2]
+    assert "failed" in lines[3]
+    both = tables.text(gate.with_columns(requirement=pl.Series(["a < 1", "b < 1"])), width=200)
+    assert "requirement" in both.splitlines()[0]
+
+
+HOSTILE = [
+    "[click](javascript:alert(1))", "![x](http://evil)", "[a]: http://evil", "&lt;b&gt;", "\u202egpj.exe", "\x1b]0;pwn\x07",
+    "\\input{x} $x$ % ^ ~", "=cmd|' /C calc'!A0", "</table><script>alert(1)</script>", "a\r\nb\u2028c",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_words_have_no_effect_anywhere(name):
+    """In a group, a heading and a reason: no escape, no direction mark, no link, no tag, no command of TeX."""
+    table = tables.show(summary(A | {"target": name, "reason": name}).rename({"target": f"x{name}"}))
+    for written in (str(table), table.markdown, table.html, table.latex):
+        assert not {"\x1b", "\x07", "\u202e", "\u2028", "\r"} & set(written)
+    assert "](" not in table.markdown
+    assert "script" not in Cells(table.html).tags
+    assert r"\input" not in table.latex
+    assert "$x$" not in table.latex
+    assert "\n% " not in table.latex
+
+
+def test_latex_has_no_letter_that_its_fonts_lack():
+    """Minus signs, raised digits and dots are written as commands."""
+    latex = tables.latex(summary(A | {"metric": "num_turns", "bound_low": None, "estimate": -0.25, "reason": "one…"}))
+    assert "$-$0.25" in latex
+    assert r"\textsuperscript{1} one\ldots{}" in latex
+    assert not set("−¹…") & set(latex)
+
+
+def test_logs_show_what_tells_their_rows_apart():
+    """Of turns: keys whole, what is alike said once, columns without a value counted, the last ones yield in a narrow terminal."""
+    names = [f"run-{'x' * 70}/{place}" for place in range(2)]
+    facts = {"source": "garak", "target": "base", "goal": None, "solved": [True, False]}
+    turns = pl.DataFrame(
+        {
+            "rollout_id": names,
+            "turn": [1, 1],
+            **facts,
+            "prompt": ["a" * 100, "b"],
+            "response": ["c", "d"],
+            "score": [0.1, 0.2],
+        }
+    )
+    text = tables.text(turns, width=200)
+    heading = text.splitlines()[0].split()
+    assert heading == ["rollout_id", "turn", "solved", "prompt", "response", "score"]
+    assert "In all rows: source garak, target base." in text
+    assert "1 column without any value" in text
+    whole = tables.markdown(turns)
+    assert all(name in whole for name in names)
+    narrow = tables.text(turns, width=40)
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "No room for:" in narrow
+    assert "rollout_id" in tables.text(turns.clear())
+    one = tables.text(turns.head(1), width=200)
+    assert "In all rows" not in one
+    assert "garak" in one
+
+
+def test_many_columns_alike_are_counted():
+    """Eight are said, the others counted."""
+    logs = pl.DataFrame({"rollout_id": ["a", "b"]} | {f"fact {place}": 1 for place in range(20)})
+    assert "fact 7 1 and 12 more columns." in tables.text(logs)

@@ -141,3 +141,47 @@ def test_a_result_says_in_its_file_what_it_estimates(tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "summary.parquet").equals(summary)
     tw.write(rollouts, tmp_path / "rollouts.parquet")
     assert "turnwise.estimands" not in pl.read_parquet_metadata(tmp_path / "rollouts.parquet")
+
+
+FORMULAS = (
+    "=1+1", '=HYPERLINK("http://example.invalid","x")', "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0",
+    "\uff1d1+1", "\uff0b1", "\uff0d1+1", "\uff20x", "-", "=", "+", "-1-1", "+-1", "-ae5",
+)  # fmt: skip
+HARMLESS = ("", " =1", "a=1", "'=1", "-1", "+1.5", "-.5", "1e-5", "-1E+5", "-7.", "[1]", "–1", "−1", None)
+
+
+def test_a_csv_for_a_spreadsheet_holds_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text that begins like a formula gets an apostrophe, column names too; numbers and the rest are as they were; it is said."""
+    frame = pl.DataFrame({
+        "said": [*FORMULAS, *HARMLESS],
+        "score": [-1.5] * (len(FORMULAS) + len(HARMLESS)),
+        "=name": ["fine"] * (len(FORMULAS) + len(HARMLESS)),
+        "pair": [{"a": "=1", "b": -1}] * (len(FORMULAS) + len(HARMLESS)),
+    }).with_columns(
+        kind=pl.lit("@kind", pl.Categorical), word=pl.lit("-x", pl.Enum(["-x"])), listed=pl.lit(pl.Series([["=1"]])).first()
+    )  # fmt: skip
+    path = tw.write(frame, tmp_path / "t.csv", spreadsheet=True)
+    back = pl.read_csv(path, infer_schema=False)
+    assert back.columns == ["said", "score", "'=name", "pair_a", "pair_b", "kind", "word", "listed"]
+    assert back["said"].to_list() == [*(f"'{text}" for text in FORMULAS), *HARMLESS]
+    assert set(back["score"]) == {"-1.5"}
+    assert set(back["pair_a"]) == {"'=1"}
+    assert set(back["pair_b"]) == {"-1"}
+    assert (back["kind"][0], back["word"][0], back["listed"][0]) == ("'@kind", "'-x", '["=1"]')
+    told = capsys.readouterr().err
+    rows = frame.height
+    assert told.count("\n") == 1
+    assert f"{len(FORMULAS) + 3 * rows + 1} cells that begin like a formula have an apostrophe in front" in told
+    assert f"said {len(FORMULAS)}, pair_a {rows}, kind {rows}, word {rows}, '=name 1" in told
+
+
+def test_formulas_are_kept_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the option every character is kept and nothing is said; with it and nothing to change, that is said."""
+    frame = pl.DataFrame({"said": FORMULAS})
+    assert pl.read_csv(tw.write(frame, tmp_path / "as_is.csv"))["said"].to_list() == list(FORMULAS)
+    assert capsys.readouterr().err == ""
+    tw.write(pl.DataFrame({"n": [-1]}), tmp_path / "n.csv", spreadsheet=True)
+    assert "no cell begins like a formula" in capsys.readouterr().err
+    with pytest.raises(WriteError, match=r"spreadsheet=True is for \.csv"):
+        tw.write(frame, tmp_path / "t.parquet", spreadsheet=True)
+    assert not (tmp_path / "t.parquet").exists()

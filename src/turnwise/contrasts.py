@@ -144,9 +144,12 @@ def contrast(
 
     References
     ----------
-    Newcombe (1998), doi:10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C. Phipson & Smyth (2010),
-    doi:10.2202/1544-6115.1585. Holm (1979), Scand. J. Statist. 6. Westfall & Young (1993), Resampling-based multiple
-    testing. Miller (2024), Adding error bars to evals, arXiv:2411.00640.
+    Newcombe (1998), Improved confidence intervals for the difference between binomial proportions based on paired data.
+    Statistics in Medicine 17, doi:10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C. Phipson & Smyth (2010),
+    Permutation p-values should never be zero. Statistical Applications in Genetics and Molecular Biology 9,
+    doi:10.2202/1544-6115.1585. Holm (1979), A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+    Statistics 6. Westfall & Young (1993), Resampling-based multiple testing. Wiley. Miller (2024), Adding error bars to evals,
+    arXiv:2411.00640.
 
     Examples
     --------

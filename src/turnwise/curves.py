@@ -101,8 +101,11 @@ def curve(
 
     References
     ----------
-    Aalen & Johansen (1978), An empirical transition matrix. Scand. J. Statist. 5. Kaplan & Meier (1958),
-    doi:10.1080/01621459.1958.10501452. Williams (1995), doi:10.1007/BF00985768. Ying & Wei (1994),
+    Aalen & Johansen (1978), An empirical transition matrix for non-homogeneous Markov chains based on censored
+    observations. Scandinavian Journal of Statistics 5. Kaplan & Meier (1958), Nonparametric estimation from incomplete
+    observations. Journal of the American Statistical Association 53, doi:10.1080/01621459.1958.10501452. Williams (1995),
+    Product-limit survival functions with correlated survival times. Lifetime Data Analysis 1, doi:10.1007/BF00985768. Ying &
+    Wei (1994), The Kaplan-Meier estimate for dependent failure time observations. Journal of Multivariate Analysis 50,
     doi:10.1006/jmva.1994.1031.
 
     Examples

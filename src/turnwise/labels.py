@@ -68,7 +68,22 @@ _MAKES = {
     "PROFILE": "tw.profile(rollouts)",
     "FORECAST": "tw.forecast(rollouts, k=100)",
     "TRAINING": "tw.training(rollouts)",
+    "AGREEMENT": "tw.agreement(verdicts, labels)",
+    "STEPS": "tw.steps(paths)",
+    "TURNS": "tw.read(paths)",
 }
+_COEFFICIENTS = {
+    "agreement": "raw agreement",
+    "kappa": "Cohen's kappa",
+    "kappa_linear": "kappa, linear weights",
+    "kappa_quadratic": "kappa, quadratic weights",
+    "alpha": "Krippendorff's alpha",
+    "alpha_ordinal": "alpha, ordinal",
+    "alpha_interval": "alpha, interval",
+    "ac1": "Gwet's AC1",
+    "prevalence": "share that is positive",
+}
+_SHARES = {"agreement", "prevalence", "sensitivity", "specificity"}  # of the statistics of AGREEMENT
 _ENOUGH = 10  # goals behind a point that is told
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
@@ -76,8 +91,8 @@ _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text directi
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def say(sentence: str) -> None:
-    """Write one line on stderr, where it disturbs no output."""
-    sys.stderr.write(f"turnwise: {sentence}\n")
+    """Write a sentence on stderr, where it disturbs no output; what it quotes of a log cannot command the terminal."""
+    sys.stderr.write(f"turnwise: {plain_lines(sentence)}\n")
 
 
 def counted(number: int, noun: str) -> str:
@@ -116,6 +131,18 @@ def plain(text: object) -> str:
     'two lines \\x1b[31mred'
     """
     return "".join(_visible(character) for character in str(text)).strip() or "''"
+
+
+def plain_lines(text: object) -> str:
+    r"""The text with its line breaks and indents, everything else as in `plain`.
+
+    Examples
+    --------
+    >>> plain_lines("def f():\n    \x1b[2J\n\n")
+    'def f():\n    \\x1b[2J\n\n'
+    """
+    lines = [(line, len(line) - len(line.lstrip(" "))) for line in str(text).split("\n")]
+    return "\n".join(" " * indent + plain(line) if line.strip() else "" for line, indent in lines)
 
 
 def _visible(character: str) -> str:
@@ -260,6 +287,48 @@ def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | Non
     return f"{words} ({counted})"
 
 
+def contrast_quantity(metric: str, statistic: str, baseline: str | None = None) -> str:
+    """What the differences of a CONTRAST are, from the baseline where there is one for all.
+
+    Examples
+    --------
+    >>> contrast_quantity("attack_success", "mean", "base"), contrast_quantity("total_tokens", "median")
+    ('difference in attack success from base', 'difference in median total tokens')
+    >>> contrast_quantity("num_turns", "improvement", "base")
+    'chance of more turns than in base'
+    """
+    chance = statistic == "improvement"
+    words = f"chance of more {label(metric)}" if chance else f"difference in {quantity(metric, statistic)}"
+    return f"{words} {'than in' if chance else 'from'} {plain(baseline)}" if baseline is not None else words
+
+
+def contrast_scale(metric: str, statistic: str) -> str:
+    """What a difference of a CONTRAST counts in: ``points`` of per cent, a ``rate`` (a chance), or a ``number``.
+
+    Examples
+    --------
+    >>> (
+    ...     contrast_scale("attack_success", "mean"),
+    ...     contrast_scale("num_turns", "improvement"),
+    ...     contrast_scale("harm", "mean"),
+    ... )
+    ('points', 'rate', 'number')
+    """
+    return "rate" if statistic == "improvement" else "points" if is_rate(metric) else "number"
+
+
+def difference_text(row: Mapping[str, Any], scale: str) -> str:
+    """A row's difference with its interval, as its scale says.
+
+    Examples
+    --------
+    >>> difference_text({"difference": -0.1, "low": -0.14, "high": -0.06}, "points")
+    '−10.0 points [−14.0, −6.0]'
+    """
+    words = interval_text({**row, "estimate": row["difference"]}, rate=scale != "number")
+    return words.replace(" %", " points") if scale == "points" else words
+
+
 def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success") -> str:
     """What the height of a curve is, in words.
 
@@ -292,6 +361,42 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
 
 
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def coefficient(statistic: str) -> str:
+    """The words for a statistic of AGREEMENT.
+
+    Examples
+    --------
+    >>> coefficient("kappa"), coefficient("sensitivity")
+    ("Cohen's kappa", 'sensitivity')
+    """
+    return _COEFFICIENTS.get(statistic) or label(statistic)
+
+
+def is_share(statistic: str) -> bool:
+    """Whether a statistic of AGREEMENT is a share of verdicts, shown in per cent; a coefficient reaches from -1 to 1."""
+    return statistic in _SHARES
+
+
+def compared(row: Mapping[str, Any]) -> str:
+    """Who is compared with whom in a row of AGREEMENT.
+
+    Examples
+    --------
+    >>> (
+    ...     compared({"comparison": "labels", "judge": "rule", "other": None}),
+    ...     compared({"comparison": "panel", "judge": None}),
+    ... )
+    ('rule with the labels', 'all judges')
+    >>> compared({"comparison": "judges", "judge": "a", "other": "b"})
+    'a with b'
+    """
+    if row["comparison"] == "panel":
+        return "all judges"
+    judge = NONE if row["judge"] is None else plain(row["judge"])
+    other = {"labels": "the labels", "samples": "itself"}.get(row["comparison"]) or plain(row["other"])
+    return f"{judge} with {other}"
+
+
 def number(value: float | None, low: float | None = None, high: float | None = None, *, rate: bool = False) -> str:
     """The value, rounded to two significant digits of the interval's half-width; ``–`` where there is none.
 
@@ -348,6 +453,17 @@ def interval_text(row: Mapping[str, Any], *, rate: bool | None = None) -> str:
     return f"{number(value, low, high, rate=rate)} {inside}".rstrip()
 
 
+def p_text(value: float | None) -> str:
+    """A p-value in three decimals.
+
+    Examples
+    --------
+    >>> p_text(0.04321), p_text(1e-9), p_text(None)
+    ('0.043', '< 0.001', '–')
+    """
+    return NOTHING if value is None or not isfinite(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def count(value: float | None) -> str:
     """A whole number with separated thousands.
 
@@ -357,6 +473,24 @@ def count(value: float | None) -> str:
     ('12,345', '–')
     """
     return NOTHING if value is None else f"{value:,.0f}"
+
+
+def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
+    """Successes of n where a row of SUMMARY is their plain share, else n.
+
+    Examples
+    --------
+    >>> share_text({"statistic": "mean", "estimate": 0.4, "n": 20}, rate=True)
+    '8/20'
+    >>> share_text({"statistic": "mean", "estimate": None, "n": 20}, rate=True)
+    '20'
+    """
+    share = row["estimate"]
+    if not rate or row["statistic"] != "mean" or not row["n"] or share is None or not 0 <= share <= 1:
+        return count(row["n"])
+    successes = share * row["n"]
+    whole = abs(successes - round(successes)) < 1e-6 * row["n"]
+    return f"{count(round(successes))}/{count(row['n'])}" if whole else count(row["n"])
 
 
 def superscript(whole: int) -> str:
@@ -417,7 +551,7 @@ def _decimal(value: float, digits: int, *, rate: bool) -> str:
 
 # ── frames ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
-    """Which finished frame this is: SUMMARY, CONTRAST, CURVE, TRAINING, FORECAST or PROFILE; None where it is another.
+    """Which frame with intervals this is: SUMMARY, CONTRAST, CURVE, TRAINING, AGREEMENT, ...; None where it is another.
 
     Examples
     --------
@@ -425,7 +559,17 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
     ('CURVE', 'PROFILE')
     """
     last = schema.FORECAST if "alpha" in frame.columns else schema.PROFILE
-    shapes = (schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, last)
+    first = [schema.GATE] if "requirement" in frame.columns else []
+    shapes = (
+        *first,
+        schema.SUMMARY,
+        schema.CONTRAST,
+        schema.CURVE,
+        schema.TRAINING,
+        schema.AGREEMENT,
+        schema.PORTFOLIO,
+    )
+    shapes = (*shapes, schema.TRADEOFF, last)
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 
 
@@ -479,8 +623,8 @@ def grouping(frame: pl.DataFrame) -> list[str]:
     ['target']
     """
     shape = shape_of(frame)
-    further = shape is not None and shape.name in _COURSES - {"CURVE"}
-    known = set(shape.names) if shape is not None and further else schema.result_names()
+    own = shape is not None and shape.name not in {"SUMMARY", "CONTRAST", "CURVE"}
+    known = set(shape.names) if shape is not None and own else schema.result_names()
     return [name for name in frame.columns if name not in known]
 
 
@@ -517,6 +661,19 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     return [names[tuple(row.values())] for row in rows]
 
 
+def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The rows of single groups, without the margins that `tw.summarize(..., margins=True)` pools; all where all are.
+
+    Examples
+    --------
+    >>> unpooled(pl.DataFrame({"target": ["a", None, "all"]}), ["target"])["target"].to_list()
+    ['a', None]
+    """
+    pooled = [pl.col(name).cast(pl.String).eq_missing(pl.lit(schema.POOLED)) for name in by]
+    single = frame.filter(~pl.any_horizontal(pooled)) if pooled else frame
+    return single if single.height else frame
+
+
 def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:
     """The rows where the column has the value; all rows where the value is None.
 
@@ -543,7 +700,7 @@ def cluster_unit(frame: pl.DataFrame) -> str:
     units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
     if len(units) != 1:
         return "clusters"
-    return " × ".join(f"{plain(word)}s" for word in units.pop().split(" x "))
+    return " × ".join(f"{plain(word).removesuffix('_id')}s" for word in units.pop().split(" x "))
 
 
 def caption(frame: pl.DataFrame) -> str:
@@ -595,6 +752,8 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
         "CURVE": ("at_risk", goals if of_goals else "rollouts"),
         "FORECAST": ("n", "attempts"),
         "PROFILE": ("n", goals),
+        "PORTFOLIO": ("n", goals),
+        "AGREEMENT": ("n", "verdicts"),
     }.get(shape.name, ("n", "rollouts"))
     if shape.name == "CURVE":
         keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
@@ -629,24 +788,35 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
         frame = choose(frame, "metric", metric, "alt_text")
     if statistic is not None and "statistic" in frame.columns:
         frame = choose(frame, "statistic", statistic, "alt_text")
-    panels = [name for name in ("metric", "statistic", "kind", "axis", "of") if name in shape.key]
+    panels = [name for name in ("metric", "statistic", "kind", "axis", "of", "requirement") if name in shape.key]
     told = _course if shape.name in _COURSES else _told
+    if not panels:
+        return sentence(_told(frame, shape))
     parts = [told(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
     most = 3
     more = f"; and {len(parts) - most} more panels" if len(parts) > most else ""
-    sentence = "; ".join(parts[:most]) + more
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    return sentence("; ".join(parts[:most]) + more)
 
 
 def _told(part: pl.DataFrame, shape: schema.Schema) -> str:
     """One panel in words: its quantity, its groups, the least and the greatest value."""
-    by = grouping(part) + (["group"] if shape.name == "CONTRAST" else [])
+    if shape.name == "CONTRAST":
+        return _told_contrast(part)
+    by = grouping(part)
     widest = part.filter(pl.col("level") == pl.col("level").max())
-    rows = (widest if widest.height else part).rename({"difference": "estimate"} if shape.name == "CONTRAST" else {})
+    rows = unpooled(widest if widest.height else part, by)
     first = rows.row(0, named=True)
+    if shape.name == "AGREEMENT":
+        rows = rows.with_columns(pl.Series("judges", [compared(row) for row in rows.iter_rows(named=True)]))
+        share = is_share(first["statistic"])
+        return _from_to(coefficient(first["statistic"]), rows, [*by, "judges"], rate=share)
+    if shape.name == "TRADEOFF":
+        return _from_to("share of rollouts", rows, [*by, "attack_success", "task_success"], rate=True)
+    if shape.name == "PORTFOLIO":
+        also = [name for name in ("member", "other") if rows[name].null_count() < rows.height]
+        return _from_to(f"share of goals reached, {first['kind']}", rows, [*by, *also], rate=True)
     rate = is_rate(first["metric"], part)
     what = quantity(first["metric"], first.get("statistic"), part)
-    what = f"difference in {what} from {plain(first['baseline'])}" if shape.name == "CONTRAST" else what
     return _from_to(what, rows, by, rate=rate)
 
 
@@ -711,3 +881,22 @@ def _from_to(what: str, rows: pl.DataFrame, by: Sequence[str], *, rate: bool) ->
     if len(known) == rows.height and len({interval_text(row, rate=rate) for row in known}) == 1:
         return f"{what}, {interval_text(known[0], rate=rate)} in all {rows.height} groups"
     return f"{what}, from {least} to {greatest}, {rows.height} groups"
+
+
+def _told_contrast(part: pl.DataFrame) -> str:
+    """One panel of a CONTRAST in words: what is compared, the least and the greatest difference."""
+    widest = part.filter(pl.col("level") == pl.col("level").max())
+    rows = widest if widest.height else part
+    first, baselines = rows.row(0, named=True), rows["baseline"].unique().to_list()
+    metric, statistic = first["metric"], first["statistic"]
+    what = contrast_quantity(metric, statistic, baselines[0] if len(baselines) == 1 else None)
+    what += f" by {' and '.join(label(name) for name in [*grouping(part), first['of']])}"
+    known = rows.filter(pl.col("difference").is_not_null()).sort("difference").to_dicts()
+    if not known:
+        return f"{what}, no difference known in {counted(rows.height, 'comparison')}"
+    by = [*grouping(part), "group"] + ["baseline"] * (len(baselines) > 1)
+    scale = contrast_scale(metric, statistic)
+    told = [f"{difference_text(row, scale)} ({group_name(row, by)})" for row in (known[0], known[-1])]
+    if rows.height == 1:
+        return f"{what}, {told[0]}"
+    return f"{what}, from {told[0]} to {told[1]}, {rows.height} comparisons"

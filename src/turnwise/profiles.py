@@ -263,7 +263,10 @@ def profile(
 
     References
     ----------
-    Agarwal et al. (2021), arXiv:2108.13264; Massart (1990), doi:10.1214/aop/1176990746.
+    Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical precipice, arXiv:2108.13264. Massart
+    (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality. The Annals of Probability 18,
+    doi:10.1214/aop/1176990746. Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal of
+    the American Statistical Association 22, doi:10.1080/01621459.1927.10502953.
 
     Examples
     --------

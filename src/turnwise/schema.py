@@ -15,6 +15,7 @@ SUCCESS, FAILURE, UNDETERMINED, ERROR = "success", "failure", "undetermined", "e
 BUDGET, GAVE_UP, TARGET_ENDED, FINISHED = "budget", "gave_up", "target_ended", "finished"
 COMPETING = (GAVE_UP, TARGET_ENDED, FINISHED)
 NO_ATTACK = "none"
+POOLED = "all"  # instead of a group, where a margin is pooled over all of them
 
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
 ENDINGS = pl.Enum([SUCCESS, BUDGET, GAVE_UP, TARGET_ENDED, FINISHED, ERROR])

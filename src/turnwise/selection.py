@@ -60,7 +60,7 @@ def best(
     if met.is_empty():
         raise ArgumentError(f"best: none of the {rows.height} rows of {metric!r} meets the condition; loosen `where`")
     value = pl.col("estimate")
-    extreme = value.max() if _direction(metric, better, "best") == "higher" else value.min()
+    extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
     return met.filter(value == (extreme.over(by) if by else extreme))
 
 
@@ -222,7 +222,19 @@ def changes(
     )
 
 
-def _direction(metric: str, better: Better | None, verb: str) -> Better:
+def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
+    """Which way a metric is better: as asked, else as the catalog says.
+
+    Raises
+    ------
+    ArgumentError
+        Where neither says.
+
+    Examples
+    --------
+    >>> direction("attack_success"), direction("task_success"), direction("my_own_metric", "higher")
+    ('lower', 'higher', 'higher')
+    """
     about = catalog.about(metric)
     way = better or (about.better if about is not None else None)
     if way not in {"higher", "lower"}:

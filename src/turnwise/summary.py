@@ -25,8 +25,6 @@ from turnwise.estimates import Cell, Method, Options, Undecided, Weighting, rows
 from turnwise.states import State, blocks, state_of
 from turnwise.stats.estimate import IntArray
 
-POOLED = "all"
-
 
 def summarize(
     rollouts: object,
@@ -108,9 +106,12 @@ def summarize(
 
     References
     ----------
-    Korn & Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data. Survey Methodology 24. Efron (1987), doi:10.1080/01621459.1987.10478410. Woodruff
-    (1952), doi:10.1080/01621459.1952.10483443.
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal of the American
+    Statistical Association 22, doi:10.1080/01621459.1927.10502953. Korn & Graubard (1998), Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data. Survey Methodology 24. Efron (1987),
+    Better bootstrap confidence intervals. Journal of the American Statistical Association 82,
+    doi:10.1080/01621459.1987.10478410. Woodruff (1952), Confidence intervals for medians and other position measures.
+    Journal of the American Statistical Association 47, doi:10.1080/01621459.1952.10483443.
 
     Examples
     --------
@@ -260,13 +261,13 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
         return found
     for name in by:
         column = sheet.frame[name]
-        if column.dtype != pl.String or column.null_count() or (column == POOLED).any():
+        if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
             raise ArgumentError(
-                f"summarize: margins=True writes {POOLED!r} into {name!r}, which must be text without nulls and without "
+                f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
                 f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
             )
     for size in range(len(by) - 1, -1, -1):
         for kept in combinations(by, size):
-            pooled = dict.fromkeys(by, POOLED)
+            pooled = dict.fromkeys(by, schema.POOLED)
             found += [({**pooled, **key}, rows) for key, rows in sheet.groups(kept)]
     return found

@@ -1,13 +1,15 @@
 """Any frame -> a file, its format named by the suffix."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import overload
 
 import polars as pl
 import polars.selectors as cs
 
+from turnwise import labels
 from turnwise.arguments import frame_of
 from turnwise.errors import WriteError, listing
 from turnwise.files import whole
@@ -15,11 +17,20 @@ from turnwise.object_stores import Options, address_of
 
 
 @overload
-def write(frame: object, path: Path, *, storage_options: Options | None = ..., overwrite: bool = ...) -> Path: ...
-@overload
-def write(frame: object, path: str, *, storage_options: Options | None = ..., overwrite: bool = ...) -> Path | str: ...
 def write(
-    frame: object, path: str | Path, *, storage_options: Options | None = None, overwrite: bool = False
+    frame: object, path: Path, *, storage_options: Options | None = ..., overwrite: bool = ..., spreadsheet: bool = ...
+) -> Path: ...
+@overload
+def write(
+    frame: object, path: str, *, storage_options: Options | None = ..., overwrite: bool = ..., spreadsheet: bool = ...
+) -> Path | str: ...
+def write(
+    frame: object,
+    path: str | Path,
+    *,
+    storage_options: Options | None = None,
+    overwrite: bool = False,
+    spreadsheet: bool = False,
 ) -> Path | str:
     """The path written (or the address): the frame as Parquet, CSV, JSON, JSON lines or Arrow, by its suffix.
 
@@ -39,11 +50,15 @@ def write(
         What the object store needs, as in Polars; by default from the environment.
     overwrite
         Whether a file that stands there may be replaced.
+    spreadsheet
+        For a CSV that a spreadsheet will open: text that it would run as a formula gets an apostrophe in front (text that begins
+        with ``= + - @``, a tab or a line break; numbers are left alone), and a line on stderr says in how many cells.
 
     Raises
     ------
     WriteError
-        Where the suffix is unknown, the file exists, or the folder cannot be written to.
+        Where the suffix is unknown, the file exists, the folder cannot be written to, or `spreadsheet` is asked of another
+        format than CSV.
 
     Examples
     --------
@@ -57,8 +72,14 @@ def write(
     if suffix not in WRITERS:
         raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
     data = frame_of(frame, "write")
+    if spreadsheet:
+        if suffix != ".csv":
+            raise WriteError(f"{place}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
+        data, changed = defused(flat(data))
     with whole(place, overwrite=overwrite, options=storage_options) as draft:
         WRITERS[suffix](data, draft)
+    if spreadsheet:
+        labels.say(f"{place}: {formulas_told(changed)}")
     return place
 
 
@@ -76,6 +97,49 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
             frame = frame.with_columns(frame[name].struct.rename_fields(fields)).unnest(name)
     listed = cs.expand_selector(frame, cs.list() | cs.array())
     return frame.with_columns(_json_text(frame[name]) for name in listed)
+
+
+def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The frame with an apostrophe before each text that a spreadsheet would run, and how many cells that were, by column.
+
+    Such text begins with ``= + - @`` (or their full-width forms), a tab, a carriage return or a line feed (OWASP, CSV
+    injection); names of columns count too. Numbers are left alone, also where they stand in a column of text.
+
+    Examples
+    --------
+    >>> shown, changed = defused(pl.DataFrame({"goal": ["=1+1", "-5", "fine"], "harm": [-1, 2, 3]}))
+    >>> shown.rows(), changed
+    ([("'=1+1", -1), ('-5', 2), ('fine', 3)], {'goal': 1})
+    """
+    words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
+    text = frame.select(pl.col(words).cast(pl.String))
+    risky = text.select(pl.all().str.contains(_FORMULA) & pl.all().str.contains(_NUMBER).not_())
+    changed = {name: many for name in words if (many := int(risky[name].sum()))}
+    safe = frame.with_columns(
+        pl.when(risky[name]).then(pl.lit("'") + text[name]).otherwise(text[name]).alias(name) for name in changed
+    )
+    heads = {name: f"'{name}" for name in frame.columns if re.search(_FORMULA, name)}
+    return safe.rename(heads), changed | dict.fromkeys(heads.values(), 1)
+
+
+_FORMULA = r"^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def formulas_told(changed: Mapping[str, int]) -> str:
+    """What `defused` did, in a sentence.
+
+    Examples
+    --------
+    >>> formulas_told({"goal": 2, "target": 1})
+    '3 cells that begin like a formula have an apostrophe in front (goal 2, target 1)'
+    >>> formulas_told({})
+    'no cell begins like a formula'
+    """
+    if not changed:
+        return "no cell begins like a formula"
+    where = ", ".join(f"{labels.plain(name)} {many:,}" for name, many in changed.items())
+    return f"{labels.counted(sum(changed.values()), 'cell')} that begin like a formula have an apostrophe in front ({where})"
 
 
 def estimands(frame: pl.DataFrame) -> dict[str, str]:

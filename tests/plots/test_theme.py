@@ -13,7 +13,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from turnwise.plots import theme
+from turnwise.plots import legends, lettering, theme, ticking
 
 
 def test_looks_do_not_depend_on_order():
@@ -43,7 +43,7 @@ def test_no_red_beside_green():
 def test_spread_leaves_room_and_keeps_the_order(ends):
     """No two overlap, the order is that of the wanted places, and a lone name stays where it is."""
     wanted, heights = [value for value, _ in ends], [height for _, height in ends]
-    found = theme.spread(wanted, heights, -10, 10)
+    found = legends.spread(wanted, heights, -10, 10)
     order = sorted(range(len(ends)), key=lambda place: (wanted[place], -place))
     for before, after in pairwise(order):
         assert found[after] - found[before] >= (heights[before] + heights[after]) / 2 - 1e-9
@@ -55,7 +55,7 @@ def test_spread_leaves_room_and_keeps_the_order(ends):
 def test_axes_of_numbers_hold_their_numbers(values):
     """The ends differ and are finite for numbers up to 1e300."""
     values = [value for value in values if value is None or abs(value) < 1e300]
-    low, high = theme.number_ends(values)
+    low, high = ticking.number_ends(values)
     assert low < high
     assert all(low <= value <= high for value in values if value is not None)
 
@@ -63,7 +63,7 @@ def test_axes_of_numbers_hold_their_numbers(values):
 @given(st.floats(1, 1e6), st.integers(1, 40))
 def test_ticks_are_no_more_than_asked(last, most):
     """A step of 1, 2 or 5 times a power of ten."""
-    step = theme.tick_step(last, most)
+    step = ticking.tick_step(last, most)
     assert str(step).rstrip("0") in {"1", "2", "5"}
     assert last / step <= max(most - 1, 1) + 1e-6
 
@@ -71,7 +71,7 @@ def test_ticks_are_no_more_than_asked(last, most):
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6, unique=True), st.integers(8, 24))
 def test_names_fit_into_their_lines(names, width):
     """No line is longer than asked, none of three lines is a fourth."""
-    for name in theme.wrapped_all(names, width, lines=3):
+    for name in lettering.wrapped_all(names, width, lines=3):
         assert name.count("\n") <= 2
         assert all(len(line) <= 2 * width for line in name.split("\n"))
 
@@ -82,7 +82,7 @@ def test_ticks_that_count_keep_their_distance(last, across, room):
     ax = Figure().add_subplot()
     ax.set_xscale("log")
     ax.set_xlim(0.8, last)
-    ticks = theme.counting_ticks(ax, across, room)
+    ticks = ticking.counting_ticks(ax, across, room)
     places = [across * log10(tick / 0.8) / log10(last / 0.8) for tick in ticks]
     assert all(after - before >= room * 0.99 for before, after in pairwise(places))
     assert ticks[0] == 1
@@ -97,9 +97,9 @@ def test_ticks_among_positions_are_positions(positions, across):
     """In order, at least so many points apart, and never none."""
     positions = sorted(positions)
     ax = Figure().add_subplot()
-    ax.set_xlim(*theme.number_ends(positions))
+    ax.set_xlim(*ticking.number_ends(positions))
     left, right = ax.get_xlim()
-    ticks = theme.ticks_among(ax, positions, across, 20.0)
+    ticks = ticking.ticks_among(ax, positions, across, 20.0)
     assert ticks
     assert set(ticks) <= set(positions)
     places = [across * (tick - left) / (right - left) for tick in ticks]
@@ -110,7 +110,7 @@ def test_round_ticks_are_taken_before_every_third():
     """101 positions on 300 points: tens, not nines."""
     ax = Figure().add_subplot()
     ax.set_xlim(-5, 105)
-    assert theme.ticks_among(ax, [float(at) for at in range(101)], 300, 20)[:3] == [0, 10, 20]
+    assert ticking.ticks_among(ax, [float(at) for at in range(101)], 300, 20)[:3] == [0, 10, 20]
 
 
 @pytest.mark.parametrize(("ground", "shown"), [("white", "#000000"), ("black", "#ffffff"), ("#222222", "#ffffff")])
@@ -126,9 +126,9 @@ def test_black_is_seen_on_black(ground, shown):
 @given(st.floats(0.0001, 1e9))
 def test_money_and_amounts_are_read_back(value):
     """As few digits as tell it, and never another number."""
-    assert float(theme.money(value).replace("$", "").replace(",", "")) == pytest.approx(value, rel=0.01, abs=6e-7)
+    assert float(ticking.money(value).replace("$", "").replace(",", "")) == pytest.approx(value, rel=0.01, abs=6e-7)
     parts = {"M": 1e6, "B": 1e9, "T": 1e12}
-    shown = theme.compact(value).replace(",", "")
+    shown = ticking.compact(value).replace(",", "")
     number, size = (shown[:-1], parts[shown[-1]]) if shown[-1] in parts else (shown, 1.0)
     assert float(number) * size == pytest.approx(value, rel=1e-3)
 
@@ -139,7 +139,7 @@ def test_a_key_stands_beside_wide_axes_and_above_narrow_ones():
         figure = Figure(figsize=(width, 3.0), layout="constrained")
         ax = figure.add_subplot()
         ax.set_title("title", loc="left")
-        theme.key_outside(ax, [Line2D([], [], label=name) for name in ("one", "two", "three")])
+        legends.key_outside(ax, [Line2D([], [], label=name) for name in ("one", "two", "three")])
         figure.draw_without_rendering()
         (legend,) = ax.findobj(Legend)
         key, box = legend.get_window_extent(), ax.get_window_extent()
@@ -151,10 +151,10 @@ def test_a_key_stands_beside_wide_axes_and_above_narrow_ones():
 def test_letters_are_borrowed_from_an_installed_font(monkeypatch):
     """Where a font with the letters is installed new text asks for it, and rcParams are as before afterwards."""
     entry = font_manager.fontManager.ttflist[0]
-    monkeypatch.setattr(theme, "_FALLBACKS", (entry.name,))
+    monkeypatch.setattr(lettering, "_FALLBACKS", (entry.name,))
     before = list(rcParams["font.family"])
-    with theme.fonts_for(["越狱"]):
+    with lettering.fonts_for(["越狱"]):
         assert rcParams["font.family"] == [*before, entry.name]
     assert rcParams["font.family"] == before
-    with theme.fonts_for(["plain", "Zürich"]):
+    with lettering.fonts_for(["plain", "Zürich"]):
         assert rcParams["font.family"] == before

@@ -6,8 +6,21 @@ from typing import Annotated, Literal
 import typer
 
 from turnwise.cli.app import app
-from turnwise.cli.options import By, ClusterBy, Errors, Facts, Format, Level, LogFormat, Logs, Out, Overwrite, Seed
-from turnwise.cli.tables import cluster_of, emit, read_logs, say, scan_logs
+from turnwise.cli.options import (
+    By,
+    ClusterBy,
+    Errors,
+    Facts,
+    Format,
+    Level,
+    LogFormat,
+    Logs,
+    Out,
+    Overwrite,
+    Seed,
+    Spreadsheet,
+)
+from turnwise.cli.tables import cluster_of, emit, read_logs, say, scan_logs, tell
 
 
 @app.command()
@@ -41,7 +54,7 @@ def report(
         overwrite=overwrite,
         progress=True,
     )
-    typer.echo(page)
+    tell(page, data=True)
 
 
 @app.command()
@@ -54,12 +67,13 @@ def read(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Any known log into one table of turns."""
     from turnwise.writers import write
 
     turns, _ = read_logs(paths, log_format, errors, fact)
-    typer.echo(write(turns, out, overwrite=overwrite))
+    tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
 
 
 @app.command()
@@ -99,7 +113,7 @@ def convert(
     manifest = manifest_of(folder)
     assert manifest is not None
     say(f"wrote {manifest.rollouts:,} rollouts, {manifest.rows:,} turns, {len(manifest.files):,} files")
-    typer.echo(folder)
+    tell(folder, data=True)
 
 
 @app.command()
@@ -113,7 +127,7 @@ def show(
     from turnwise.transcripts import transcript
 
     turns, _ = read_logs(paths, log_format, "raise", fact)
-    typer.echo(transcript(turns, rollout_id))
+    tell(transcript(turns, rollout_id))
 
 
 @app.command()
@@ -125,15 +139,16 @@ def doctor(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Which analyses these logs allow, which they do not and why, and the call for each."""
     from turnwise.diagnosis import doctor as diagnosed
 
     turns, _ = read_logs(paths, log_format, errors, fact)
     found = diagnosed(turns)
-    if out is not None or format != "table":
-        emit(found, out, format, overwrite=overwrite)
+    if out is not None or format != "table" or spreadsheet:
+        emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
         return
     for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
         lines = [line for line in (row["call"], row["reason"]) if line]
-        typer.echo("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
+        tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))

@@ -18,6 +18,7 @@ from turnwise.cli.options import (
     Out,
     Overwrite,
     Seed,
+    Spreadsheet,
     Table,
 )
 from turnwise.cli.tables import cluster_of, emit, measured_logs, rollouts_of, runs_of, say
@@ -47,6 +48,7 @@ def measure(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """One row per rollout, one column per metric."""
     if engine == "polars":
@@ -60,7 +62,7 @@ def measure(
         raise ArgumentError(
             "measure: --engine ray reads files that `turnwise convert` wrote; give it the options of the logs"
         )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -105,6 +107,7 @@ def summarize(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Groups of rollouts into estimates with intervals."""
     from turnwise.summary import summarize as summarized
@@ -122,7 +125,7 @@ def summarize(
         seed=seed,
         margins=margins,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -180,6 +183,7 @@ def contrast(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
     from turnwise.contrasts import contrast as contrasted
@@ -206,7 +210,7 @@ def contrast(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -233,6 +237,7 @@ def curve(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Share of rollouts by turn (or by tokens, dollars, ...), with intervals and the rollouts at risk."""
     from turnwise.curves import curve as curved
@@ -249,7 +254,7 @@ def curve(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -275,6 +280,7 @@ def attempts(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Share of goals reached at least once, and every time, in k attempts."""
     from turnwise.repeats import attempts as repeated
@@ -289,7 +295,7 @@ def attempts(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()
@@ -311,6 +317,7 @@ def gate(
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
     from turnwise import gating
@@ -320,7 +327,7 @@ def gate(
     if table is None:
         table = rollouts_of(paths, gating.metrics(require), log_format, errors, fact)
     gates = gating.gate(table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed)
-    emit(gates, out, format, overwrite=overwrite)
+    emit(gates, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
     say(gating.verdict(gates))
     if not gates["passed"].all():
         raise typer.Exit(FAILED)

@@ -52,4 +52,11 @@ Facts = Annotated[
     list[str] | None,
     typer.Option("--fact", help="Fill in what the logs do not say, as in target=gpt-4o.", show_default=False),
 ]
+Spreadsheet = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula, and say where.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]

@@ -9,7 +9,7 @@ import typer.core
 
 from turnwise.cli.app import FAILED, app
 from turnwise.cli.options import Overwrite, Seed
-from turnwise.cli.tables import numbers_of, pairs_of, say
+from turnwise.cli.tables import numbers_of, pairs_of, say, tell
 from turnwise.errors import ArgumentError
 
 
@@ -38,7 +38,7 @@ def rollout(
     say(f"{evaluator.rollouts.height:,} rollouts, {len(errors):,} errors")
     if evaluator.decision is not None:
         say(str(evaluator.decision))
-    typer.echo(evaluator.write(folder, overwrite=overwrite))
+    tell(evaluator.write(folder, overwrite=overwrite), data=True)
     if len(errors):
         say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
     if len(errors) == evaluator.rollouts.height:
@@ -109,7 +109,7 @@ def evaluate(
         result_json_path=result_json_path,
         overwrite=overwrite,
     )
-    typer.echo(tables.text(account(made)))
+    tell(tables.text(account(made)))
     if made.failures:
         raise typer.Exit(FAILED)
 
@@ -149,9 +149,9 @@ def simulate(
     }
     chosen = {name: values for name, values in given.items() if values}
     made, known = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
-    typer.echo(write(made, out, overwrite=overwrite))
+    tell(write(made, out, overwrite=overwrite), data=True)
     if truth is not None:
-        typer.echo(write(known, truth, overwrite=overwrite))
+        tell(write(known, truth, overwrite=overwrite), data=True)
 
 
 info = typer.Typer(help="What there is: readers, metrics, evaluators.", no_args_is_help=True)
@@ -183,12 +183,12 @@ def components(
         width = max(map(len, found))
         for known, doc in sorted(found.items()):
             first, _, rest = doc.partition("\n")
-            typer.echo(f"{known:<{width}}  {first}")
+            tell(f"{known:<{width}}  {first}")
             if kind == "evaluator":
                 for line in rest.partition("Options:\n")[2].splitlines():
-                    typer.echo(f"{'':<{width}}  {line}")
+                    tell(f"{'':<{width}}  {line}")
     elif name in found:
-        typer.echo(f"{name}: {found[name]}")
+        tell(f"{name}: {found[name]}")
     else:
         raise ArgumentError(f"there is no {kind} {name!r}; there is {', '.join(sorted(found))}")
 

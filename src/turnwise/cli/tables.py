@@ -1,5 +1,6 @@
 """What a command is given becomes a table, and a table what is printed or written."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,22 +90,35 @@ def runs_of(
     return rollouts, scores, "run", rollouts["run"][0]
 
 
-def emit(frame: "pl.DataFrame", out: Path | None, format: str, *, overwrite: bool) -> None:  # noqa: A002
+def emit(
+    frame: "pl.DataFrame",
+    out: Path | None,
+    format: str,  # noqa: A002
+    *,
+    overwrite: bool,
+    spreadsheet: bool,
+) -> None:
     """Write the frame, or print it."""
+    if spreadsheet and out is None and format != "csv":
+        raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
     if out is not None:
         from turnwise.writers import write
 
-        typer.echo(write(frame, out, overwrite=overwrite))
+        tell(write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
     elif format == "table":
         from turnwise import tables
 
-        typer.echo(tables.text(frame))
+        tell(tables.text(frame))
     elif format == "csv":
-        from turnwise.writers import flat
+        from turnwise.writers import defused, flat, formulas_told
 
-        typer.echo(flat(frame).write_csv(), nl=False)
+        table = flat(frame)
+        if spreadsheet:
+            table, changed = defused(table)
+            say(formulas_told(changed))
+        tell(table.write_csv(), data=True, nl=False)
     else:
-        typer.echo(frame.write_json() if format == "json" else frame.write_ndjson(), nl=format == "json")
+        tell(frame.write_json() if format == "json" else frame.write_ndjson(), data=True, nl=format == "json")
 
 
 def cluster_of(names: list[str] | None) -> Any:
@@ -136,6 +150,16 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
         raise ArgumentError(f"{option}: {error}; write it as {option} {example}") from error
 
 
+def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
+    """Print on stdout. What a log holds cannot command a terminal; data that another program reads are as they are."""
+    from turnwise import labels
+
+    exact = data and not sys.stdout.isatty()
+    typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
+
+
 def say(sentence: str) -> None:
     """Tell people, on stderr."""
-    typer.echo(f"turnwise: {sentence}", err=True)
+    from turnwise import labels
+
+    labels.say(sentence)

@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_figure, curve_panel, theme
+from turnwise.plots import curve_figure, curve_panel, legends
 from turnwise.plots.curve_marks import OF_GOALS, curve_marks
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
     (_, right), (_, most) = ax.get_xlim(), ax.get_ylim()
     near = ahead.filter(pl.col("at") <= (end * right) ** 0.5)["estimate"].drop_nulls()
     above, below = (near > 0.8 * most).any(), (near < 0.15 * most).any()
-    theme.marked(ax, end, "forecast →", top=below or not above)
+    legends.marked(ax, end, "forecast →", top=below or not above)
 
 
 def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:

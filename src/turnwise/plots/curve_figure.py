@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_names, curve_panel, curve_table, theme
+from turnwise.plots import curve_names, curve_panel, curve_table, legends, lettering, theme
 from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
 from turnwise.plots.curve_panel import Wording
 
@@ -56,7 +56,7 @@ def lay_out(
         Whether `said` is said; by default where that leaves `ax` high enough.
     """
     panels = marks.partition_by("panel", maintain_order=True)
-    with theme.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
+    with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
             said = "" if caption is False else said
             table = at_risk is not False
@@ -67,17 +67,17 @@ def lay_out(
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
             raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
         crowded = key or curve_names.crowded(marks)
-        named = curve_names.entries(ax, marks, narrow=not theme.wide(ax)) if crowded else []
+        named = curve_names.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
         table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
         panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
         if also is not None:
             also(ax, panels[0])
         if key:
-            theme.key_outside(ax, named)
-        under = theme.caption_below(ax, said, below=panel.below + 4) if said else None
+            legends.key_outside(ax, named)
+        under = lettering.caption_below(ax, said, below=panel.below + 4) if said else None
         curve_panel.finish(panel)
         if under is not None:
-            theme.rewrap(ax, under, said)
+            lettering.rewrap(ax, under, said)
     return ax
 
 
@@ -86,10 +86,10 @@ def _fitting(
 ) -> tuple[bool, str]:
     """Whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
     across, up = theme.size_in_points(ax)
-    up -= theme.key_height(ax, named) if named else 0.0
+    up -= legends.key_height(ax, named) if named else 0.0
     left = up - curve_table.height_of(part["series"].n_unique(), compact=False)
     at_risk = left >= _LEAST if at_risk is None else at_risk
-    left = (left if at_risk else up) - theme.caption_height(said, across)
+    left = (left if at_risk else up) - lettering.caption_height(said, across)
     return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
 
 
@@ -148,12 +148,12 @@ def _figure(
     for spare in axes[len(panels) :]:
         spare.set_visible(False)
     if key:
-        theme.key_above(figure, curve_names.entries(axes[0], marks))
+        legends.key_above(figure, curve_names.entries(axes[0], marks))
     if not alone and title is not None:
         figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
     if said:
         behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
-        theme.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
+        lettering.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
     for panel in drawn:
         curve_panel.finish(panel, size=None if alone else (wide * 72 - (125 if named else 15), high * 72 - 45))
     return axes[: len(panels)]

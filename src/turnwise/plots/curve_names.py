@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.plots import curve_strokes as strokes
-from turnwise.plots import theme
+from turnwise.plots import legends, lettering, theme
 from turnwise.plots.curve_marks import after_start
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
     if len(known) > _DIRECT:
-        theme.key_outside(ax, entries(ax, pl.concat(curves), narrow=not theme.wide(ax)))
+        legends.key_outside(ax, entries(ax, pl.concat(curves), narrow=not legends.wide(ax)))
         return []
     edge = ax.get_xlim()[1]
-    words = theme.wrapped_all([row["group"] for row in known], letters_beside(ax, compact=compact))
+    words = lettering.wrapped_all([row["group"] for row in known], letters_beside(ax, compact=compact))
     beside = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4}
     return [
@@ -87,6 +87,6 @@ def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: floa
     line = 12.5 / max(up, 1.0) * (top - bottom)
     heights = [line * (1.15 + name.get_text().count("\n")) for name, _ in names]
     wanted = [end for _, end in names]
-    centers = theme.spread(wanted, heights, bottom - line / 2, top + line / 2)
+    centers = legends.spread(wanted, heights, bottom - line / 2, top + line / 2)
     for (name, _), center in zip(names, centers, strict=True):
         name.xyann = (edge, center)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise import labels
-from turnwise.plots import curve_names, curve_table, theme
+from turnwise.plots import curve_names, curve_table, lettering, theme, ticking
 from turnwise.plots import curve_strokes as strokes
 from turnwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
 
@@ -116,19 +116,19 @@ def draw(
         twins = sum(curve["estimate"].equals(other["estimate"]) for other in curves[place + 1 :])
         strokes.paint(ax, curve, shift, extra=1.8 * twins)
     if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
-        theme.note(ax, "no estimate")
+        lettering.note(ax, "no estimate")
     if bottom:
         ax.set_xlabel(words.across, fontsize=theme.NORMAL, parse_math=False)
     if not left:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
-        ax.set_title(theme.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
+        ax.set_title(lettering.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
     below = _TICKS if not bottom else _AXIS
     if words.names:
         most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
-        names = theme.wrapped_all(words.names, most, lines=3)
+        names = lettering.wrapped_all(words.names, most, lines=3)
         ax.set_xticks(range(len(names)), labels=names)
-        theme.literal(ax.get_xticklabels())
+        lettering.literal(ax.get_xticklabels())
         below += 11.0 * max(name.count("\n") for name in names)
     table, taken = (
         curve_table.table_below(ax, curves, words.behind, below=below, compact=compact, names=left)
@@ -179,8 +179,8 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
 def _balanced(text: str, width: int) -> str:
     """The text in at most four lines of about equal length, `turn t` never broken."""
     together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
-    broken = theme.wrapped(together, width, lines=4)
-    narrower = theme.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=4)
+    broken = lettering.wrapped(together, width, lines=4)
+    narrower = lettering.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=4)
     best = narrower if narrower.count("\n") == broken.count("\n") and "…" not in narrower else broken
     return best.replace("\u00a0", " ")
 
@@ -194,17 +194,17 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
     known = after_start(marks)["estimate"].drop_nulls()
     values = pl.concat([known, sure["low"], sure["high"]]).drop_nulls().to_list() if known.len() else []
     if first["kind"] == "difference":
-        ax.set_ylim(*theme.number_ends([*values, 0.0]))
+        ax.set_ylim(*ticking.number_ends([*values, 0.0]))
         ax.axhline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.8, zorder=1)
     elif not words.rate or not all(0 <= value <= 1 for value in values):
-        ax.set_ylim(*theme.number_ends(values))
+        ax.set_ylim(*ticking.number_ends(values))
     else:
         whole = first["kind"] == "survival" or first["style"] == "stack"  # parts of all rollouts
-        ax.set_ylim(0, 1.0 if whole else theme.rate_end(values))
+        ax.set_ylim(0, 1.0 if whole else ticking.rate_end(values))
     if words.rate:
-        theme.percent(ax, "y")
+        ticking.percent(ax, "y")
     else:
-        theme.thousands(ax, "y")
+        ticking.thousands(ax, "y")
     start, stop = marks.select(pl.col("at").min(), pl.col("until").max()).row(0)
     steps = first["style"] in {"step", "stack"}
     if words.log:
@@ -216,11 +216,11 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
     elif words.whole:
         ax.set_xlim(*((min(0.0, start), stop) if steps else (min(start, 1.0) - 0.5, stop + 0.5)))
     elif first["style"] == "line":
-        ax.set_xlim(*theme.number_ends([start, stop]))
+        ax.set_xlim(*ticking.number_ends([start, stop]))
     else:
         ax.set_xlim(start, stop if stop > start else start + 1.0)
     if not words.names:
-        theme.amounts(ax, "x", words.unit)
+        ticking.amounts(ax, "x", words.unit)
 
 
 def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> list[float]:
@@ -229,19 +229,19 @@ def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> li
         return [float(place) for place in range(len(words.names))]
     left, right = ax.get_xlim()
     most = alike.select(pl.col("at_risk").max()).item()
-    room = max(theme.text_width(labels.count(most)), 12.0) + 8.0
+    room = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
     if words.log and words.whole:
-        return theme.counting_ticks(ax, across, room)
+        return ticking.counting_ticks(ax, across, room)
     positions = alike["at"].unique().sort().to_list()
     if alike["style"][0] == "line":
-        return theme.ticks_among(ax, positions, across, room)
+        return ticking.ticks_among(ax, positions, across, room)
     if not words.whole:
         within = words.unit == "%"  # the first and the last label, half a label nearer to the next one
-        return theme.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
+        return ticking.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
     if alike["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (right - left) / across):
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
-    step = theme.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
+    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
     first = -int(-min(positions[0], 0.0) // step) * step
     places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= left]
     ax.set_xticks(places)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise import labels
-from turnwise.plots import curve_names, theme
+from turnwise.plots import curve_names, lettering, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def table_below(
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
         return None, 0.0
-    half = theme.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
+    half = lettering.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
     height = height_of(len(shown), compact=compact)
     heading = height > _ROW * len(shown)
     table = theme.below_axes(ax, below=below, height=height)
@@ -39,7 +39,7 @@ def table_below(
     if len(shown) == 1:
         rows = ["" if heading else "at risk" if behind.startswith("at risk") else "behind it"]
     table.set_yticks(range(len(shown)), labels=rows if names else [""] * len(shown))
-    theme.literal(table.get_yticklabels())
+    lettering.literal(table.get_yticklabels())
     table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 4)
     if len(shown) > 1:
         for tick_label, curve in zip(table.get_yticklabels(), shown, strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import ArgumentError
 from turnwise.files import whole
-from turnwise.plots import theme
+from turnwise.plots import lettering, theme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -127,7 +127,7 @@ def _bytes(figure: "Figure", suffix: str, alt: str | None) -> bytes:
         ".png": {"Software": None, "Description": alt} if alt else {"Software": None},
     }
     content = io.BytesIO()
-    letters = "none" if theme.lacks_letters(figure) else "path"
+    letters = "none" if lettering.lacks_letters(figure) else "path"
     with rc_context({"svg.hashsalt": "turnwise", "svg.fonttype": letters}), theme.quiet():
         figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=metadata[suffix])
     return content.getvalue()

@@ -7,37 +7,19 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import theme
+from turnwise.plots import interval_rows, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKS = {
-    "panel": pl.Int32,  # which Axes, from 0
+MARKS = interval_rows.MARKS | {
     "metric": pl.String,
     "statistic": pl.String,
     "rate": pl.Boolean,  # shown in per cent, from 0
-    "row": pl.Int32,  # from 0 at the top
-    "group": pl.String,
-    "level": pl.Float64,
-    "line": pl.String,  # "twig", the widest interval, or "trunk", a narrower one
-    "shape": pl.String,  # interval, one-sided, point (no interval), range (no estimate), empty
-    "estimate": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "box_low": pl.Float64,  # of a range: where the estimate itself must lie
-    "box_high": pl.Float64,
-    "text": pl.String,  # estimate and interval in words
     "count": pl.String,  # "8/144", or n
     "clusters": pl.String,
     "unit": pl.String,  # what the clusters are: "goals"
-    "note": pl.String,  # "no interval" or "no estimate"
-    "reason": pl.String,  # of that, or of another method than asked for
-    "color": pl.String,
-    "marker": pl.String,
 }
-_HALF = 0.34  # half the height of a hatched box, in rows
-_MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
 
 
 def forest(
@@ -96,27 +78,17 @@ def forest(
     >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
-    panels = marks.partition_by("panel", maintain_order=True)
-    reasons = _reasons(marks) if caption else {}
-    with theme.fonts_for(marks["group"]):
-        if ax is not None:
-            if len(panels) > 1:
-                what = listing(f"{part['metric'][0]} {part['statistic'][0]}" for part in panels)
-                raise ArgumentError(
-                    f"forest: one ax cannot hold {len(panels)} panels ({what}); choose metric= and statistic="
-                )
-            _draw(ax, panels[0], marks, reasons)
-            if caption:
-                theme.caption_below(ax, _caption(summary, marks, reasons), below=40)
-            return ax
-        figure, axes = _figure(marks, len(panels))
-        for place, (panel, part) in enumerate(zip(axes, panels, strict=False)):
-            _draw(panel, part, marks, reasons, names=place % _columns(len(panels)) == 0)
-        for spare in axes[len(panels) :]:
-            spare.set_visible(False)
-        if caption:
-            theme.caption_under(figure, _caption(summary, marks, reasons))
-    return theme.array_of(axes[: len(panels)])
+    single = marks["panel"].n_unique() == 1
+    panels = []
+    for part in marks.partition_by("panel", maintain_order=True):
+        metric, statistic, rate = part.select("metric", "statistic", "rate").row(0)
+        beside = [("count", "k/n" if rate else "n")]
+        if single:
+            beside = [("text", interval_rows.heading(marks)), *beside, ("clusters", marks["unit"][0])]
+        scale = "rate" if rate else "number"
+        panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, beside))
+    said = _caption(summary, marks) if caption else None
+    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=said)
 
 
 def forest_marks(
@@ -186,17 +158,14 @@ def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
 
 def _places(frame: pl.DataFrame, names: list[str], *, sort: bool) -> dict[str, int]:
     """The row of each group, the same in every panel: by the first panel's estimates, else the middle of the interval."""
-    groups = list(dict.fromkeys(names))
-    if sort:
-        first = frame.row(0, named=True)
-        values: dict[str, float] = {}
-        rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
-        for name, row in rows:
-            value = _value(row)
-            if (row["metric"], row["statistic"]) == (first["metric"], first["statistic"]) and value is not None:
-                values.setdefault(name, value)
-        groups.sort(key=lambda name: -values.get(name, float("-inf")))
-    return {name: place for place, name in enumerate(groups)}
+    first = frame.row(0, named=True)
+    values: dict[str, float] = {}
+    rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
+    for name, row in rows:
+        value = _value(row)
+        if (row["metric"], row["statistic"]) == (first["metric"], first["statistic"]) and value is not None:
+            values.setdefault(name, value)
+    return interval_rows.places(names, values, sort=sort)
 
 
 def _value(row: Mapping[str, Any]) -> float | None:
@@ -208,11 +177,10 @@ def _value(row: Mapping[str, Any]) -> float | None:
 
 def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
     estimate, low, high = row["estimate"], row["low"], row["high"]
-    ends = (low is not None) + (high is not None)
-    shape = ("point", "one-sided", "interval")[ends] if estimate is not None else "range" if ends else "empty"
+    shape = interval_rows.shape_of(estimate, low, high)
     box = [row["bound_low"], row["bound_high"]]
     if shape != "range" or None in box:
-        box = [low, high] if shape == "range" and ends == 2 else [None, None]
+        box = [low, high] if shape == "range" and None not in {low, high} else [None, None]
     return {
         "metric": row["metric"],
         "statistic": row["statistic"],
@@ -225,239 +193,15 @@ def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
         "box_low": box[0],
         "box_high": box[1],
         "text": labels.interval_text(row, rate=rate),
-        "count": _count(row, rate=rate),
+        "count": labels.share_text(row, rate=rate),
         "clusters": labels.count(row["n_clusters"]),
-        "note": {"point": "no interval", "empty": "no estimate"}.get(shape),
+        "note": interval_rows.note_of(shape),
         "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
 
 
-def _count(row: Mapping[str, Any], *, rate: bool) -> str:
-    """Successes of n where the estimate is their plain share, else n."""
-    share = row["estimate"]
-    if not rate or row["statistic"] != "mean" or not row["n"] or share is None or not 0 <= share <= 1:
-        return labels.count(row["n"])
-    successes = share * row["n"]
-    whole = abs(successes - round(successes)) < 1e-6 * row["n"]
-    return f"{labels.count(round(successes))}/{labels.count(row['n'])}" if whole else labels.count(row["n"])
-
-
-# ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _columns(panels: int) -> int:
-    return min(panels, 3 if panels != 4 else 2)
-
-
-def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
-    columns = _columns(panels)
-    rows = -(-panels // columns)
-    lines = sum(1 if len(name) <= _width(panels) else 1.5 for name in marks["group"].unique())
-    height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
-    longest = max(min(len(name), _width(panels)) for name in marks["group"])
-    room = max(longest - 16, 0) * 0.07
-    return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
-
-
-def _width(panels: int) -> int:
-    """Characters in one line of a row's name."""
-    return 34 if panels == 1 else 24
-
-
-def _draw(
-    ax: "Axes", part: pl.DataFrame, marks: pl.DataFrame, reasons: Mapping[str, str], *, names: bool = True
-) -> None:
-    rate, first = part["rate"][0], part.row(0, named=True)
-    theme.dress(ax, grid="x")
-    left, right = _ends(part)
-    ax.set_xlim(left, right)
-    if rate:
-        theme.percent(ax, "x")
-    else:
-        theme.thousands(ax, "x")
-    for row in part.iter_rows(named=True):
-        _paint(ax, row, (left, right), reasons)
-    ax.set_xlabel(labels.quantity(first["metric"], first["statistic"]), fontsize=theme.NORMAL, parse_math=False)
-    _rows(ax, marks, names=names)
-    single = marks["panel"].n_unique() == 1
-    columns = [("text", _interval_heading(marks)), ("count", "k/n" if rate else "n"), ("clusters", marks["unit"][0])]
-    _numbers(ax, part, columns if single else columns[1:2], reasons)
-
-
-def _ends(part: pl.DataFrame) -> tuple[float, float]:
-    """The ends of the axis, with room for the arrow of an interval that has no end."""
-    values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
-    if part["rate"][0] and all(0 <= value <= 1 for value in values):
-        return 0.0, theme.rate_end(values)
-    left, right = theme.number_ends(values)
-    open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
-    room = 0.15 * (right - left)
-    return (
-        left - room if open_ended["low"].null_count() else left,
-        right + room if open_ended["high"].null_count() else right,
-    )
-
-
-def _reasons(marks: pl.DataFrame) -> dict[str, str]:
-    """The footnote of each reason, as many as there is room for."""
-    told = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
-
-
-def _interval_heading(marks: pl.DataFrame) -> str:
-    levels = marks["level"].drop_nulls()
-    return f"estimate [{labels.level_text(float(levels.max()))}]" if len(levels) else "estimate"  # type: ignore[arg-type]
-
-
-def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool) -> None:
-    """A guide and a name for each row."""
-    groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
-    ax.set_ylim(groups.height - 0.4, -0.6)
-    ax.set_yticks(groups["row"].to_list())
-    width = _width(marks["panel"].n_unique())
-    ax.set_yticklabels([theme.wrapped(name, width) if names else "" for name in groups["group"]], fontsize=theme.NORMAL)
-    theme.literal(ax.get_yticklabels())
-    ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name
-    if groups.height > 18:
-        ax.tick_params(axis="x", labeltop=True)
-    ax.spines["left"].set_visible(False)
-    for row in groups["row"]:
-        ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
-
-
-def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
-    color, y, thick = row["color"], row["row"], row["line"] == "trunk"
-    low, high = (end if end is not None else edge for end, edge in zip((row["low"], row["high"]), ends, strict=True))
-    if row["shape"] == "range":
-        ax.plot([low, high], [y, y], color=color, linewidth=1.4, linestyle=(0, (2, 1.5)), zorder=2.5)
-        if row["line"] == "twig" and row["box_low"] is not None:
-            _hatched(ax, row)
-    if row["shape"] in {"interval", "one-sided"}:
-        ax.plot([low, high], [y, y], color=color, linewidth=4.2 if thick else 1.5, solid_capstyle="butt", zorder=3)
-    if row["shape"] in {"interval", "one-sided", "range"} and not thick:
-        for end, edge, arrow in ((row["low"], ends[0], "<"), (row["high"], ends[1], ">")):
-            ax.plot(
-                [edge if end is None else end],
-                [y],
-                color=color,
-                marker=arrow if end is None else "|",
-                markersize=6 if end is None else 7,
-                markeredgewidth=1.4,
-                clip_on=False,
-                zorder=3,
-            )
-    if row["estimate"] is not None and not thick:
-        _point(ax, row)
-    if row["note"] is not None and not thick:
-        _note(ax, row, ends, reasons)
-
-
-def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
-    hollow = row["shape"] == "point"
-    ax.plot(
-        [row["estimate"]],
-        [row["row"]],
-        color=row["color"],
-        marker=row["marker"],
-        markersize=theme.MARKER_SIZES[row["marker"]],
-        markerfacecolor=ax.get_facecolor() if hollow else row["color"],
-        markeredgecolor=row["color"] if hollow else ax.get_facecolor(),
-        markeredgewidth=1.4 if hollow else 0.5,
-        clip_on=False,
-        zorder=4,
-    )
-
-
-def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
-    from matplotlib.patches import Rectangle
-
-    box = Rectangle(
-        (row["box_low"], row["row"] - _HALF),
-        row["box_high"] - row["box_low"],
-        2 * _HALF,
-        facecolor=ax.get_facecolor(),
-        edgecolor=row["color"],
-        hatch="////",
-        linewidth=0.8,
-        zorder=2,
-    )
-    ax.add_patch(box)
-
-
-def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
-    """That there is no interval, beside the hollow point, on the side with more room."""
-    left, right = ends
-    at = left if row["estimate"] is None else row["estimate"]
-    to_the_right = at / 2 - left / 2 <= right / 2 - at / 2
-    ax.annotate(
-        f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
-        (at, row["row"]),
-        xytext=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
-        textcoords="offset points",
-        ha="left" if to_the_right else "right",
-        va="center",
-        fontsize=theme.SMALL,
-        color=theme.shade(ax, theme.MUTED),
-        style="italic",
-        zorder=5,
-        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
-    )
-
-
-def _numbers(ax: "Axes", part: pl.DataFrame, columns: Sequence[tuple[str, str]], reasons: Mapping[str, str]) -> None:
-    """Columns of numbers to the right of the Axes, each as wide as its widest entry."""
-    rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
-    edge = 12.0
-    for name, heading in columns:
-        if name == "clusters" and (rows[name] == labels.NOTHING).all():
-            continue
-        edge += max(theme.text_width(text) for text in [heading, *rows[name]]) + 2
-        place: dict[str, Any] = {
-            "textcoords": "offset points",
-            "ha": "right",
-            "fontsize": theme.SMALL,
-            "annotation_clip": False,
-        }
-        ax.annotate(
-            heading,
-            (1, 1),
-            xycoords="axes fraction",
-            xytext=(edge, 4),
-            va="bottom",
-            color=theme.shade(ax, theme.MUTED),
-            **place,
-        )
-        for row in rows.iter_rows(named=True):
-            across = ("axes fraction", "data")
-            ax.annotate(row[name], (1, row["row"]), xycoords=across, xytext=(edge, 0), va="center", **place)
-            if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
-                raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
-                ax.annotate(
-                    reasons[row["reason"]],
-                    (1, row["row"]),
-                    xycoords=across,
-                    xytext=(edge + 1, 0),
-                    va="center",
-                    **raised,
-                )
-        edge += 12
-
-
-def _caption(summary: object, marks: pl.DataFrame, reasons: Mapping[str, str]) -> str:
-    """How the intervals were made, and what each unusual mark means."""
+def _caption(summary: object, marks: pl.DataFrame) -> str:
+    """How the intervals were made."""
     frame = labels.finished(summary, schema.SUMMARY, "forest")
     drawn = marks.select("metric", "statistic", "level").unique()
-    said = [labels.caption(frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True))]
-    shapes = set(marks["shape"])
-    if marks["level"].n_unique() > 1:
-        said.append("The thinnest line is the widest interval.")
-    if "point" in shapes:
-        said.append("Hollow: no interval.")
-    if "one-sided" in shapes or marks.filter(pl.col("shape") == "range", pl.col("box_low").is_null()).height:
-        said.append("Arrow: the interval has no end on that side.")
-    if "range" in shapes:
-        said.append("Dashed: an interval without an estimate.")
-    if marks["box_low"].null_count() < marks.height:
-        said.append("Hatched: the estimate is withheld, it lies within the box.")
-    said += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
-    if len(reasons) < marks["reason"].drop_nulls().n_unique():
-        said.append("Further reasons: column `reason`.")
-    return " ".join(said)
+    return labels.caption(frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True))

@@ -9,7 +9,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_figure, curve_panel, theme
+from turnwise.plots import curve_figure, curve_panel, legends, theme
 from turnwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def sensitivity(
         ax=ax,
         words=lambda alike: _words(alike, frame, names),
         at_risk=at_risk,
-        also=None if at is None else lambda drawn, _: theme.marked(drawn, at, "chosen"),
+        also=None if at is None else lambda drawn, _: legends.marked(drawn, at, "chosen"),
         title=title,
         said=said,
         caption=caption,

@@ -9,12 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import __version__, labels, plots, schema
+from turnwise import __version__, schema
 from turnwise.arguments import By, Cluster, frame_of
 from turnwise.files import content_hash, whole_folder
 from turnwise.readers.native import turns as as_turns
+from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, frames
-from turnwise.reports.page import names_of_figures, page
+from turnwise.reports.page import page
+from turnwise.reports.viewer import transcripts
 from turnwise.writers import write
 
 
@@ -35,8 +37,9 @@ def report(
     """The path of `report.html`, written with everything behind it.
 
     The folder holds ``report.html`` (one file that needs no network), ``turns.parquet``, ``rollouts.parquet``,
-    ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``figures/*.svg`` and ``run.json`` (versions,
-    inputs with sizes and hashes, seed, counts). It appears whole or not at all.
+    ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
+    (versions, inputs with sizes and hashes, seed, counts); where there is anything to compare, also ``contrast.parquet``,
+    ``profile.parquet``, ``category_attack.parquet`` and ``costs.parquet``. It appears whole or not at all.
 
     Parameters
     ----------
@@ -71,8 +74,8 @@ def report(
     >>> import tempfile, turnwise as tw
     >>> turns, _ = tw.simulate(goals=5, attempts=2, turns=3, seed=1)
     >>> path = report(turns, Path(tempfile.mkdtemp()) / "report")
-    >>> sorted(entry.name for entry in path.parent.iterdir())[:3]
-    ['curve.parquet', 'figures', 'report.html']
+    >>> path.name, (path.parent / "summary.csv").exists()
+    ('report.html', True)
     """
     from tqdm.auto import tqdm
 
@@ -82,35 +85,20 @@ def report(
         found = frames(as_turns(frame_of(turns, "report")), by=by, cluster=cluster, level=level, seed=seed)
         steps.update()
         lost = schema.empty(schema.PROBLEMS) if problems is None else problems
-        drawn = _figures(found, draft / "figures")
+        drawn = figures(found, draft / "figures")
         steps.update()
-        for name, frame in (("turns", found.turns), ("rollouts", found.rollouts), ("curve", found.curve)):
+        for name, frame in found.files:
             write(frame, draft / f"{name}.parquet")
         for suffix in (".parquet", ".csv", ".json"):
             write(found.summary, draft / f"summary{suffix}")
         steps.update()
         heading = title or "What the rollouts show"
-        html = page(found, drawn, lost, title=heading, level=level)
+        html = page(found, drawn, transcripts(found), lost, title=heading, level=level)
         (draft / "report.html").write_text(html, encoding="utf-8")
         run = _run(found, lost, inputs, by=by, cluster=cluster, level=level, seed=seed)
-        (draft / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (draft / "run.json").write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         steps.update()
     return out / "report.html"
-
-
-def _figures(found: Frames, folder: Path) -> dict[str, tuple[str, str]]:
-    """Each figure's SVG and its alternative text, also written to the folder."""
-    folder.mkdir()
-    drawn = {}
-    for name in names_of_figures(found):
-        frame = found.curve if name == "success_curve" else found.summary.filter(pl.col("metric") == name)
-        axes = plots.success_curve(frame) if name == "success_curve" else plots.forest(frame)
-        alt = labels.alt_text(frame)
-        svg = plots.figure_svg(axes, alt=alt)
-        plots.forget(axes)
-        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
-        drawn[name] = (svg[svg.index("<svg") :], alt)
-    return drawn
 
 
 def _run(found: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:

@@ -1,27 +1,47 @@
 """TURNS -> the report's frames, by the public verbs: nothing on the page is computed elsewhere."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, names_of
+from turnwise.contrasts import contrast
 from turnwise.curves import curve
+from turnwise.diagnosis import doctor
 from turnwise.errors import ArgumentError, listing
 from turnwise.metrics import EFFORT, OUTCOME, TIMING
+from turnwise.profiles import profile
 from turnwise.rollouts import measure
 from turnwise.summary import summarize
+from turnwise.trees import measure_paths
 
 USUAL_GROUPS = ("source", "target", "attack")
+UNITS = {"attack_success": "goal", "task_success": "task"}
+"""The rates, and what is tried again."""
+SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
+"""What rollouts cost, and what its total is called."""
 MOST_RUNS = 30
+MOST_CELLS = 1000  # of category x attack
+MOST_ARMS = 12  # values of a column that are compared with one another
+ALL_PAIRS = 4  # with more, each is compared with one baseline
+BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
+FEWEST_ATTEMPTS = 1.5  # on average: a few goals tried twice make no profile
+POOLED = "all"  # what `summarize` calls a margin
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Everything a report is drawn from.
+    """Everything a report is drawn from; a frame without rows is left out of it.
 
-    `summary` leaves out metrics that apply to no rollout of any group; `curve` is empty where no rollout has a
-    second turn or none has a time to success; `origins` has a row for each run that was read.
+    `summary` leaves out metrics that apply to no rollout of any group; it has no time to success, and `curve` is empty, where
+    `doctor` says that the logs do not tell when a success came; `grid` is the SUMMARY of category x attack, where both
+    vary; `contrasts` compares the values of each grouping column wherever they share goals or tasks; `profiles` is empty
+    unless some goal was tried twice; `costs` has totals for each group; `doctor` is DOCTOR; `origins` has a row for each
+    run that was read. A rollout that is a tree stands in `rollouts` with one row for each path.
     """
 
     by: tuple[str, ...]
@@ -29,7 +49,35 @@ class Frames:
     rollouts: pl.DataFrame
     summary: pl.DataFrame
     curve: pl.DataFrame
+    grid: pl.DataFrame
+    contrasts: pl.DataFrame
+    profiles: pl.DataFrame
+    costs: pl.DataFrame
+    doctor: pl.DataFrame
     origins: pl.DataFrame
+
+    @property
+    def verbs(self) -> tuple[Callable[..., Any], ...]:
+        """The verbs whose results the report shows."""
+        made = ((summarize, self.summary), (curve, self.curve), (contrast, self.contrasts), (profile, self.profiles))
+        return tuple(verb for verb, frame in made if frame.height)
+
+    @property
+    def files(self) -> tuple[tuple[str, pl.DataFrame], ...]:
+        """The frames that are written beside the page, by name."""
+        always = (("turns", self.turns), ("rollouts", self.rollouts), ("curve", self.curve), ("doctor", self.doctor))
+        made = (
+            ("contrast", self.contrasts),
+            ("profile", self.profiles),
+            ("category_attack", self.grid),
+            ("costs", self.costs),
+        )
+        return (*always, *(pair for pair in made if pair[1].height))
+
+    @property
+    def tree(self) -> bool:
+        """Whether rollouts are trees, whose paths are measured."""
+        return schema.is_tree(self.turns)
 
     @property
     def turn_count(self) -> int:
@@ -63,11 +111,25 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     numeric = [
         name for name in names if schema.kind_of(turns.schema[name]) is not None and name not in schema.ROLLOUTS.names
     ]
-    rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=numeric)
+    if schema.is_tree(turns):
+        rollouts = measure_paths(turns, *(metric.__name__ for metric in (*OUTCOME, *TIMING, *EFFORT)))
+    else:
+        rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=numeric)
     groups = _usual_groups(rollouts) if by is None else names
-    summary = summarize(rollouts, by=groups, cluster=cluster, level=level, seed=seed)
+    allowed = doctor(turns)
+    timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     return Frames(
-        groups, turns, rollouts, _applicable(summary), _curve(rollouts, groups, cluster, level), _origins(rollouts)
+        by=groups,
+        turns=turns,
+        rollouts=rollouts,
+        summary=_applicable(summarize(rollouts, by=groups, cluster=cluster, level=level, seed=seed), timed=timed),
+        curve=_curve(rollouts, groups, cluster, level, timed=timed),
+        grid=_grid(rollouts, cluster, level),
+        contrasts=_contrasts(rollouts, groups, cluster, level, seed),
+        profiles=_profiles(rollouts, groups, cluster, level),
+        costs=_costs(rollouts, groups),
+        doctor=allowed,
+        origins=_origins(rollouts),
     )
 
 
@@ -76,19 +138,95 @@ def _usual_groups(rollouts: pl.DataFrame) -> tuple[str, ...]:
     return varying or (("run",) if 1 < rollouts["run"].n_unique() <= MOST_RUNS else ())
 
 
-def _applicable(summary: pl.DataFrame) -> pl.DataFrame:
-    """The summary without groups that a metric does not apply to, and without what no log of any group counts."""
+def _applicable(summary: pl.DataFrame, *, timed: bool) -> pl.DataFrame:
+    """The summary without groups that a metric does not apply to, and without what no log of any group counts or times."""
     possible = summary.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing") > 0).to_series()
     wanted = summary["metric"].is_in(["attack_success", "time_to_success"])
     counted = summary.select((pl.col("n").sum() > 0).over("metric")).to_series()
-    return summary.filter(possible & (wanted | counted))
+    told = (summary["metric"] != "time_to_success") | timed
+    return summary.filter(possible & told & (wanted | counted))
 
 
-def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float) -> pl.DataFrame:
-    times = rollouts.filter(pl.col("time_to_success").is_not_null())
-    several = times.filter(pl.col("time_to_success").struct.field("duration") > 1)
-    found = curve(times, by=by, cluster=cluster, level=level)
-    return found if several.height else found.clear()
+def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, *, timed: bool) -> pl.DataFrame:
+    found = curve(rollouts.drop_nulls("time_to_success"), by=by, cluster=cluster, level=level)
+    return found if timed else found.clear()
+
+
+def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFrame:
+    """SUMMARY of category x attack with its margins."""
+    cells = ("category", "attack")
+    told = rollouts.drop_nulls([*cells, "attack_success"])
+    told = told.filter(pl.col("attack") != schema.NO_ATTACK)
+    sides = [told[name].n_unique() for name in cells]
+    if min(sides) < 2 or math.prod(sides) > MOST_CELLS:
+        return schema.empty(schema.SUMMARY)
+    pooled = not any((told[name] == POOLED).any() for name in cells)
+    attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
+    return summarize(attacked, by=cells, metrics="attack_success", cluster=cluster, level=level, margins=pooled)
+
+
+def _contrasts(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, seed: int) -> pl.DataFrame:
+    """CONTRAST of the values of each grouping column, within the others, where both arms tried the same goals or tasks."""
+    found = []
+    for metric, unit in UNITS.items():
+        told = rollouts.drop_nulls(metric)
+        if metric == "attack_success":
+            told = told.filter((pl.col("attack") == schema.NO_ATTACK).not_().fill_null(value=True))
+        for of in (name for name in by if name != unit):
+            rest = tuple(name for name in by if name != of)
+            for arms in _families(told.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
+                named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
+                made = contrast(
+                    told.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=rest, metrics=metric,
+                    cluster=unit if cluster == "auto" else cluster, level=level, seed=seed,
+                    baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]),
+                )  # fmt: skip
+                made = made.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
+                found.append(made.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
+    return pl.concat(found) if found else schema.empty(schema.CONTRAST)
+
+
+def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
+    """Values of a column that share goals or tasks with one another, family by family."""
+    families: list[tuple[list[str], set[str]]] = []
+    for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
+        near = [family for family in families if family[1].intersection(units)]
+        families = [family for family in families if family not in near]
+        families.append(
+            ([name for family in near for name in family[0]] + [arm], set(units).union(*(one[1] for one in near)))
+        )
+    return [arms for arms, _ in families if 1 < len(arms) <= MOST_ARMS]
+
+
+def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float) -> pl.DataFrame:
+    """PROFILE of each rate whose goals (or tasks) were tried several times."""
+    found = []
+    for metric, unit in UNITS.items():
+        known = rollouts.drop_nulls(metric)
+        if not known.height or cluster is None:
+            continue
+        within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
+        made = profile(known, metric=metric, by=by, cluster=within, level=level)
+        several = pl.col("attempts").max() >= FEWEST_ATTEMPTS
+        found.append(made.filter(several.over(by) if by else several))
+    return pl.concat(found) if found else schema.empty(schema.PROFILE)
+
+
+def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """What each group cost in all: sums, and how many rollouts they are sums of."""
+    counted = [name for name in SPENT if rollouts[name].null_count() < rollouts.height]
+    if not counted or "tree" in rollouts.columns:  # paths of a tree share what they spent
+        return pl.DataFrame()
+    sums = [
+        total
+        for name in counted
+        for total in (
+            pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(SPENT[name]),
+            pl.col(name).count().alias(f"n_{SPENT[name]}"),
+        )
+    ]
+    made = [pl.len().alias("rollouts"), pl.col("attack_success").sum().alias("succeeded"), *sums]
+    return rollouts.group_by(by, maintain_order=True).agg(made) if by else rollouts.select(made)
 
 
 def _origins(rollouts: pl.DataFrame) -> pl.DataFrame:

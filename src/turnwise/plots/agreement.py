@@ -1,0 +1,174 @@
+"""Judges with the labels, with one another, with themselves: each statistic of agreement with its interval."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError
+from turnwise.plots import interval_rows, theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = interval_rows.MARKS | {
+    "statistic": pl.String,
+    "rate": pl.Boolean,  # a share in per cent; else a coefficient, 0 at chance and 1 at most
+    "comparison": pl.String,
+    "judge": pl.String,
+    "n": pl.String,
+    "clusters": pl.String,
+    "unit": pl.String,
+}
+
+
+def agreement(
+    frame: object,
+    *,
+    statistic: str | Sequence[str] | None = None,
+    comparison: str | None = None,
+    level: float | None = None,
+    sort: bool = True,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    caption: bool = True,
+) -> Any:
+    """Forest plots of an AGREEMENT: a row for each comparison of judges, a panel for each statistic.
+
+    Shares (raw agreement, sensitivity, specificity) stand in per cent from 0. Coefficients stand around a line at 0, which is
+    what chance alone gives; 1 is full agreement.
+
+    Parameters
+    ----------
+    frame
+        AGREEMENT, from `tw.agreement`.
+    statistic, comparison, level
+        Which rows to draw; by default all. `statistic` may be several, in the order of their panels.
+    sort
+        Greatest estimate on top; otherwise the order of the frame.
+    ax
+        Where to draw; by default a new figure.
+    colors
+        Colors by judge; by default a color-blind safe one for each.
+    caption
+        Say under the figure how the intervals were made, and what was left out.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several statistics.
+
+    Raises
+    ------
+    ArgumentError
+        Where nothing is left to draw, a comparison stands twice, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rows = {"comparison": "labels", "judge": ["rule", "model"], "statistic": "kappa", "level": 0.95, "n": 90}
+    >>> ax = agreement(pl.DataFrame(rows | {"estimate": [0.4, 0.8], "low": [0.2, 0.7], "high": [0.6, 0.9]}))
+    >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
+    ("Cohen's kappa", ['model with the labels', 'rule with the labels'])
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = agreement_marks(frame, statistic=statistic, comparison=comparison, level=level, sort=sort, colors=colors)
+    single = marks["panel"].n_unique() == 1
+    panels = []
+    for part in marks.partition_by("panel", maintain_order=True):
+        name, rate = part.select("statistic", "rate").row(0)
+        beside = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
+        panel = interval_rows.Panel(labels.coefficient(name), "rate", beside if single else beside[1:2])
+        panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
+    said = _caption(frame, marks) if caption else None
+    return interval_rows.draw(marks, panels, verb="agreement", ax=ax, caption=said, choose="statistic=")
+
+
+def agreement_marks(
+    frame: object,
+    *,
+    statistic: str | Sequence[str] | None = None,
+    comparison: str | None = None,
+    level: float | None = None,
+    sort: bool = True,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """What `agreement` draws, as a frame: one row per panel, comparison and level.
+
+    Examples
+    --------
+    >>> rows = {"comparison": "labels", "judge": ["rule", "model"], "statistic": "kappa", "level": 0.95, "n": 90}
+    >>> marks = agreement_marks(pl.DataFrame(rows | {"estimate": [0.4, 0.8], "low": [0.2, 0.7], "high": [0.6, 0.9]}))
+    >>> marks.select("group", "text", "n").rows()
+    [('model with the labels', '0.80 [0.70, 0.90]', '90'), ('rule with the labels', '0.40 [0.20, 0.60]', '90')]
+    """
+    table = labels.finished(frame, schema.AGREEMENT, "agreement")
+    for column, value in (("comparison", comparison), ("level", level)):
+        table = labels.choose(table, column, value, "agreement")
+    asked = (
+        [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
+    )
+    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(asked)])
+    by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
+    twice = table.select(*by, *key, "level").is_duplicated()
+    if twice.any():
+        row = table.filter(twice).row(0, named=True)
+        raise ArgumentError(
+            f"agreement: {labels.compared(row)!r} stands twice for {row['statistic']}; filter the frame to one row each"
+        )
+    rows = table.to_dicts()
+    names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]
+    values = {
+        name: row["estimate"]
+        for name, row in zip(names, rows, strict=True)
+        if row["statistic"] == rows[0]["statistic"] and row["estimate"] is not None
+    }
+    places = interval_rows.places(names, values, sort=sort)
+    judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
+    look = theme.row_looks(judges, names, colors)
+    widest, unit = table["level"].max(), labels.cluster_unit(table)
+    panels = {name: place for place, name in enumerate(dict.fromkeys(asked))}
+    marks = [
+        _mark(row)
+        | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
+        | {"line": "twig" if row["level"] == widest else "trunk", "color": one.color, "marker": one.marker}
+        for name, judge, one, row in zip(names, judges, look, rows, strict=True)
+    ]
+    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
+    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(**order)  # type: ignore[arg-type]
+
+
+def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
+    rate = labels.is_share(row["statistic"])
+    shape = interval_rows.shape_of(row["estimate"], row["low"], row["high"])
+    return {
+        "statistic": row["statistic"],
+        "rate": rate,
+        "comparison": row["comparison"],
+        "level": row["level"],
+        "shape": shape,
+        "estimate": row["estimate"],
+        "low": row["low"],
+        "high": row["high"],
+        "text": labels.interval_text(row, rate=rate),
+        "n": labels.count(row["n"]),
+        "clusters": labels.count(row["n_clusters"]),
+        "note": interval_rows.note_of(shape),
+        "reason": labels.plain(row["reason"]) if row["reason"] else None,
+    }
+
+
+def _caption(frame: object, marks: pl.DataFrame) -> str:
+    """How the intervals were made, what 0 means, and how many verdicts have no counterpart."""
+    table = labels.finished(frame, schema.AGREEMENT, "agreement")
+    drawn = marks.select("statistic", "comparison", "level").unique()
+    table = table.join(drawn, on=["statistic", "comparison", "level"], how="semi", nulls_equal=True)
+    said = [labels.caption(table)]
+    if not marks["rate"].all():
+        said.append("0: what chance alone gives; 1: full agreement.")
+    left = [("n_single", "verdicts or labels without a counterpart"), ("n_abstained", "judgements without a verdict")]
+    told = [f"{labels.span(table[name].drop_nulls())} {words}" for name, words in left if table[name].sum()]
+    if told:
+        said.append(f"Left out: {' and '.join(told)}.")
+    return " ".join(said)

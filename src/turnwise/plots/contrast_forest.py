@@ -1,0 +1,213 @@
+"""Groups against a baseline: each difference with its interval around nothing, its pairs and its p-value."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError
+from turnwise.plots import interval_rows, theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = interval_rows.MARKS | {
+    "metric": pl.String,
+    "statistic": pl.String,
+    "scale": pl.String,  # points of per cent, rate (a chance), or number
+    "guide": pl.Float64,  # the value that means no difference
+    "quantity": pl.String,
+    "baseline": pl.String,
+    "pairs": pl.String,  # "96/104": units that are paired, of all; "40 : 38" rollouts where they are not
+    "p": pl.String,  # adjusted, where it is
+}
+
+
+def contrast_forest(
+    contrast: object,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    sort: bool = True,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    caption: bool = True,
+) -> Any:
+    """A forest plot of a CONTRAST: one row per comparison, its difference with an interval around 0, and the numbers beside it.
+
+    Differences of rates are in points of per cent. A line marks no difference: 0, or 50 % where the difference is a chance. The
+    columns give the pairs of all units (or the rollouts of both arms, where nothing is paired) and the p-value, adjusted
+    where it was.
+
+    Parameters
+    ----------
+    contrast
+        CONTRAST, from `tw.contrast`.
+    metric, statistic, level
+        Which rows to draw; by default all, one panel for each metric and statistic.
+    sort
+        Greatest difference on top; otherwise the order of the frame.
+    ax
+        Where to draw; by default a new figure.
+    colors
+        Colors by the group compared; by default a color-blind safe one for each.
+    caption
+        Say under the figure how the intervals were made, how p-values were adjusted, and why an interval is missing.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where nothing is left to draw, a comparison stands twice, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rows = {"metric": "attack_success", "statistic": "mean", "of": "target", "baseline": "base", "level": 0.95}
+    >>> ends = {"difference": [-0.1, 0.2], "low": [-0.2, 0.1], "high": [0.0, 0.3]}
+    >>> ax = contrast_forest(pl.DataFrame({"group": ["a", "b"]} | rows | ends))
+    >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
+    ('difference in attack success from base, in points', ['b', 'a'])
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = contrast_marks(contrast, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
+    single = marks["panel"].n_unique() == 1
+    panels = []
+    for part in marks.partition_by("panel", maintain_order=True):
+        quantity, scale, guide = part.select("quantity", "scale", "guide").row(0)
+        beside = [("p", _p_heading(contrast))]
+        if single:
+            heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
+            beside = [("text", heading), ("pairs", _pairs_heading(part)), *beside]
+        panels.append(interval_rows.Panel(quantity, scale, beside, guide))
+    said = _caption(contrast, marks) if caption else None
+    return interval_rows.draw(marks, panels, verb="contrast_forest", ax=ax, caption=said)
+
+
+def contrast_marks(
+    contrast: object,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    sort: bool = True,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """What `contrast_forest` draws, as a frame: one row per panel, comparison and level.
+
+    Examples
+    --------
+    >>> rows = {"metric": "attack_success", "statistic": "mean", "of": "target", "baseline": "base", "level": 0.95}
+    >>> ends = {"difference": [-0.1, 0.2], "low": [-0.2, 0.1], "high": [0.0, 0.3], "n_pairs": 40, "only_group": [0, 2]}
+    >>> marks = contrast_marks(pl.DataFrame({"group": ["a", "b"]} | rows | ends | {"p_value": [0.06, 1e-5]}))
+    >>> marks.select("group", "text", "pairs", "p").rows()
+    [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
+    """
+    frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
+    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
+        frame = labels.choose(frame, column, value, "contrast_forest")
+    by = labels.grouping(frame)
+    key = [*by, *schema.CONTRAST.key]
+    if frame.select(key).is_duplicated().any():
+        row = frame.filter(frame.select(key).is_duplicated()).row(0, named=True)
+        raise ArgumentError(
+            f"contrast_forest: {row['group']!r} against {row['baseline']!r} stands twice for {row['metric']}; "
+            "filter the frame to one row for each comparison"
+        )
+    alone = frame["baseline"].n_unique() == 1
+    names = [
+        label if alone else f"{label} − {labels.plain(baseline)}"
+        for label, baseline in zip(labels.group_names(frame, [*by, "group"]), frame["baseline"], strict=True)
+    ]
+    first = frame.row(0, named=True)
+    known = frame.select("metric", "statistic", "difference").rows()
+    values = {
+        name: value
+        for name, (one, other, value) in zip(names, known, strict=True)
+        if (one, other) == (first["metric"], first["statistic"]) and value is not None
+    }
+    places = interval_rows.places(names, values, sort=sort)
+    panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
+    look = theme.row_looks(names if alone and not by else labels.group_names(frame, ["group"]), names, colors)
+    widest = frame["level"].max()
+    marks = [
+        _mark(row, baseline=row["baseline"] if alone else None)
+        | {
+            "panel": panels[row["metric"], row["statistic"], row["of"]],
+            "row": places[name],
+            "group": name,
+            "line": "twig" if row["level"] == widest else "trunk",
+            "color": one.color,
+            "marker": one.marker,
+        }
+        for name, one, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+    ]
+    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
+        "panel", "row", "level", descending=[False, False, True]
+    )
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
+    scale = labels.contrast_scale(row["metric"], row["statistic"])
+    quantity = labels.contrast_quantity(row["metric"], row["statistic"], baseline)
+    shape = interval_rows.shape_of(row["difference"], row["low"], row["high"])
+    text = labels.difference_text(row, scale)
+    return {
+        "metric": row["metric"],
+        "statistic": row["statistic"],
+        "scale": scale,
+        "guide": 0.5 if scale == "rate" else 0.0,
+        "quantity": f"{quantity}, in points" if scale == "points" else quantity,
+        "baseline": labels.plain(row["baseline"]),
+        "level": row["level"],
+        "shape": shape,
+        "estimate": row["difference"],
+        "low": row["low"],
+        "high": row["high"],
+        "text": text.replace(" points", "") if scale == "points" else text,
+        "pairs": _pairs(row),
+        "p": labels.p_text(row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]),
+        "note": interval_rows.note_of(shape),
+        "reason": labels.plain(row["reason"]) if row["reason"] else None,
+    }
+
+
+def _pairs(row: Mapping[str, Any]) -> str:
+    """Units in both arms of all that are in either; rollouts of each arm where none is in both."""
+    if row["n_pairs"]:
+        units = row["n_pairs"] + (row["only_group"] or 0) + (row["only_baseline"] or 0)
+        return f"{labels.count(row['n_pairs'])}/{labels.count(units)}"
+    if row["n_group"] is None and row["n_baseline"] is None:
+        return labels.NOTHING
+    return f"{labels.count(row['n_group'])} : {labels.count(row['n_baseline'])}"
+
+
+def _pairs_heading(part: pl.DataFrame) -> str:
+    kinds = {" : " in pairs for pairs in part["pairs"]}
+    return {(True,): "rollouts", (False,): "paired"}.get(tuple(kinds), "paired, or rollouts")  # type: ignore[arg-type]
+
+
+# ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _p_heading(contrast: object) -> str:
+    return "p, adjusted" if labels.finished(contrast, schema.CONTRAST, "contrast_forest")["adjust"].count() else "p"
+
+
+def _caption(contrast: object, marks: pl.DataFrame) -> str:
+    """How the intervals were made, how p-values were adjusted, and what the pairs are."""
+    frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
+    drawn = marks.select("metric", "statistic", "level").unique()
+    frame = frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True)
+    said = [labels.caption(frame)]
+    adjusted = frame["adjust"].drop_nulls().unique(maintain_order=True).to_list()
+    if adjusted:
+        said.append(f"p adjusted: {' and '.join(labels.plain(how) for how in adjusted[:2])} comparisons.")
+    if marks["pairs"].str.contains("/").any():
+        said.append(f"Paired: {labels.cluster_unit(frame)} in both arms, of all.")
+    return " ".join(said)

@@ -1,0 +1,235 @@
+"""How the values of a metric spread over rollouts: how many are at most x, boxes with points, or counts."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.arguments import By, check_by, frame_of, names_of, require_rollouts
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import distribution_strokes as strokes
+from turnwise.plots import lettering, theme, ticking
+from turnwise.plots.curve_marks import wide_range
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Kind = Literal["ecdf", "box", "histogram"]
+MARKS = {
+    "metric": pl.String,
+    "row": pl.Int32,  # of the group, from 0, the greatest median first
+    "group": pl.String,
+    "mark": pl.String,  # step, point, bar, or of a box: whisker_low, q1, median, q3, whisker_high
+    "x": pl.Float64,
+    "until": pl.Float64,  # where a bar ends
+    "y": pl.Float64,  # share of known values that are at most x; or lie in a bar; a point's place within its row
+    "n": pl.Int64,  # rollouts whose value is known
+    "n_unknown": pl.Int64,  # others, which are not drawn
+    "color": pl.String,
+    "marker": pl.String,
+}
+_MOST_POINTS = 400  # of a group; more hide one another
+_GOLDEN = 0.618033988749895  # multiples of it spread evenly
+_BINS = 30
+
+
+def distribution(
+    rollouts: object,
+    *,
+    metric: str,
+    by: By = (),
+    kind: Kind = "ecdf",
+    log: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    caption: bool = True,
+) -> "Axes":
+    """The distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted, never drawn.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, from `tw.measure`.
+    metric
+        A column of numbers.
+    by
+        Columns to group by; a null is a group of its own.
+    kind
+        ``"ecdf"``: the share of rollouts whose value is at most x, which needs no choice of bins; ``"box"``: median, quartiles
+        and whiskers (to the last value within 1.5 times the distance of the quartiles), with the values as points;
+        ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups.
+    log
+        A logarithmic axis; by default where all values are above 0 and the greatest is a hundred times the least.
+    ax
+        Where to draw; by default a new figure.
+    colors
+        Colors by group name; by default a color-blind safe one for each.
+    caption
+        Say under the figure what is drawn, and how many rollouts have no value.
+
+    Returns
+    -------
+    The Axes.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, the metric is not there, is no number, or has no value in any rollout.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "num_turns": [1, 3, 3, None]})
+    >>> ax = distribution(rollouts, metric="num_turns")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('turns', 'share of rollouts at or below')
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
+    known = marks.filter(pl.col("x").is_not_null())
+    values = known["x"].to_list()
+    logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
+    if logarithmic and min(values) <= 0:
+        raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
+    groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
+    with lettering.fonts_for(marks["group"]):
+        own = ax is None
+        if ax is None:
+            height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
+            ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
+        known, groups = theme.seen(known, ax), theme.seen(groups, ax)
+        ax.set_xscale("log" if logarithmic else "linear")
+        ax.set_xlabel(labels.quantity(metric), fontsize=theme.NORMAL, parse_math=False)
+        paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
+        below = paint(ax, known, groups, own=own)
+        if caption:
+            said = _caption(marks, groups, kind)
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+        single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
+        counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
+        ticking.fit(ax, whole=counted and not logarithmic)
+    return ax
+
+
+def distribution_marks(
+    rollouts: object, *, metric: str, by: By = (), kind: Kind = "ecdf", colors: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """What `distribution` draws, as a frame: one row per group and step, point, part of a box, or bar.
+
+    A group without any known value has one row, whose `x` is null.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "num_turns": [1, 3, 3, None]})
+    >>> distribution_marks(rollouts, metric="num_turns").select("mark", "x", "y", "n", "n_unknown").rows()
+    [('step', 1.0, 0.3333333333333333, 3, 1), ('step', 3.0, 1.0, 3, 1)]
+    """
+    frame = frame_of(rollouts, "distribution")
+    require_rollouts(frame, "distribution")
+    by = names_of(by)
+    check_by(frame, by, schema.SUMMARY, "distribution")
+    if kind not in get_args(Kind):
+        raise ArgumentError(f"distribution: kind={kind!r} is none of {listing(get_args(Kind))}")
+    if metric not in frame.columns:
+        raise ArgumentError(f"distribution: there is no column {metric!r}; there is {listing(frame.columns, most=30)}")
+    what = schema.kind_of(frame.schema[metric])
+    if what != "number":
+        instead = {
+            "proportion": "`plots.forest` shows a rate",
+            "time": "`plots.success_curve` shows a time to an event",
+        }
+        raise ArgumentError(
+            f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers are spread out; "
+            + instead.get(str(what), "name a metric")
+        )
+    value = pl.col(metric).cast(pl.Float64)
+    frame = frame.select(*by, pl.when(value.is_finite()).then(value).alias("\0x"))
+    frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
+    if frame["\0x"].count() == 0:
+        raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")
+    parts = {str(key[0]): part["\0x"] for key, part in frame.group_by("\0group", maintain_order=True)}
+    ordered = sorted(parts, key=lambda name: -(parts[name].median() or 0.0) if parts[name].count() else float("inf"))  # type: ignore[operator]
+    look = theme.looks(parts, colors)
+    edges = _edges(frame["\0x"].drop_nulls()) if kind == "histogram" else []
+    rows: list[dict[str, Any]] = []
+    for place, name in enumerate(ordered):
+        values = parts[name].drop_nulls().sort()
+        about = {
+            "metric": metric,
+            "row": place,
+            "group": name,
+            "n": len(values),
+            "n_unknown": len(parts[name]) - len(values),
+        }
+        about |= {"color": look[name].color, "marker": look[name].marker}
+        found = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
+        rows += [about | mark for mark in found or [{"mark": None}]]
+    return pl.DataFrame(rows, schema=MARKS, orient="row")
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _ecdf(values: pl.Series) -> list[dict[str, Any]]:
+    found = values.rename("x").value_counts().sort("x")
+    reached = found["count"].cum_sum() / max(len(values), 1)
+    return [{"mark": "step", "x": x, "y": y} for x, y in zip(found["x"], reached, strict=True)]
+
+
+def _box(values: pl.Series) -> list[dict[str, Any]]:
+    if values.is_empty():
+        return []
+    q1, median, q3 = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.5, 0.75))
+    reach = 1.5 * (q3 - q1)
+    within = values.filter((values >= q1 - reach) & (values <= q3 + reach))
+    ends = (min(float(within.min() or 0.0), q1), max(float(within.max() or 0.0), q3))  # type: ignore[arg-type]
+    box = {"whisker_low": ends[0], "q1": q1, "median": median, "q3": q3, "whisker_high": ends[1]}
+    shown = values
+    if len(values) > _MOST_POINTS:  # evenly spaced among the ordered values, both ends included
+        places = [round(k * (len(values) - 1) / (_MOST_POINTS - 1)) for k in range(_MOST_POINTS)]
+        shown = values.gather(places)
+    points = [{"mark": "point", "x": x, "y": (k * _GOLDEN) % 1.0 - 0.5} for k, x in enumerate(shown, 1)]
+    return [*({"mark": name, "x": x} for name, x in box.items()), *points]
+
+
+def _edges(values: pl.Series) -> list[float]:
+    """The ends of the bins: a bin for each whole number where these are few, else as Freedman and Diaconis (1981) say."""
+    import numpy as np
+
+    least, greatest = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    if greatest - least <= _BINS and (values == values.round()).all() and abs(greatest) < 1e15:
+        return [least - 0.5 + place for place in range(int(greatest - least) + 2)]
+    if greatest / 2 - least / 2 <= max(abs(greatest), abs(least), 1e-300) * 1e-9:  # no room for several bins
+        room = abs(greatest) / 2 or 0.5
+        return [least - room, greatest + room]
+    quarter, three_quarters = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.75))
+    width = 2 * (three_quarters - quarter) / len(values) ** (1 / 3)
+    wanted = (greatest - least) / width if width > 0 else _BINS
+    many = int(min(max(np.ceil(wanted), 1), _BINS))
+    return [least * (1 - place / many) + greatest * (place / many) for place in range(many + 1)]
+
+
+def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
+    import numpy as np
+
+    counted, _ = np.histogram(values.to_numpy(), bins=edges)
+    ends = zip(counted.tolist(), edges[:-1], edges[1:], strict=True)
+    return [{"mark": "bar", "x": left, "until": right, "y": many / len(values)} for many, left, right in ends if many]
+
+
+# ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
+    n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
+    known = f"n = {labels.count(n)} rollouts with a known value"
+    said = [f"{known}; {labels.count(unknown)} without, not drawn." if unknown else f"{known}: all of them."]
+    if kind == "box":
+        said.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
+        if (groups["n"] > _MOST_POINTS).any():
+            said.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
+    if kind == "histogram":
+        said.append(f"Bars: share of the group's known values, on one scale; the tallest is {_tallest(marks)}.")
+    return " ".join(said)
+
+
+def _tallest(marks: pl.DataFrame) -> str:
+    return labels.number(marks["y"].max(), rate=True)  # type: ignore[arg-type]

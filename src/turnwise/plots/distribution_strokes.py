@@ -1,0 +1,151 @@
+"""Marks of a distribution -> strokes on an Axes: steps, boxes with their points, bars."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.plots import legends, lettering, theme, ticking
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+
+
+_FEW = 4  # groups whose names have room among the curves
+
+
+def named(group: Mapping[str, Any], most: int = 44) -> str:
+    """The group, and how many of its rollouts have a value."""
+    return f"{labels.shorten(group['group'], most)} ({_sizes(group)})"
+
+
+def _sizes(group: Mapping[str, Any]) -> str:
+    unknown = f", {labels.count(group['n_unknown'])} unknown" if group["n_unknown"] else ""
+    return f"n = {labels.count(group['n'])}{unknown}"
+
+
+def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
+    """A step function for each group with its marker at the median, and their names; the points all that takes below the Axes."""
+    theme.dress(ax)
+    least, greatest = float(known["x"].min()), float(known["x"].max())  # type: ignore[arg-type]
+    logarithmic = ax.get_xscale() == "log"
+    room = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
+    ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - room, greatest + room)
+    order = sorted(groups["group"])
+    for group in groups.iter_rows(named=True):
+        part = known.filter(row=group["row"])
+        there = not part.is_empty()
+        half = [place for place, reached in enumerate(part["y"], 1) if reached >= 0.5][:1]
+        ax.plot(
+            [ends[0], *part["x"], ends[1]] if there else [],
+            [0.0, *part["y"], 1.0] if there else [],
+            drawstyle="steps-post",
+            color=group["color"],
+            linewidth=1.8,
+            linestyle=_LINES[order.index(group["group"]) // theme.MAX_COLORS % len(_LINES)],
+            marker=group["marker"],
+            markersize=theme.MARKER_SIZES[group["marker"]],
+            markeredgecolor=ax.get_facecolor(),
+            markevery=half if there else None,
+            label=named(group),
+        )
+    ax.set_xlim(*ends)
+    ax.set_ylim(-0.02, 1.02)
+    ticking.percent(ax, "y")
+    ax.set_ylabel("share of rollouts at or below", fontsize=theme.NORMAL)
+    return _key(ax, own=own)
+
+
+def _key(ax: "Axes", *, own: bool) -> float:
+    """Names among the curves where they have room, else outside."""
+    entries = ax.get_lines()
+    theme.settle(ax.get_figure(root=True))
+    longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
+    if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
+        lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
+        return theme.AXIS
+    return legends.key(ax, entries, own=own)
+
+
+def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
+    """A box with whiskers for each group, its points below it; the points that takes below the Axes."""
+    from matplotlib.patches import Rectangle
+
+    theme.dress(ax, grid="x")
+    for group in groups.iter_rows(named=True):
+        part, row, color = known.filter(row=group["row"]), group["row"], group["color"]
+        if part.is_empty():
+            continue
+        points = part.filter(mark="point")
+        box = dict(part.filter(pl.col("mark") != "point").select("mark", "x").rows())
+        ax.plot(
+            points["x"].to_list(),
+            [row + 0.22 + 0.2 * y for y in points["y"]],
+            linestyle="none",
+            marker="o",
+            markersize=3.2,
+            color=color,
+            markeredgewidth=0,
+            alpha=0.5,
+            zorder=2.5,
+        )
+        for inner, outer in (("q1", "whisker_low"), ("q3", "whisker_high")):
+            ax.plot([box[inner], box[outer]], [row - 0.14] * 2, color=color, linewidth=1.4, zorder=3)
+        ax.add_patch(
+            Rectangle(
+                (box["q1"], row - 0.28),
+                box["q3"] - box["q1"],
+                0.28,
+                facecolor=ax.get_facecolor(),
+                edgecolor=color,
+                linewidth=1.4,
+                zorder=3,
+            )
+        )
+        ax.plot([box["median"]] * 2, [row - 0.28, row], color=color, linewidth=3, solid_capstyle="butt", zorder=4)
+    _name_rows(ax, groups)
+    ends = known["x"].to_list()
+    if ax.get_xscale() == "log":
+        ax.set_xlim(min(ends) / 1.25, max(ends) * 1.25)
+    else:
+        ax.set_xlim(*ticking.number_ends(ends))
+    ax.set_ylim(groups.height - 0.4, -0.6)
+    return theme.AXIS
+
+
+def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
+    """A row of bars for each group, all on one scale; the points that takes below the Axes."""
+    theme.dress(ax, grid="x")
+    highest = float(known["y"].max())  # type: ignore[arg-type]
+    for group in groups.iter_rows(named=True):
+        part = known.filter(row=group["row"])
+        left, right, many = (part[name].to_list() for name in ("x", "until", "y"))
+        base = group["row"] + 0.42
+        ax.bar(
+            left,
+            [-0.8 * one / highest for one in many],
+            width=[end - start for start, end in zip(left, right, strict=True)],
+            bottom=base,
+            align="edge",
+            color=group["color"],
+            edgecolor=ax.get_facecolor(),
+            linewidth=0.7,
+            zorder=2.5,
+        )
+        ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
+    _name_rows(ax, groups)
+    ax.set_xlim(*ticking.number_ends([*known["x"], *known["until"]]))
+    ax.set_ylim(groups.height - 0.5, -0.5)
+    return theme.AXIS
+
+
+def _name_rows(ax: "Axes", groups: pl.DataFrame) -> None:
+    wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
+    told = [f"{lettering.wrapped(group['group'], wide)}\n{_sizes(group)}" for group in groups.iter_rows(named=True)]
+    ax.set_yticks(groups["row"].to_list(), labels=told, fontsize=theme.SMALL)
+    lettering.literal(ax.get_yticklabels())
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)

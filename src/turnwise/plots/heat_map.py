@@ -1,0 +1,309 @@
+"""Two kinds of groups crossed: a cell for each pair, its color the estimate, its paleness the width of the interval."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import heat_cells, lettering, theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKS = {
+    "panel": pl.Int32,  # which Axes, from 0
+    "title": pl.String,
+    "metric": pl.String,
+    "statistic": pl.String,
+    "rate": pl.Boolean,  # colored from 0 to 100 %
+    "row": pl.Int32,  # from 0 at the top; the pooled row is the last
+    "column": pl.Int32,  # from 0 at the left; the pooled column is the last
+    "row_name": pl.String,
+    "column_name": pl.String,
+    "margin": pl.Boolean,  # pooled over rows, columns or both
+    "shape": pl.String,  # cell, point (no interval), range (no estimate), empty (nothing known), missing (no rollouts)
+    "estimate": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "strength": pl.Float64,  # of the color: 1 for an interval without width, least for one as wide as the scale
+    "text": pl.String,  # "8/20", or the estimate where it is no plain share
+    "value": pl.String,  # the estimate in words
+    "reason": pl.String,
+}
+_IN_CELLS = "In the cells: successes / rollouts. "
+_WIDE = 5.0  # inches at least
+
+
+def heat_map(
+    summary: object,
+    *,
+    rows: str | None = None,
+    columns: str | None = None,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    sort: bool = True,
+    ax: "Axes | None" = None,
+    caption: bool = True,
+) -> Any:
+    """A heat map of a SUMMARY by two columns: successes of n in each cell, colored by the estimate, paler where less is known.
+
+    Colors of rates run from 0 to 100 % in every figure, so that two figures compare. A cell without rollouts is hatched,
+    never 0. The pooled margins are those that `tw.summarize(..., margins=True)` estimates.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY by two columns or more, from `tw.summarize`.
+    rows, columns
+        Which columns to cross; by default the two there are, the one with more values down the side. Further grouping columns
+        give a panel for each of their values.
+    metric, statistic, level
+        Which rows to draw; by default all metrics, one panel for each, at the greatest level.
+    sort
+        Greatest rate on top and to the left: by the pooled margin, else by the mean of the cells. Otherwise as in the frame.
+    ax
+        Where to draw; by default a new figure, as large as its cells need.
+    caption
+        Say under the figure how the intervals were made, and what the marks mean.
+
+    Returns
+    -------
+    The Axes, or an array of them where there are several panels.
+
+    Raises
+    ------
+    ArgumentError
+        Where nothing is left to draw, there are no two columns to cross, a cell stands twice, or several panels do not fit into
+        one `ax`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> cells = {"category": ["x", "y", "x"], "attack": ["PAIR", "PAIR", "GCG"], "n": [20, 20, 10]}
+    >>> rows = {"metric": "attack_success", "statistic": "mean", "level": 0.95}
+    >>> summary = pl.DataFrame(
+    ...     cells | rows | {"estimate": [0.4, 0.1, 0.0], "low": [0.2, 0.0, 0.0], "high": [0.6, 0.3, 0.3]}
+    ... )
+    >>> ax = heat_map(summary, rows="category", columns="attack")
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['PAIR', 'GCG']
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
+    panels = marks.partition_by("panel", maintain_order=True)
+    said = _caption(summary, marks) if caption else ""
+    with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
+        if ax is not None:
+            if len(panels) > 1:
+                what = listing(f"{part['metric'][0]} {part['title'][0] or ''}".strip() for part in panels)
+                raise ArgumentError(
+                    f"heat_map: one ax cannot hold {len(panels)} panels ({what}); choose metric= or filter the frame"
+                )
+            plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
+            scale = heat_cells.scale(panels[0])
+            words = heat_cells.room(ax, plan, panels[0], key=key)
+            heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
+            if said:
+                said = said if words else said.replace(_IN_CELLS, "")
+                ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
+                colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
+                lettering.caption_below(ax, f"{said}{colors}", below=14)
+            return ax
+        axes, figure = _figure(panels, marks, said)
+        for spare in axes[len(panels) :]:
+            spare.set_visible(False)
+        if said:
+            lettering.caption_under(figure, said)
+    return theme.array_of(axes[: len(panels)])
+
+
+def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, said: str) -> tuple[list["Axes"], "Figure"]:
+    """A new figure, as large as its cells need, with every panel drawn."""
+    across = min(len(panels), 3 if len(panels) != 4 else 2)
+    down = -(-len(panels) // across)
+    plans = [heat_cells.plan(part) for part in panels]
+    titled = marks["title"].null_count() == 0
+    sizes = [heat_cells.size(plan, title=titled, names=names) for plan in plans for names in (True, False)]
+    (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
+    several = marks.select("metric", "statistic").n_unique() > 1
+    width = max(first + wide * (across - 1) + heat_cells.KEY_WIDE * (across if several else 1), _WIDE)
+    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(said) / (width * 15)))
+    for place, (ax, part, plan) in enumerate(zip(axes, panels, plans, strict=False)):
+        alike = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
+        key = several or place == min(across, len(panels)) - 1
+        heat_cells.draw(ax, part, plan, heat_cells.scale(alike), key=key, names=place % across == 0)
+    return axes, figure
+
+
+def heat_marks(
+    summary: object,
+    *,
+    rows: str | None = None,
+    columns: str | None = None,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    sort: bool = True,
+) -> pl.DataFrame:
+    """What `heat_map` draws, as a frame: one row per panel and cell, those without rollouts included.
+
+    Examples
+    --------
+    >>> cells = {"category": ["x", "y", "x"], "attack": ["PAIR", "PAIR", "GCG"], "n": [20, 20, 10]}
+    >>> rows = {"metric": "attack_success", "statistic": "mean", "level": 0.95}
+    >>> summary = pl.DataFrame(
+    ...     cells | rows | {"estimate": [0.4, 0.1, 0.0], "low": [0.2, 0.0, 0.0], "high": [0.6, 0.3, 0.3]}
+    ... )
+    >>> marks = heat_marks(summary, rows="category", columns="attack")
+    >>> marks.select("row_name", "column_name", "shape", "text").rows()
+    [('x', 'PAIR', 'cell', '8/20'), ('x', 'GCG', 'cell', '0/10'), ('y', 'PAIR', 'cell', '2/20'), ('y', 'GCG', 'missing', '')]
+    """
+    frame = labels.finished(summary, schema.SUMMARY, "heat_map")
+    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
+        frame = labels.choose(frame, column, value, "heat_map")
+    down, across = _crossed(frame, rows, columns)
+    rest = [name for name in labels.grouping(frame) if name not in {down, across}]
+    panel = ["metric", "statistic", *rest]
+    widest = pl.col("level").max().over(panel)
+    frame = frame.filter((pl.col("level") == widest) | widest.is_null())
+    _check_once(frame, [*rest, down, across])
+    frame = frame.with_columns(
+        pl.Series("\0row", labels.group_names(frame, [down])),
+        pl.Series("\0column", labels.group_names(frame, [across])),
+    )
+    tops, lefts = (
+        _order(frame, one, other, sort=sort) for one, other in (("\0row", "\0column"), ("\0column", "\0row"))
+    )
+    marks: list[dict[str, Any]] = []
+    several = frame.select("metric", "statistic").n_unique() > 1
+    for place, part in enumerate(frame.partition_by(panel, maintain_order=True)):
+        first = part.row(0, named=True)
+        alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        titles = [labels.quantity(first["metric"], first["statistic"])] if several else []
+        titles += [labels.group_name(first, rest)] if rest else []
+        about = {
+            "panel": place,
+            "title": " · ".join(titles) if titles else None,
+            "metric": first["metric"],
+            "statistic": first["statistic"],
+            "rate": labels.is_rate(first["metric"], frame),
+        }
+        there = {(row["\0row"], row["\0column"]): row for row in part.iter_rows(named=True)}
+        least, greatest = (0.0, 1.0) if about["rate"] else heat_cells.ends(alike["estimate"])
+        marks += [
+            about
+            | {"row": top, "column": left}
+            | _mark(there.get((name, other)), name, other, rate=about["rate"], scale=greatest - least)
+            for top, name in enumerate(tops)
+            for left, other in enumerate(lefts)
+        ]
+    return pl.DataFrame(marks, schema=MARKS, orient="row")
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tuple[str, str]:
+    """The column down the side and the one across."""
+    there = labels.grouping(frame)
+    for name in (rows, columns):
+        if name is not None and name not in there:
+            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(there)}")
+    free = sorted((name for name in there if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
+    taken = (rows is not None) + (columns is not None)
+    if rows is not None and rows == columns:
+        raise ArgumentError(f"heat_map: rows and columns are both {rows!r}; name two columns")
+    if taken < 2 and len(free) != 2 - taken:
+        raise ArgumentError(
+            f"heat_map: a heat map crosses two columns, and there is {listing(there)}; "
+            + (
+                "name them with rows= and columns="
+                if len(there) > 1
+                else 'summarize by two: `by=["category", "attack"]`'
+            )
+        )
+    down = rows if rows is not None else free.pop(0)
+    return down, columns if columns is not None else free.pop(0)
+
+
+def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
+    twice = frame.select(*by, "metric", "statistic").is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).row(0, named=True)
+        raise ArgumentError(
+            f"heat_map: cell {labels.group_name(row, by)!r} stands twice for {row['metric']}; filter the frame to one row each"
+        )
+
+
+def _order(frame: pl.DataFrame, name: str, other: str, *, sort: bool) -> list[str]:
+    """The groups in order, the pooled one last: by the first panel's pooled estimate, else by the mean of the cells."""
+    groups = frame[name].unique(maintain_order=True).to_list()
+    if sort:
+        first = frame.row(0, named=True)
+        alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        known = alike.group_by(name).agg(
+            pooled=pl.col("estimate").filter(pl.col(other) == schema.POOLED).mean(), cells=pl.col("estimate").mean()
+        )
+        value = {row[name]: (row["pooled"], row["cells"]) for row in known.iter_rows(named=True)}
+
+        def rank(group: str) -> float:
+            found = next((one for one in value.get(group, ()) if one is not None), None)
+            return float("inf") if found is None else -found
+
+        groups.sort(key=rank)
+    return sorted(groups, key=lambda group: group == schema.POOLED)
+
+
+def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, scale: float) -> dict[str, Any]:
+    mark = {"row_name": name, "column_name": other, "margin": schema.POOLED in {name, other}}
+    if row is None:
+        return mark | {"shape": "missing", "text": "", "value": ""}
+    estimate, low, high = row["estimate"], row["low"], row["high"]
+    ends = low is not None and high is not None
+    shape = (
+        ("cell" if ends else "point") if estimate is not None else "empty" if low is None and high is None else "range"
+    )
+    share = labels.share_text(row, rate=rate)
+    number = labels.number(estimate, low, high, rate=rate)
+    text = share if "/" in share else labels.interval_text(row, rate=rate) if shape == "range" else number
+    width = min(max((high - low) / scale, 0.0), 1.0) if ends else 1.0
+    return mark | {
+        "shape": shape,
+        "estimate": estimate,
+        "low": low,
+        "high": high,
+        "strength": 1.0 - (1.0 - heat_cells.FAINTEST) * width if estimate is not None else None,
+        "text": text,
+        "value": number,
+        "reason": labels.plain(row["reason"]) if row["reason"] else None,
+    }
+
+
+# ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _caption(summary: object, marks: pl.DataFrame) -> str:
+    """How the intervals were made, and what the marks mean."""
+    frame = labels.finished(summary, schema.SUMMARY, "heat_map")
+    drawn = frame.join(marks.select("metric", "statistic").unique(), on=["metric", "statistic"], how="semi")
+    drawn = drawn.filter((pl.col("level") == pl.col("level").max()) | pl.col("level").max().is_null())
+    said = [labels.caption(labels.unpooled(drawn, labels.grouping(drawn)))]
+    shapes = set(marks["shape"])
+    paler = "Paler: a wider interval."
+    if "/" in "".join(marks["text"]):
+        paler = f"{_IN_CELLS}{paler}"
+    said.append(paler)
+    if marks["margin"].any():
+        said.append(f"{schema.POOLED}: pooled over all of them.")
+    if "point" in shapes:
+        said.append("Italic: no interval.")
+    if "range" in shapes:
+        said.append("Hatched with a range: the estimate is withheld.")
+    if "missing" in shapes:
+        said.append("Hatched: no rollouts.")
+    if "empty" in shapes:
+        said.append(f"Hatched, {labels.NOTHING}: no known outcome.")
+    reasons = marks.filter(pl.col("shape") != "empty")["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    said += [labels.sentence(labels.shorten(reason, 160)) for reason in reasons[:2]]
+    return " ".join(said)

@@ -1,0 +1,345 @@
+"""Rows of intervals, one below another, with their names to the left and their numbers to the right."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import lettering, theme, ticking
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = {
+    "panel": pl.Int32,  # which Axes, from 0
+    "row": pl.Int32,  # from 0 at the top
+    "group": pl.String,
+    "level": pl.Float64,
+    "line": pl.String,  # "twig", the widest interval, or "trunk", a narrower one
+    "shape": pl.String,  # interval, one-sided, point (no interval), range (no estimate), empty
+    "estimate": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "box_low": pl.Float64,  # of a range: where the estimate itself must lie
+    "box_high": pl.Float64,
+    "text": pl.String,  # estimate and interval in words
+    "note": pl.String,  # "no interval" or "no estimate"
+    "reason": pl.String,  # of that, or of another method than asked for
+    "color": pl.String,
+    "marker": pl.String,
+}
+_BESIDE = 32  # characters of an axis beside others
+_NARROW = 300.0  # points across a column of a paper, at most
+_HALF = 0.34  # half the height of a hatched box, in rows
+_MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What the Axes of one panel say: their axis, and the columns of numbers beside it (a column of the marks, its heading)."""
+
+    quantity: str
+    scale: str  # "rate" in per cent from 0, "points" of per cent around 0, or "number"
+    columns: Sequence[tuple[str, str]]
+    guide: float | None = None  # where a line says that there is nothing
+
+
+def draw(
+    marks: pl.DataFrame,
+    panels: Sequence[Panel],
+    *,
+    verb: str,
+    ax: "Axes | None",
+    caption: str | None,
+    choose: str = "metric= and statistic=",
+) -> Any:
+    """The marks, drawn: a panel for each, in `ax` where there is one. Footnotes follow the caption."""
+    parts = marks.partition_by("panel", maintain_order=True)
+    reasons = _reasons(marks) if caption is not None else {}
+    said = " ".join([caption or "", *_notes(marks, reasons)])
+    with lettering.fonts_for(marks["group"]):
+        if ax is not None:
+            if len(panels) > 1:
+                what = listing(panel.quantity for panel in panels)
+                raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+            characters = max(int(theme.size_in_points(ax)[0] / 6.2), 16)
+            _draw(ax, parts[0], panels[0], marks, reasons)
+            ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3))
+            if caption is not None:
+                lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
+            ticking.fit(ax)
+            return ax
+        figure, axes = _figure(marks, len(panels))
+        for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
+            _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0)
+            if len(panels) > 1:  # or it runs into its neighbor's
+                one.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
+        for spare in axes[len(panels) :]:
+            spare.set_visible(False)
+        if caption is not None:
+            lettering.caption_under(figure, said)
+    return theme.array_of(axes[: len(panels)])
+
+
+def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:
+    """What can be drawn of an estimate and its interval.
+
+    Examples
+    --------
+    >>> shape_of(0.5, 0.4, None), shape_of(None, 0.1, 0.2), shape_of(None, None, None)
+    ('one-sided', 'range', 'empty')
+    """
+    ends = (low is not None) + (high is not None)
+    return ("point", "one-sided", "interval")[ends] if estimate is not None else "range" if ends else "empty"
+
+
+def note_of(shape: str) -> str | None:
+    """What to say beside a row that has no line."""
+    return {"point": "no interval", "empty": "no estimate"}.get(shape)
+
+
+def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:
+    """The row of each group, from 0 at the top: the greatest value first, those without one last, or as they come."""
+    ordered = list(dict.fromkeys(groups))
+    if sort:
+        ordered.sort(key=lambda name: -values.get(name, float("-inf")))
+    return {name: place for place, name in enumerate(ordered)}
+
+
+def heading(marks: pl.DataFrame, what: str = "estimate") -> str:
+    """The heading of the estimates: what they are, and the level of their intervals."""
+    levels = marks["level"].drop_nulls()
+    return f"{what} [{labels.level_text(float(levels.max()))}]" if len(levels) else what  # type: ignore[arg-type]
+
+
+# ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _columns(panels: int) -> int:
+    return min(panels, 3 if panels != 4 else 2)
+
+
+def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
+    columns = _columns(panels)
+    rows = -(-panels // columns)
+    lines = sum(1 if len(name) <= _width(panels) else 1.5 for name in marks["group"].unique())
+    height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
+    longest = max(min(len(name), _width(panels)) for name in marks["group"])
+    room = max(longest - 16, 0) * 0.07
+    return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
+
+
+def _width(panels: int) -> int:
+    """Characters in one line of a row's name."""
+    return 34 if panels == 1 else 24
+
+
+def _draw(
+    ax: "Axes", part: pl.DataFrame, panel: Panel, marks: pl.DataFrame, reasons: Mapping[str, str], *, names: bool = True
+) -> None:
+    part = theme.seen(part, ax)
+    theme.dress(ax, grid="x")
+    across = theme.size_in_points(ax)[0]
+    left, right = _ends(part, panel)
+    ax.set_xlim(left, right)
+    if panel.scale == "rate":
+        ticking.percent(ax, "x")
+    elif panel.scale == "points":
+        ticking.points(ax, "x")
+    else:
+        ticking.thousands(ax, "x")
+    if panel.guide is not None:
+        ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
+    for row in part.iter_rows(named=True):
+        _paint(ax, row, (left, right), reasons)
+    ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
+    _rows(ax, marks, names=names, across=across)
+    _numbers(ax, part, panel.columns, reasons, across=across)
+
+
+def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
+    """The ends of the axis, with room for the arrow of an interval that has no end."""
+    values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
+    if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
+        return 0.0, ticking.rate_end(values)
+    left, right = ticking.number_ends([*values, panel.guide])
+    open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
+    room = 0.15 * (right - left)
+    return (
+        left - room if open_ended["low"].null_count() else left,
+        right + room if open_ended["high"].null_count() else right,
+    )
+
+
+def _reasons(marks: pl.DataFrame) -> dict[str, str]:
+    """The footnote of each reason, as many as there is room for."""
+    told = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
+
+
+def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> None:
+    """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high."""
+    groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
+    ax.set_ylim(groups.height - 0.4, -0.6)
+    ax.set_yticks(groups["row"].to_list())
+    up = theme.size_in_points(ax)[1] * (1.0 if across > _NARROW else 0.75)
+    lines = min(max(int(up / groups.height / 12), 1), 2 if across > _NARROW else 3)
+    share = 0.4 if across > _NARROW or lines == 1 else 0.33
+    width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
+    size = theme.NORMAL if across > _NARROW else theme.SMALL
+    ax.set_yticklabels(
+        lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height,
+        fontsize=size,
+    )
+    lettering.literal(ax.get_yticklabels())
+    ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name
+    if groups.height > 18:
+        ax.tick_params(axis="x", labeltop=True)
+    ax.spines["left"].set_visible(False)
+    for row in groups["row"]:
+        ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
+
+
+def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+    color, y, thick = row["color"], row["row"], row["line"] == "trunk"
+    low, high = (end if end is not None else edge for end, edge in zip((row["low"], row["high"]), ends, strict=True))
+    if row["shape"] == "range":
+        ax.plot([low, high], [y, y], color=color, linewidth=1.4, linestyle=(0, (2, 1.5)), zorder=2.5)
+        if row["line"] == "twig" and row["box_low"] is not None:
+            _hatched(ax, row)
+    if row["shape"] in {"interval", "one-sided"}:
+        ax.plot([low, high], [y, y], color=color, linewidth=4.2 if thick else 1.5, solid_capstyle="butt", zorder=3)
+    if row["shape"] in {"interval", "one-sided", "range"} and not thick:
+        for end, edge, arrow in ((row["low"], ends[0], "<"), (row["high"], ends[1], ">")):
+            ax.plot(
+                [edge if end is None else end],
+                [y],
+                color=color,
+                marker=arrow if end is None else "|",
+                markersize=6 if end is None else 7,
+                markeredgewidth=1.4,
+                clip_on=False,
+                zorder=3,
+            )
+    if row["estimate"] is not None and not thick:
+        _point(ax, row)
+    if row["note"] is not None and not thick:
+        _note(ax, row, ends, reasons)
+
+
+def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
+    hollow = row["shape"] == "point"
+    ax.plot(
+        [row["estimate"]],
+        [row["row"]],
+        color=row["color"],
+        marker=row["marker"],
+        markersize=theme.MARKER_SIZES[row["marker"]],
+        markerfacecolor=ax.get_facecolor() if hollow else row["color"],
+        markeredgecolor=row["color"] if hollow else ax.get_facecolor(),
+        markeredgewidth=1.4 if hollow else 0.5,
+        clip_on=False,
+        zorder=4,
+    )
+
+
+def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
+    from matplotlib.patches import Rectangle
+
+    box = Rectangle(
+        (row["box_low"], row["row"] - _HALF),
+        row["box_high"] - row["box_low"],
+        2 * _HALF,
+        facecolor=ax.get_facecolor(),
+        edgecolor=row["color"],
+        hatch="////",
+        linewidth=0.8,
+        zorder=2,
+    )
+    ax.add_patch(box)
+
+
+def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+    """That there is no interval, beside the hollow point, on the side with more room."""
+    left, right = ends
+    at = left if row["estimate"] is None else row["estimate"]
+    to_the_right = at / 2 - left / 2 <= right / 2 - at / 2
+    ax.annotate(
+        f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
+        (at, row["row"]),
+        xytext=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
+        textcoords="offset points",
+        ha="left" if to_the_right else "right",
+        va="center",
+        fontsize=theme.SMALL,
+        color=theme.shade(ax, theme.MUTED),
+        style="italic",
+        zorder=5,
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
+    )
+
+
+def _numbers(
+    ax: "Axes", part: pl.DataFrame, columns: Sequence[tuple[str, str]], reasons: Mapping[str, str], *, across: float
+) -> None:
+    """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure only the first of them."""
+    rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
+    edge = 12.0
+    for name, heading in columns:
+        if name == "clusters" and (rows[name] == labels.NOTHING).all():
+            continue
+        wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
+        if across <= _NARROW and edge + wide > 0.5 * across:
+            break
+        edge += wide
+        place: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": "right",
+            "fontsize": theme.SMALL,
+            "annotation_clip": False,
+        }
+        ax.annotate(
+            heading,
+            (1, 1),
+            xycoords="axes fraction",
+            xytext=(edge, 4),
+            va="bottom",
+            color=theme.shade(ax, theme.MUTED),
+            **place,
+        )
+        for row in rows.iter_rows(named=True):
+            beside = ("axes fraction", "data")
+            ax.annotate(row[name], (1, row["row"]), xycoords=beside, xytext=(edge, 0), va="center", **place)
+            if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
+                raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
+                ax.annotate(
+                    reasons[row["reason"]],
+                    (1, row["row"]),
+                    xycoords=beside,
+                    xytext=(edge + 1, 0),
+                    va="center",
+                    **raised,
+                )
+        edge += 12
+
+
+def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
+    """What each unusual mark means, and why an interval is missing."""
+    said: list[str] = []
+    shapes = set(marks["shape"])
+    if marks["level"].n_unique() > 1:
+        said.append("The thinnest line is the widest interval.")
+    if "point" in shapes:
+        said.append("Hollow: no interval.")
+    open_ended = pl.col("low").is_null() | pl.col("high").is_null()
+    if "one-sided" in shapes or marks.filter(pl.col("shape") == "range", open_ended).height:
+        said.append("Arrow: the interval has no end on that side.")
+    if "range" in shapes:
+        said.append("Dashed: an interval without an estimate.")
+    if marks["box_low"].null_count() < marks.height:
+        said.append("Hatched: the estimate is withheld, it lies within the box.")
+    said += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
+    if len(reasons) < marks["reason"].drop_nulls().n_unique():
+        said.append("Further reasons: column `reason`.")
+    return said

@@ -1,0 +1,137 @@
+"""What stands around the Axes: keys to colors, marked lines, names pushed apart."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from turnwise import labels
+from turnwise.plots import lettering, theme, ticking
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_NARROW = 300.0  # points across Axes beside which there is no room for a key
+
+
+def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
+    """What each color and line means, in rows above the whole figure; how many."""
+    widths = [lettering.text_width(str(entry.get_label())) + 46 for entry in entries]
+    across = figure.get_figwidth() * 72
+    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
+    lettering.literal(
+        figure.legend(
+            handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=theme.SMALL
+        ).get_texts()
+    )
+    return -(-len(entries) // columns)
+
+
+def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
+    """What each color and line means, to the right of the Axes, or above where these are narrow."""
+    across = theme.size_in_points(ax)[0]
+    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": theme.SMALL}
+    if wide(ax):
+        lettering.literal(ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), **look).get_texts())
+        return
+    columns = _columns(entries, across)
+    look |= {"ncols": columns, "handlelength": 1.4, "columnspacing": 1.0, "labelspacing": 0.2, "borderaxespad": 0.1}
+    lettering.literal(ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), **look).get_texts())
+    if ax.get_title(loc="left"):
+        ax.set_title(ax.get_title(loc="left"), loc="left", pad=10 + 13 * ceil(len(entries) / columns))
+
+
+def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
+    """Points that the key takes above the Axes."""
+    return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, theme.size_in_points(ax)[0]))
+
+
+def _columns(entries: Sequence[Any], across: float) -> int:
+    longest = max(lettering.text_width(entry.get_label()) for entry in entries) + 30
+    return min(max(int(across / longest), 1), len(entries))
+
+
+def wide(ax: "Axes") -> bool:
+    """Whether there is room for a key beside the Axes."""
+    return theme.size_in_points(ax)[0] >= _NARROW
+
+
+def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
+    """A dotted line across the x axis, and what it means beside it: on the right, or on the left where it stands far right."""
+    muted = theme.shade(ax, theme.MUTED)
+    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
+    ax.annotate(
+        words,
+        (at, 1 if top else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if far else 4, -2 if top else 3),
+        textcoords="offset points",
+        va="top" if top else "bottom",
+        ha="right" if far else "left",
+        fontsize=theme.SMALL,
+        color=muted,
+    )
+
+
+def key(ax: "Axes", entries: Sequence[Any], *, own: bool, below: float = theme.AXIS) -> float:
+    """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken."""
+    if own:
+        rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
+        ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
+        return below
+    figure = ax.get_figure(root=True)
+    theme.settle(figure)
+    across = theme.size_in_points(ax)[0]
+    left = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
+    longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
+    columns = max(int((across + left) / longest), 1)
+    most = max(int((across + left - 32) / lettering.LETTER), 8)
+    legend = ax.legend(
+        entries,
+        [labels.shorten(str(entry.get_label()), most) for entry in entries],
+        fontsize=theme.SMALL,
+        frameon=False,
+        loc="upper left",
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        bbox_to_anchor=(-left / across, -below),
+        bbox_transform=theme.points_below(ax),
+    )
+    lettering.literal(legend.get_texts())
+    return below + 6 + 14.0 * -(-len(entries) // columns)
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Centers as near as can be to the wanted ones, with room for each height, inside low..high where they fit.
+
+    The first of equals comes out on top. The least-squares solution: distances in order, pooled where they would overlap
+    (isotonic regression).
+
+    Examples
+    --------
+    >>> spread([0.5, 0.5], [0.2, 0.2], 0.0, 1.0)
+    [0.6, 0.4]
+    """
+    if not wanted:
+        return []
+    order = sorted(range(len(wanted)), key=lambda place: (wanted[place], -place))
+    offsets = [0.0]
+    for before, after in pairwise(order):
+        offsets.append(offsets[-1] + (heights[before] + heights[after]) / 2)
+    pools: list[tuple[float, int]] = []  # mean of what was wanted, less the offset; how many
+    for place, offset in zip(order, offsets, strict=True):
+        pools.append((wanted[place] - offset, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (first, many), (second, more) = pools[-2:]
+            pools[-2:] = [((first * many + second * more) / (many + more), many + more)]
+    free = [mean for mean, many in pools for _ in range(many)]
+    bottom = low + heights[order[0]] / 2
+    top = high - heights[order[-1]] / 2 - offsets[-1]
+    free = [max(min(value, top), bottom) if top >= bottom else (top + bottom) / 2 for value in free]
+    centers = [0.0] * len(wanted)
+    for place, value, offset in zip(order, free, offsets, strict=True):
+        centers[place] = ticking.round_off(value + offset)
+    return centers

@@ -1,0 +1,122 @@
+"""One rollout out of TURNS or STEPS, and how each of its turns ended, in a word, a color and a marker."""
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.errors import ArgumentError
+from turnwise.plots import legends, lettering, theme
+from turnwise.plots.theme import Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STATES = {
+    "success": Look("#D55E00", "*"),
+    "refused": Look("#0072B2", "X"),
+    "failed": Look("#56B4E9", "o"),
+    "error": Look("#000000", "s"),
+    "pruned": Look("#CC79A7", "v"),
+    "not judged": Look("#999999", "."),
+}
+ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts that are said below a figure
+_MOST_LETTERS = 90
+
+
+def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFrame, bool]:
+    """The rows of one rollout, and whether they are STEPS.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is neither TURNS nor STEPS, there is no such rollout, or several and none is named.
+    """
+    table = labels.as_frame(frame, verb)
+    steps = "step" in table.columns
+    if "rollout_id" not in table.columns or not (steps or "turn" in table.columns):
+        raise ArgumentError(
+            f"{verb}: this is neither TURNS nor STEPS; make them with `tw.read(paths)` or `tw.steps(paths)`"
+        )
+    there = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
+    if rollout_id is None:
+        if len(there) != 1:
+            first = f", such as rollout_id={there[0]!r}" if there else ""
+            raise ArgumentError(f"{verb}: there are {labels.counted(len(there), 'rollout')}; name one of them{first}")
+        rollout_id = there[0]
+    rows = table.filter(pl.col("rollout_id") == rollout_id)
+    if rows.is_empty():
+        near = difflib.get_close_matches(str(rollout_id), list(map(str, there)), n=3, cutoff=0)
+        hint = f"; the nearest are {', '.join(map(labels.plain, near))}" if near else ""
+        raise ArgumentError(f"{verb}: there is no rollout {rollout_id!r}{hint}")
+    return rows.sort("step" if steps else "turn", nulls_last=True, maintain_order=True), steps
+
+
+def state(turn: Mapping[str, Any]) -> str:
+    """How a turn ended, in a word: the worst that is known of it.
+
+    Examples
+    --------
+    >>> state({"succeeded": True}), state({"succeeded": False, "refused": True}), state({"succeeded": None})
+    ('success', 'refused', 'not judged')
+    """
+    if turn.get("succeeded"):
+        return "success"
+    if turn.get("error"):
+        return "error"
+    if turn.get("refused"):
+        return "refused"
+    if turn.get("pruned"):
+        return "pruned"
+    return "not judged" if turn.get("succeeded") is None else "failed"
+
+
+def facts(rows: pl.DataFrame) -> str:
+    """What the rollout is, in one line: target, attack, goal, outcome, ending."""
+    known = {name: rows[name][0] for name in ABOUT if name in rows.columns and rows[name][0] is not None}
+    return "; ".join(
+        f"{labels.label(name)}: {labels.shorten(labels.plain(value), _MOST_LETTERS)}" for name, value in known.items()
+    )
+
+
+def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The tools that the answer called, and with what."""
+    return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
+
+
+def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
+    """The rollout's id above the Axes, broken to their width."""
+    theme.settle(ax.get_figure(root=True))
+    characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
+    words = lettering.wrapped(labels.plain(rows["rollout_id"][0]), characters, lines=2)
+    ax.set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=pad)
+
+
+def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
+    """What the colors and markers mean, below the Axes; the points below them that then are taken."""
+    from matplotlib.lines import Line2D
+
+    order = list(STATES)
+    rows = sorted(
+        states.iter_rows(named=True), key=lambda row: order.index(row["state"]) if row["state"] in order else 99
+    )
+    style: dict[str, Any] = {"linestyle": "none", "markersize": 8}
+    entries = [
+        Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
+        for row in rows
+    ]
+    return legends.key(ax, entries, own=False, below=below)
+
+
+def snippet(text: object, most: int = 72) -> str:
+    r"""The beginning of a text on one line.
+
+    Examples
+    --------
+    >>> snippet("Once upon\na time", 12)
+    'Once upon a…'
+    """
+    plain = labels.plain(str(text)[: 4 * most])
+    return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"

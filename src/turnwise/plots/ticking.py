@@ -1,0 +1,221 @@
+"""Ticks of an axis: in per cent, dollars or thousands, as many as have room, ending at round numbers."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import ceil, isfinite, log10
+from typing import TYPE_CHECKING
+
+from turnwise import labels
+from turnwise.plots import lettering, theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
+
+
+def percent(ax: "Axes", axis: str) -> None:
+    """Tick labels in per cent on that axis."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{round(100 * value, 6):g} %"))
+
+
+def points(ax: "Axes", axis: str) -> None:
+    """Tick labels of differences of rates: points of per cent, with their sign."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: _signed(round(100 * value, 6))))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+g}".replace("-", "−") if value else "0"
+
+
+def thousands(ax: "Axes", axis: str) -> None:
+    """Separated thousands in the tick labels of that axis, where the numbers are that large."""
+    from matplotlib.ticker import FuncFormatter
+
+    ends = ax.get_xlim() if axis == "x" else ax.get_ylim()
+    if 1e4 <= max(map(abs, ends)) < 1e9:
+        (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    if unit == "%":
+        percent(ax, axis)
+    elif unit == "US$":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    elif chosen.get_scale() == "log":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    else:
+        thousands(ax, axis)
+    if chosen.get_scale() == "log":
+        chosen.set_minor_formatter(NullFormatter())
+
+
+def money(value: float) -> str:
+    """Dollars in as few digits as tell them.
+
+    Examples
+    --------
+    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
+    ('$0.005', '$0.50', '$12', '$1,200', '$0')
+    """
+    value = round_off(value)
+    if value == round(value):
+        return f"${value:,.0f}"
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:.6f}".rstrip("0")
+
+
+def compact(value: float) -> str:
+    """A number of things, in millions and more where it is that large.
+
+    Examples
+    --------
+    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
+    ('500', '20,000', '2.5M', '1B', '0.1')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+
+def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
+    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points.
+
+    Labels take `wide` times their width.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    left, right = ax.get_xlim()
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator())
+        widest = max(
+            lettering.text_width(text)
+            for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
+        )
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(room, widest + 6)), 2)))
+    else:
+        widest = max(
+            lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks()))
+        )
+        most = max(int(across / max(room, wide * widest + 10)), 1)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+
+
+def fit(ax: "Axes", *, whole: bool = False) -> None:
+    """Ticks of the x axis and the name of the y axis, in what room there is once the figure is laid out."""
+    theme.settle(ax.get_figure(root=True))
+    across, up = theme.size_in_points(ax)
+    if ax.get_xscale() != "log":
+        thousands(ax, "x")
+    fitting_ticks(ax, across, 22.0)
+    if ax.get_xscale() == "log":
+        amounts(ax, "x")
+    elif whole:
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    ax.set_ylabel(lettering.wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
+
+
+def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
+    """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
+    from matplotlib.ticker import MaxNLocator
+
+    left, right = ax.get_xlim()
+    log = ax.get_xscale() == "log"
+    widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    place = {
+        at: across * (log10(at / left) / log10(right / left) if log else (at - left) / (right - left))
+        for at in positions
+    }
+    room = max(room, widest + 10)
+
+    def fit(chosen: Sequence[float]) -> bool:
+        return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
+
+    most = max(int(across / room), 1)
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(left, right)
+    known = [at for at in positions if any(abs(at - tick) <= 1e-9 * (right - left) for tick in round_ones)]
+    ways = [list(positions), *([known] if len(known) > 2 else [])]
+    ways += [list(positions[::step]) for step in range(2, len(positions))]
+    ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
+    ax.set_xticks(ticks)
+    ax.minorticks_off()
+    return ticks
+
+
+def counting_ticks(ax: "Axes", across: float, room: float) -> list[float]:
+    """Ticks of a logarithmic x axis that counts: 1, 2, 5, 10, ... where they are so many points apart, else fewer."""
+    left, right = ax.get_xlim()
+    decade = across / log10(right / left)  # points
+    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
+    powers = range(0, 16, max(ceil(room / decade), 1))
+    ticks = [float(factor * 10**power) for power in powers for factor in every if left <= factor * 10**power <= right]
+    ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
+    ax.minorticks_off()
+    return ticks
+
+
+def _closest(factors: Sequence[int]) -> float:
+    """The least distance of two ticks in decades."""
+    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
+
+
+def rate_end(values: Iterable[float | None]) -> float:
+    """Where an axis of rates stops: at the next round share above the greatest value, at most 1.
+
+    Examples
+    --------
+    >>> rate_end([0.03, 0.07]), rate_end([0.97]), rate_end([None])
+    (0.1, 1.0, 1.0)
+    """
+    known = [value for value in values if value is not None and isfinite(value)]
+    greatest = max(known, default=1.0)
+    return next((end for end in _ENDS if greatest <= 0.97 * end), 1.0)
+
+
+def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
+    """Both ends of an axis of numbers, a little beyond the data.
+
+    Examples
+    --------
+    >>> number_ends([1.0, 3.0]), number_ends([2.0]), number_ends([])
+    ((0.88, 3.12), (1.0, 3.0), (0.0, 1.0))
+    """
+    known = [value for value in values if value is not None and isfinite(value)]
+    if not known:
+        return 0.0, 1.0
+    least, greatest = min(known), max(known)
+    room = 0.06 * (greatest / 2 - least / 2) * 2
+    if room <= abs(greatest) * 1e-9:
+        room = abs(greatest) / 2 or 1.0
+    return round_off(least - room), round_off(greatest + room)
+
+
+def round_off(value: float) -> float:
+    """The value without the last digits of its arithmetic."""
+    return float(f"{value:.12g}")
+
+
+def tick_step(last: float, most: int) -> int:
+    """The step between whole-number ticks from 0 to `last` that gives at most so many of them.
+
+    Examples
+    --------
+    >>> tick_step(10, 12), tick_step(30, 12), tick_step(500, 8)
+    (1, 5, 100)
+    """
+    step = max(last / max(most - 1, 1), 1.0)
+    power = int(10 ** int(log10(step)))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= ceil(step * 1e9) / 1e9)

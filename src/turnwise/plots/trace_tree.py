@@ -1,0 +1,299 @@
+"""What led to what in one rollout: steps within steps, or the branches of an attack that searched a tree."""
+
+import io
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.plots import lettering, one_rollout, theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = {
+    "row": pl.Int32,  # from 0 at the top: parents before children, children in order
+    "depth": pl.Int32,  # from 0 at a root
+    "node": pl.String,
+    "parent": pl.String,  # null at a root
+    "parent_row": pl.Int32,
+    "name": pl.String,  # which model or tool, which turn
+    "text": pl.String,  # the beginning of what was said
+    "note": pl.String,  # seconds, tokens
+    "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
+    "color": pl.String,
+    "marker": pl.String,
+}
+_MOST = 60  # rows of a figure
+_MOST_LINES = 1_000  # of a text
+_INDENT = 14.0  # points that a child stands to the right of its parent
+_WIDTH = 100  # characters across, where no terminal says otherwise
+
+
+def trace_tree(
+    frame: object,
+    *,
+    rollout_id: str | None = None,
+    most: int = _MOST,
+    ax: "Axes | None" = None,
+    caption: bool = True,
+) -> "Axes":
+    """The tree of one rollout, a row for each node, indented below what caused it.
+
+    Of STEPS: which call happened within which. Of a tree of TURNS (`node_id`, `parent_id`): which answer was tried on from which,
+    pruned branches included. Of other TURNS: each turn with the tools it called.
+
+    Parameters
+    ----------
+    frame
+        STEPS, from `tw.steps`, or TURNS, from `tw.read` or `tw.flatten(..., branches="all")`.
+    rollout_id
+        Which rollout; not needed where there is one.
+    most
+        How many rows to draw; what is left is counted below.
+    ax
+        Where to draw; by default a new figure, as high as it needs to be.
+    caption
+        Say under the figure what the rollout is, and what is left out.
+
+    Returns
+    -------
+    The Axes.
+
+    Raises
+    ------
+    ArgumentError
+        Where there is no such rollout, or none is named of several.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> steps = pl.DataFrame({"rollout_id": "a", "step": [1, 2], "parent": [None, 1], "kind": ["model", "tool"]})
+    >>> ax = trace_tree(steps)
+    >>> [text.get_text() for text in ax.texts]
+    ['model', 'tool']
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    marks = trace_marks(frame, rollout_id=rollout_id)
+    rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
+    if ax is not None:  # a caption and a key stand below it
+        most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
+    shown = marks.head(max(most, 1))
+    with lettering.fonts_for([*shown["name"], *shown["text"].drop_nulls()]):
+        own = ax is None
+        if ax is None:
+            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * shown.height))[1][0]
+        shown = theme.seen(shown, ax)
+        ax.set(xlim=(0, 1), ylim=(shown.height - 0.4, -0.6))
+        ax.set_axis_off()
+        one_rollout.title(ax, rows, pad=6)
+        across = theme.size_in_points(ax)[0]
+        indent = min(_INDENT, 0.4 * across / max([1, *shown["depth"]]))
+        for mark in shown.iter_rows(named=True):
+            _paint(ax, mark, shown, indent / across, across)
+        states = shown.unique("state", maintain_order=True)
+        below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
+        if caption:
+            said = _caption(rows, marks, shown)
+            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+    return ax
+
+
+def trace_text(
+    frame: object, *, rollout_id: str | None = None, most: int = _MOST_LINES, width: int | None = None
+) -> str:
+    r"""The same tree as text for a terminal, every control character shown instead of obeyed.
+
+    Parameters
+    ----------
+    frame, rollout_id, most
+        As in `trace_tree`.
+    width
+        Characters across; by default those of the terminal.
+
+    Examples
+    --------
+    >>> steps = pl.DataFrame(
+    ...     {"rollout_id": "a", "step": [1, 2, 3], "parent": [None, 1, 1], "kind": ["model", "tool", "tool"]}
+    ... )
+    >>> steps = steps.with_columns(output=pl.Series([None, "found\x1b[2J", "done"]), tokens=pl.Series([12, None, None]))
+    >>> print(trace_text(steps, width=40))
+    a
+    └── model  12 tokens
+        ├── tool: found\x1b[2J
+        └── tool: done
+    """
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    marks = trace_marks(frame, rollout_id=rollout_id)
+    rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
+    if width is None:
+        width = shutil.get_terminal_size((_WIDTH, 40)).columns
+    root = Tree(Text(labels.plain(rows["rollout_id"][0])))
+    made: dict[int, Tree] = {}
+    for mark in marks.head(most).iter_rows(named=True):
+        words = one_rollout.snippet(_words(mark), max(width - 4 * (mark["depth"] + 1), 12))
+        branch = root if mark["parent_row"] is None else made[mark["parent_row"]]
+        made[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))
+    if marks.height > most:
+        root.add(Text(f"… {labels.count(marks.height - most)} more"))
+    sink = io.StringIO()
+    deepest = max(marks["depth"])
+    console = Console(
+        file=sink, width=max(width, 4 * deepest + 20), color_system=None, force_jupyter=False, _environ={}
+    )
+    console.print(root)
+    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines())
+
+
+def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame:
+    """What `trace_tree` draws, as a frame: one row per node, parents before their children.
+
+    Examples
+    --------
+    >>> nodes = {"rollout_id": "a", "turn": [1, 2, 2], "node_id": ["x", "y", "z"], "parent_id": [None, "x", "x"]}
+    >>> trace_marks(pl.DataFrame(nodes)).select("row", "depth", "node", "parent_row").rows()
+    [(0, 0, 'x', None), (1, 1, 'y', 0), (2, 1, 'z', 0)]
+    """
+    rows, steps = one_rollout.chosen(frame, rollout_id, "trace_tree")
+    nodes = list(_steps(rows) if steps else _turns(rows))
+    there = {node["node"]: node for node in nodes}
+    children: dict[str | None, list[dict[str, Any]]] = {}
+    for node in nodes:
+        lost = node["parent"] not in there or node["parent"] == node["node"]
+        children.setdefault(None if lost else node["parent"], []).append(node)
+    marks: list[dict[str, Any]] = []
+    placed: dict[str, int] = {}
+
+    def grow(first: list[dict[str, Any]]) -> None:
+        waiting: list[tuple[dict[str, Any], int, int | None]] = [(node, 0, None) for node in reversed(first)]
+        while waiting:
+            node, depth, parent_row = waiting.pop()
+            if node["node"] in placed:
+                continue
+            placed[node["node"]] = len(marks)
+            marks.append(node | {"row": len(marks), "depth": depth, "parent_row": parent_row})
+            below = children.get(node["node"], [])
+            waiting += [(child, depth + 1, placed[node["node"]]) for child in reversed(below)]
+
+    grow(children.get(None, []))
+    for node in nodes:  # a circle of parents hangs on no root
+        if node["node"] not in placed:
+            grow([node])
+    return pl.DataFrame(marks, schema=MARKS, orient="row")
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    kinds = [labels.plain(kind) if kind else "step" for kind in _column(rows, "kind")]
+    look = theme.looks(kinds)
+    for kind, step in zip(kinds, rows.iter_rows(named=True), strict=True):
+        start, end = step.get("start"), step.get("end")
+        notes = [_seconds(end - start)] if start is not None and end is not None else []
+        notes += [f"{labels.count(step['tokens'])} tokens"] if step.get("tokens") is not None else []
+        said = step.get("output") or step.get("input")
+        yield {
+            "node": str(step["step"]),
+            "parent": None if step.get("parent") is None else str(step["parent"]),
+            "name": one_rollout.snippet(step.get("name") or kind, 40),
+            "text": None if said is None else one_rollout.snippet(said, 160),
+            "note": ", ".join(notes),
+            "state": kind,
+            "color": look[kind].color,
+            "marker": look[kind].marker,
+        }
+
+
+def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    tree = any(node is not None for node in _column(rows, "node_id"))
+    for place, turn in enumerate(rows.iter_rows(named=True), 1):
+        state = one_rollout.state(turn)
+        look = one_rollout.STATES[state]
+        node = str(turn["node_id"]) if tree and turn.get("node_id") is not None else f"turn {place}"
+        said = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
+        notes = [_seconds(turn["seconds"])] if turn.get("seconds") is not None else []
+        tokens = turn.get("response_tokens")
+        notes += [f"{labels.count(tokens)} tokens"] if tokens is not None else []
+        notes += [f"score {turn['score']:g}"] if turn.get("score") is not None else []
+        number = "nothing asked" if turn["turn"] is None else f"turn {turn['turn']}"
+        about = {"state": state, "color": look.color, "marker": look.marker.replace(".", "o")}
+        yield about | {
+            "node": node,
+            "parent": None if not tree or turn.get("parent_id") is None else str(turn["parent_id"]),
+            "name": f"{number}, {state}",
+            "text": one_rollout.snippet(said, 160) if said else None,
+            "note": ", ".join(notes),
+        }
+        for call, (name, arguments) in enumerate(one_rollout.calls(turn) if not tree else (), 1):
+            yield {
+                "node": f"{node} call {call}",
+                "parent": node,
+                "name": one_rollout.snippet(name, 40),
+                "text": one_rollout.snippet(arguments, 160) if arguments else None,
+                "note": "",
+                "state": "tool",
+                "color": "#009E73",
+                "marker": "D",
+            }
+
+
+def _column(rows: pl.DataFrame, name: str) -> list[Any]:
+    return rows[name].to_list() if name in rows.columns else [None] * rows.height
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{labels.count(seconds)} s"
+
+
+def _words(mark: Mapping[str, Any]) -> str:
+    said = f": {mark['text']}" if mark["text"] else ""
+    return f"{mark['name']}{'  ' + mark['note'] if mark['note'] else ''}{said}"
+
+
+# ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _paint(ax: "Axes", mark: Mapping[str, Any], shown: pl.DataFrame, indent: float, across: float) -> None:
+    x, y = (mark["depth"] + 0.5) * indent, mark["row"]
+    if mark["parent_row"] is not None:
+        before = (mark["depth"] - 0.5) * indent
+        ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
+    size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
+    hollow = mark["state"] == "not judged"
+    ax.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker=mark["marker"],
+        markersize=size,
+        color=mark["color"],
+        markerfacecolor=ax.get_facecolor() if hollow else mark["color"],
+        zorder=3,
+        clip_on=False,
+    )
+    room = across * (1 - x) - 24
+    words = _words(mark)
+    while len(words) > 4 and lettering.text_width(words) > room:
+        words = (
+            f"{words[: max(min(len(words) - 2, int(len(words) * room / lettering.text_width(words))), 3)].rstrip()}…"
+        )
+    ax.annotate(
+        words,
+        (x, y),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=theme.SMALL,
+        parse_math=False,
+        annotation_clip=False,
+    )
+
+
+def _caption(rows: pl.DataFrame, marks: pl.DataFrame, shown: pl.DataFrame) -> str:
+    said = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
+    if shown.height < marks.height:
+        said.append(f"{labels.count(marks.height - shown.height)} of {labels.count(marks.height)} rows are not shown.")
+    return " ".join(said) or f"{labels.counted(marks.height, 'row')}."

@@ -1,0 +1,109 @@
+"""Frames -> the sections that account: every rollout, every file, and what these logs allow."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.reports.frames import UNITS, Frames
+from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns
+
+MOST_OPEN = 16  # rows of a table that is not folded away
+
+
+def accounts(found: Frames) -> Section:
+    """Every rollout of every group, by what became of it, and how far the unknown ones could move its rate."""
+    rows = found.summary.filter(pl.col("metric").is_in([*UNITS]))
+    every = ("n", "n_error", "n_undetermined", "n_missing", "n_inapplicable")
+    names = [name for name in every if name == "n" or rows[name].sum()]
+    unknown = bool(set(names) & {"n_error", "n_undetermined", "n_missing"})
+    several = rows["metric"].n_unique() > 1
+    columns = [
+        *group_columns(found), *([Head("metric", word=True)] if several else []), Head("rollouts"), Head("known"),
+        *(Head(labels.label(name)) for name in names[1:]), *([Head("rate if unknown fail – succeed")] if unknown else []),
+    ]  # fmt: skip
+    cells = [
+        [
+            *group_cells(found, row), *([labels.label(row["metric"])] if several else []),
+            labels.count(sum(row[name] for name in every)), *(labels.count(row[name]) for name in names),
+            *([bounds(row)] if unknown else []),
+        ]
+        for row in rows.rows(named=True)
+    ]  # fmt: skip
+    text = "Each rollout stands once in each line. What is not known is never counted as safe, nor as broken."
+    none = [labels.label(name) for name in every[1:] if name not in names]
+    text += f" No rollout counts under {' or '.join(none)}." if none else ""
+    return Section(
+        "accounts",
+        "Every rollout, accounted for",
+        [Part("text", text=text), Part("table", table=Grid(columns, cells))] if cells else [],
+    )
+
+
+def bounds(row: Mapping[str, Any]) -> str:
+    """The rates if every unknown rollout were a failure, and a success.
+
+    Examples
+    --------
+    >>> bounds({"bound_low": 0.25, "bound_high": 0.5}), bounds({"bound_low": None, "bound_high": None})
+    ('25.0 % – 50.0 %', '–')
+    """
+    if row["bound_low"] is None:
+        return labels.NOTHING
+    return f"{labels.number(row['bound_low'], rate=True)} – {labels.number(row['bound_high'], rate=True)}"
+
+
+def origins(found: Frames, problems: pl.DataFrame) -> Section:
+    """What was read, and what was not."""
+    names = [name for name in found.origins.columns if name not in {"source", "run"}]
+    shown = [name for name in names if name in {"rollouts", "turns"} or found.origins[name].sum()]
+    columns = [
+        Head("source", word=True),
+        Head("run", word=True),
+        *(Head(labels.label(name)) for name in shown),
+    ]
+    cells = [
+        [*(labels.plain(row[name]) if row[name] is not None else labels.NONE for name in ("source", "run")),
+        *(labels.count(row[name]) for name in shown)] for row in found.origins.rows(named=True)
+    ]  # fmt: skip
+    kind: Literal["table", "folded"] = "table" if len(cells) <= MOST_OPEN else "folded"
+    parts = [Part(kind, text=f"{len(cells)} runs", table=Grid(columns, cells))]
+    if not cells:
+        parts = [Part("text", text="No rollout was read.")]
+    if problems.height:
+        lost = Grid(
+            [Head(name, word=True) for name in problems.columns],
+            [["" if value is None else labels.plain(value) for value in row] for row in problems.rows()],
+        )
+        kind = "table" if problems.height <= MOST_OPEN else "folded"
+        parts += [
+            Part(
+                "note",
+                text=f"Not read, and left out of every number above: {labels.counted(problems.height, 'thing')}.",
+            ),
+            Part(kind, text="What could not be read", table=lost),
+        ]
+    return Section("read", "What was read", parts)
+
+
+def diagnosis(found: Frames) -> Section:
+    """What these logs allow, and what they do not."""
+    valid, blocked = (found.doctor.filter(pl.col("valid") == allowed) for allowed in (True, False))
+    parts = []
+    if valid.height:
+        columns = [Head("analysis", word=True), Head("call", word=True), Head("keep in mind", word=True)]
+        calls = Grid(
+            columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()]
+        )
+        many = "1 analysis" if valid.height == 1 else f"{valid.height} analyses"
+        text = f"{many} that these logs allow, and the call for each"
+        parts.append(Part("folded", text=text, table=calls))
+    if blocked.height:
+        why = blocked.group_by("reason", maintain_order=True).agg(pl.col("analysis").str.join("; "))
+        columns = [Head("why not", word=True), Head("analyses", word=True)]
+        parts += [
+            Part("text", text="These analyses would mislead here, or there is nothing to make them of:"),
+            Part("table", table=Grid(columns, [list(row) for row in why.select("reason", "analysis").rows()])),
+        ]
+    return Section("doctor", "What can be asked of these logs", parts)

@@ -1,0 +1,89 @@
+"""Finished frames -> the figures of a report, each for a light page and for a dark one."""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from turnwise import labels, plots
+from turnwise.reports.frames import UNITS, Frames
+from turnwise.reports.parts import Drawn
+
+MOST_ROWS, MOST_CURVES = 40, 10  # of a figure that can still be read
+_BOTH_ENDS = "Of {} groups the figure shows {}, half of them the lowest and half the highest; the table has all."
+_INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
+_DARK: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
+    dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE)
+)
+
+
+def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
+    """Each figure of the report by name; the light ones are also written to the folder as SVG.
+
+    A page holds them as pictures, not as its own elements: what a log has put into a label stays outside of the page, and the
+    style inside an SVG needs no exception from the page's policy.
+    """
+    from matplotlib import rc_context
+
+    folder.mkdir()
+    drawn = {}
+    for name, whole, draw, most in _wanted(found):
+        frame = whole if most is None else _ends(whole, found.by, most)
+        alt = labels.alt_text(frame)
+        light = _svg(draw, frame, alt)
+        (folder / f"{name}.svg").write_text(light, encoding="utf-8")
+        with rc_context(_DARK):
+            dark = _svg(draw, frame, alt)
+        note = "" if frame is whole else _BOTH_ENDS.format(labels.count(whole.select(found.by).n_unique()), most)
+        drawn[name] = Drawn(_address(light), _address(dark), alt, note)
+    return drawn
+
+
+def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.DataFrame], Any], int | None]]:
+    """The figures: name, frame, what draws it, and of how many groups at most."""
+    for metric in UNITS:
+        rows = found.summary.filter(metric=metric)
+        if rows.height:
+            yield metric, rows, plots.forest, MOST_ROWS
+    sides = [found.grid[name].n_unique() for name in ("category", "attack") if found.grid.height]
+    if sides and max(sides) <= MOST_ROWS:
+        yield "heat_map", found.grid, lambda frame: plots.heat_map(frame, rows="category", columns="attack"), None
+    if found.curve.height:
+        yield "success_curve", found.curve, plots.success_curve, MOST_CURVES
+    for metric in UNITS:
+        rows = found.profiles.filter(metric=metric)
+        if rows.height:
+            yield f"profile_{metric}", rows, plots.goal_profile, MOST_CURVES
+    for metric in UNITS:
+        for name in found.by:
+            rows = found.contrasts.filter(metric=metric, of=name).drop(name, strict=False)
+            if 0 < rows.height <= MOST_ROWS:
+                yield f"contrast_{metric}_{name}", rows, plots.contrast_forest, None
+
+
+def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
+    """The rows of at most so many groups: of more, those with the highest and the lowest last estimates."""
+    if not by or frame.select(by).n_unique() <= most:
+        return frame
+    last = frame.group_by(by, maintain_order=True).agg(pl.col("estimate").last()).sort("estimate", nulls_last=True)
+    known = last.drop_nulls("estimate")
+    kept = (
+        pl.concat([known.head(most // 2), known.tail(most - most // 2)]).unique()
+        if known.height > most
+        else last.head(most)
+    )
+    return frame.join(kept.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def _svg(draw: Callable[[pl.DataFrame], Any], frame: pl.DataFrame, alt: str) -> str:
+    axes = draw(frame)
+    try:
+        return plots.figure_svg(axes, alt=alt)
+    finally:
+        plots.forget(axes)
+
+
+def _address(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

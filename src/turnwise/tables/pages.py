@@ -1,0 +1,88 @@
+"""A grid -> HTML with an interval drawn in each row, or LaTeX; great_tables lays it out."""
+
+import hashlib
+import html as escaping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from turnwise.tables.grid import Bar, Grid
+
+if TYPE_CHECKING:
+    from great_tables import GT
+
+_BLUE, _GUIDE = "#0072B2", "#D0D0D0"
+_MATHEMATICS = {"−": "$-$", "×": r"$\times$", "…": r"\ldots{}"} | {  # letters that LaTeX's own fonts lack
+    raised: rf"\textsuperscript{{{digit}}}" for digit, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")
+}
+
+
+def gt_of(grid: Grid) -> "GT":
+    """The grid as a great_tables object, intervals drawn."""
+    from great_tables import GT
+    from great_tables import html as raw
+
+    names = [f"c{place}" for place, _ in enumerate(grid.columns)]
+    cells = {
+        name: [_drawn(cell) if isinstance(cell, Bar) else cell for cell in column.cells]
+        for name, column in zip(names, grid.columns, strict=True)
+    }
+    digest = hashlib.blake2b(repr(grid).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+    table = GT(pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)), id=f"tw{digest}")
+    table = table.cols_label(
+        {name: raw(escaping.escape(column.heading)) for name, column in zip(names, grid.columns, strict=True)}
+    )
+    for side, words in (("left", True), ("right", False)):
+        chosen = [name for name, column in zip(names, grid.columns, strict=True) if column.words is words]
+        table = table.cols_align(align=side, columns=chosen) if chosen else table
+    bars = [name for name, column in zip(names, grid.columns, strict=True) if column.drawn]
+    if bars:
+        table = table.fmt_passthrough(columns=bars, escape=False)
+    for note in (*grid.notes, grid.caption):
+        table = table.tab_source_note(raw(escaping.escape(note))) if note else table
+    return table.tab_options(
+        table_font_size="13px", data_row_padding="3px", table_margin_left="0px", column_labels_font_weight="bold"
+    ).opt_css("td, th { font-variant-numeric: tabular-nums; }")
+
+
+def latex_of(grid: Grid) -> str:
+    """The grid as LaTeX for the booktabs package, intervals in words alone."""
+    from great_tables import GT
+
+    columns = {f"c{place}": column for place, column in enumerate(grid.columns) if not column.drawn}
+    cells = {name: [str(cell) for cell in column.cells] for name, column in columns.items()}
+    table = GT(pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String)))
+    table = table.cols_label({name: column.heading for name, column in columns.items()})
+    for side, words in (("left", True), ("right", False)):
+        chosen = [name for name, column in columns.items() if column.words is words]
+        table = table.cols_align(align=side, columns=chosen) if chosen else table
+    for note in (*grid.notes, grid.caption):
+        table = table.tab_source_note(note) if note else table
+    written = str(table.as_latex())
+    return "".join(_MATHEMATICS.get(letter, letter) for letter in written)
+
+
+def _drawn(bar: Bar) -> str:
+    """The interval as a line with a dot, in SVG: an open ring without an interval, a dashed line without an estimate."""
+    across, up, edge = 110.0, 14.0, 5.0
+    low, high = bar.scale
+    middle = up / 2
+
+    def place(value: float) -> float:
+        inside = (value / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.5
+        return round(edge + min(max(inside, 0.0), 1.0) * (across - 2 * edge), 2)
+
+    zero = f'x1="{place(0.0)}" y1="1" x2="{place(0.0)}" y2="{up - 1}"'
+    parts = [f'<line {zero} stroke="{_GUIDE}"/>'] if low <= 0 <= high and low < high else []
+    ends = [place(end) if end is not None else None for end in (bar.low, bar.high)]
+    if ends != [None, None]:
+        left, right = (edge if ends[0] is None else ends[0]), (across - edge if ends[1] is None else ends[1])
+        dashes = ' stroke-dasharray="3 2"' if bar.estimate is None else ""
+        parts.append(
+            f'<line x1="{left}" y1="{middle}" x2="{right}" y2="{middle}" stroke="{_BLUE}" stroke-width="2"{dashes}/>'
+        )
+    if bar.estimate is not None:
+        inside = _BLUE if ends != [None, None] else "none"
+        parts.append(f'<circle cx="{place(bar.estimate)}" cy="{middle}" r="3.4" fill="{inside}" stroke="{_BLUE}"/>')
+    words = escaping.escape(bar.words, quote=True)
+    return f'<svg width="{across:g}" height="{up:g}" role="img" aria-label="{words}">{"".join(parts)}</svg>'

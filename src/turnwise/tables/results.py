@@ -1,0 +1,267 @@
+"""Frames with intervals -> columns in words: what each kind of frame shows, and in which order."""
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.tables import parts
+from turnwise.tables.grid import Column
+
+
+def columns_of(name: str, whole: pl.DataFrame, most: int, reasons: Sequence[str]) -> list[Column]:
+    """The columns of a finished frame, by the name of its schema."""
+    makers: dict[str, Callable[[parts.Sheet], list[Column]]] = {
+        "SUMMARY": _summary,
+        "CONTRAST": _contrast,
+        "CURVE": _curve,
+        "AGREEMENT": _agreement,
+        "PROFILE": _profile,
+        "PORTFOLIO": _portfolio,
+        "TRADEOFF": _tradeoff,
+        "GATE": _gate,
+        "FORECAST": _forecast,
+        "TRAINING": _training,
+    }
+    return makers[name](parts.Sheet(whole, whole.head(most).to_dicts(), reasons))
+
+
+# ── each kind ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _summary(sheet: parts.Sheet) -> list[Column]:
+    metrics, statistics = (sheet.whole[name].n_unique() for name in ("metric", "statistic"))
+    what = labels.quantity(sheet.only("metric"), sheet.only("statistic")) if metrics == statistics == 1 else "estimate"
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric", "statistic")),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, parts.metric_rates(sheet), what, ["metric", "statistic"]),
+        parts.counts(sheet, "n", "n"),
+        *parts.unknown(sheet),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _curve(sheet: parts.Sheet) -> list[Column]:
+    axis = labels.label(sheet.only("axis")) if not sheet.differs("axis") else "at"
+    kinds = sheet.whole.select("kind", "metric", "axis").n_unique()
+    kind = sheet.only("kind")
+    what = {"success": "share broken", "hazard": "hazard"}.get(kind, labels.label(kind))
+    rates = [row["kind"] not in {"trajectory", "best@k"} for row in sheet.rows]
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric", "kind", "axis", "ending")),
+        Column(axis, [parts.position(row["at"]) for row in sheet.rows]),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, rates, what if kinds == 1 else "share", ["metric", "kind", "axis"]),
+        *(parts.counts(sheet, name, labels.label(name)) for name in ("at_risk", "events")),
+        *(
+            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
+            for name in parts.there(sheet, ("censored", "competing"))
+        ),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _contrast(sheet: parts.Sheet) -> list[Column]:
+    scales = [labels.contrast_scale(row["metric"], row["statistic"]) for row in sheet.rows]
+    estimates = parts.estimates(
+        sheet, [scale != "number" for scale in scales], "difference", ["metric", "statistic"], value="difference"
+    )
+    shown = [
+        str(cell).replace(" %", " points") if scale == "points" else str(cell)
+        for cell, scale in zip(estimates[0].cells, scales, strict=True)
+    ]
+    tests = [name for name in ("p_value", "p_adjusted") if sheet.whole[name].null_count() < sheet.whole.height]
+    arms = ("n_group", "n_baseline") if not sheet.whole["n_pairs"].sum() else ()
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric", "statistic", "of")),
+        *(parts.words(name, (row[name] for row in sheet.rows)) for name in ("group", "baseline")),
+        *parts.levels(sheet),
+        Column(estimates[0].heading, shown),
+        *estimates[1:],
+        *(
+            Column(
+                labels.label(name),
+                [labels.p_text(row[name]) for row in sheet.rows],
+                spare=parts.SPARE_COUNT if name != tests[-1] else 0,
+            )
+            for name in tests
+        ),
+        parts.counts(sheet, "n_pairs", "pairs"),
+        *(parts.counts(sheet, name, labels.label(name)) for name in parts.there(sheet, arms)),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _agreement(sheet: parts.Sheet) -> list[Column]:
+    rates = [labels.is_share(row["statistic"]) for row in sheet.rows]
+    one = not sheet.differs("statistic")
+    told = [labels.coefficient(row["statistic"]) for row in sheet.rows]
+    return [
+        *parts.groups(sheet),
+        Column("compared", [labels.compared(row) for row in sheet.rows], words=True),
+        *([] if one else [Column("statistic", told, words=True)]),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, rates, told[0] if one else "estimate", ["statistic"]),
+        parts.counts(sheet, "n", "n"),
+        *(
+            parts.counts(sheet, name, heading, spare=parts.SPARE_COUNT)
+            for name, heading in (("n_single", "single"), ("n_abstained", "abstained"))
+            if sheet.whole[name].sum() > 0
+        ),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _profile(sheet: parts.Sheet) -> list[Column]:
+    rates = [labels.is_rate(row["metric"]) for row in sheet.rows]
+    at = [
+        labels.level_text(row["at"]) if rate and row["at"] is not None else parts.position(row["at"])
+        for row, rate in zip(sheet.rows, rates, strict=True)
+    ]
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric",)),
+        Column("above" if sheet.differs("metric") else f"{labels.label(sheet.only('metric'))} above", at),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, [True] * len(sheet.rows), "share of goals", ["metric"]),
+        parts.counts(sheet, "n", "goals"),
+        *(
+            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
+            for name in parts.there(sheet, ("n_missing",))
+        ),
+        *(
+            [
+                Column(
+                    "attempts per goal", [labels.number(row["attempts"]) for row in sheet.rows], spare=parts.SPARE_COUNT
+                )
+            ]
+        ),
+        *parts.method(sheet),
+    ]
+
+
+def _portfolio(sheet: parts.Sheet) -> list[Column]:
+    greedy = sheet.whole["rank"].null_count() < sheet.whole.height
+    only = ("only_member", "only_other", "both", "neither")
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric", "kind", "of")),
+        *([parts.counts(sheet, "rank", "rank")] if greedy else []),
+        parts.words(
+            labels.label(sheet.only("of")) if not sheet.differs("of") else "member", parts.each(sheet, "member")
+        ),
+        *([parts.words("with", parts.each(sheet, "other"))] if sheet.whole["other"].count() else []),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, [True] * len(sheet.rows), "goals reached", ["metric", "kind"]),
+        *(
+            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
+            for name in only
+            if sheet.whole[name].count()
+        ),
+        parts.counts(sheet, "union", "either"),
+        parts.counts(sheet, "n", "goals"),
+        *(
+            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
+            for name in parts.there(sheet, ("n_missing",))
+        ),
+        *parts.method(sheet),
+    ]
+
+
+def _tradeoff(sheet: parts.Sheet) -> list[Column]:
+    outcomes = ("attack_success", "task_success")
+    return [
+        *parts.groups(sheet),
+        *(
+            Column(labels.label(name), [parts.yes_or_no(row[name]) for row in sheet.rows], words=True)
+            for name in outcomes
+        ),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, [True] * len(sheet.rows), "share", ["n"]),
+        parts.counts(sheet, "count", "rollouts"),
+        parts.counts(sheet, "n", "of"),
+        *(
+            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
+            for name in parts.there(sheet, ("n_missing",))
+        ),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _gate(sheet: parts.Sheet) -> list[Column]:
+    rates = [labels.is_rate(row["metric"] or "") for row in sheet.rows]
+    bounds = [
+        labels.number(row["bound"], row["low"], row["high"], rate=rate)
+        for row, rate in zip(sheet.rows, rates, strict=True)
+    ]
+    several = sheet.differs("requirement")
+    required = "" if several else labels.plain(sheet.only("requirement"))
+    return [
+        *parts.groups(sheet),
+        *([parts.words("requirement", parts.each(sheet, "requirement"))] if several else []),
+        Column(required, ["passed" if row["passed"] else "failed" for row in sheet.rows], words=True),
+        *parts.levels(sheet),
+        Column("bound", bounds),
+        *parts.estimates(sheet, rates, "estimate", ["metric", "statistic"]),
+        parts.counts(sheet, "n", "n"),
+        *parts.unknown(sheet),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _forecast(sheet: parts.Sheet) -> list[Column]:
+    errors = [
+        f"{labels.number(row['holdout_error'], rate=True).replace(' %', ' points')} at {labels.count(row['holdout_at'])}"
+        if row["holdout_error"] is not None
+        else labels.NOTHING
+        for row in sheet.rows
+    ]
+    tried = sheet.whole["holdout_error"].count() > 0
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric",)),
+        Column("attempts", [labels.count(row["at"]) for row in sheet.rows]),
+        *parts.levels(sheet),
+        *parts.estimates(sheet, [True] * len(sheet.rows), "forecast", ["metric"]),
+        parts.counts(sheet, "attempts", "tried"),
+        *([Column("error when tried", errors, spare=parts.SPARE_COUNT)] if tried else []),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]
+
+
+def _training(sheet: parts.Sheet) -> list[Column]:
+    rates = parts.metric_rates(sheet)
+    changes = []
+    for row, rate in zip(sheet.rows, rates, strict=True):
+        change = {"difference": row["difference"], "low": row["difference_low"], "high": row["difference_high"]}
+        changes.append(labels.difference_text(change, "points" if rate else "number"))
+    alike = ("all_success", "all_fail") if sheet.whole["groups"].sum() else ()
+    return [
+        *parts.groups(sheet),
+        *parts.several(sheet, ("metric",)),
+        Column("step", [parts.position(row["step"]) for row in sheet.rows]),
+        *parts.levels(sheet),
+        *parts.estimates(
+            sheet, rates, "estimate" if sheet.differs("metric") else labels.label(sheet.only("metric")), ["metric"]
+        ),
+        Column("change since the step before", changes, spare=parts.SPARE_UNIT),
+        *(
+            Column(
+                labels.label(name), [labels.number(row[name], rate=True) for row in sheet.rows], spare=parts.SPARE_COUNT
+            )
+            for name in alike
+        ),
+        parts.counts(sheet, "n", "n"),
+        *parts.unknown(sheet),
+        *parts.clusters(sheet),
+        *parts.method(sheet),
+    ]

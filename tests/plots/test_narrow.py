@@ -1,0 +1,110 @@
+"""In a column of a paper, 3.3 inches wide, every figure keeps what is necessary and nothing overlaps."""
+
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from turnwise.plots import distribution, forest, heat_map, tradeoff
+
+CATEGORIES = ["Government decision-making", "Harassment/Discrimination", "Malware/Hacking", "Privacy"]
+ATTACKS = ["PAIR", "GCG", "JailbreakChat", "all"]
+
+
+def narrow(high: float = 3.2) -> Axes:
+    return plt.figure(figsize=(3.3, high), layout="constrained").add_subplot()
+
+
+def settled(ax: Axes) -> Any:
+    """The Axes once laid out, without a warning that they collapsed."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    return ax
+
+
+def apart(boxes: list[Any]) -> bool:
+    return not any(one.overlaps(other) for one, other in pairwise(boxes))
+
+
+def within(ax: Axes, texts: Any) -> bool:
+    """Whether all that is written lies on the figure."""
+    edge: Any = ax.get_figure(root=True)
+    shown = [text.get_window_extent() for text in texts if text.get_text() and text.get_visible()]
+    return all(box.x0 >= -3 and box.x1 <= edge.bbox.x1 + 3 for box in shown)
+
+
+@pytest.fixture
+def crossed(rate, summary_of) -> pl.DataFrame:
+    rows = [
+        {"category": category, "attack": attack} | rate(place + other, 40)
+        for place, category in enumerate([*CATEGORIES, "all"])
+        for other, attack in enumerate(ATTACKS)
+    ]
+    made: pl.DataFrame = summary_of(rows)
+    return made
+
+
+def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
+    """No key, no words that do not fit; the caption says what the colors mean and nothing of words in cells."""
+    ax = settled(heat_map(crossed, rows="category", columns="attack", ax=narrow()))
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {40.0}
+    assert apart([label.get_window_extent() for label in ax.get_yticklabels()])
+    caption = ax.texts[-1].get_text().replace("\n", " ")
+    assert caption.endswith("Colors: from pale yellow, 0 %, to dark violet, 100 %.")
+    assert "In the cells" not in caption
+    assert ax.child_axes == []
+    assert within(ax, [*ax.get_yticklabels(), ax.texts[-1]])
+
+
+def test_a_heat_map_over_the_whole_page_has_its_words_and_key(crossed):
+    """At 7 inches nothing is left out."""
+    figure = plt.figure(figsize=(7, 4.6), layout="constrained")
+    ax = settled(heat_map(crossed, rows="category", columns="attack", ax=figure.add_subplot()))
+    assert len(ax.child_axes) == 1
+    assert "0/40" in {text.get_text() for text in ax.texts}
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {0.0}
+
+
+def test_a_forest_of_many_groups_has_one_line_each(rate, summary_of):
+    """Twelve long names on four inches: shortened differently, none over another."""
+    rows = [
+        {"target": f"a model with a long name {place:02}", "attack": "JailbreakChat"} | rate(2 * place, 40)
+        for place in range(12)
+    ]
+    ax = settled(forest(summary_of(rows), ax=narrow(4.2)))
+    names = ax.get_yticklabels()
+    assert apart([name.get_window_extent() for name in names])
+    assert apart([tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()])
+    assert within(ax, [*names, *ax.texts])
+
+
+@pytest.mark.parametrize("kind", ["ecdf", "box", "histogram"])
+def test_a_distribution_keeps_its_ticks_apart(kind):
+    """Tokens in the ten thousands, two groups with long names."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": [f"r{place}" for place in range(60)],
+            "attack": ["important_instructions_with_a_name", "none"] * 30,
+            "total_tokens": [1000 + 1400 * place for place in range(60)],
+        }
+    )
+    ax = settled(distribution(frame, metric="total_tokens", by="attack", kind=kind, ax=narrow()))
+    ticks = [tick for tick in ax.get_xticklabels() if tick.get_text()]
+    assert apart([tick.get_window_extent() for tick in ticks])
+    assert within(ax, [*ax.get_yticklabels(), ax.yaxis.label])
+
+
+def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
+    """Names, ticks and both titles lie on the figure."""
+    rows = [
+        {"target": name} | rate(k, 40) | {"metric": metric}
+        for metric, pairs in (("attack_success", (4, 20, 30)), ("task_success", (30, 10, 20)))
+        for name, k in zip(("base", "guarded", "tuned"), pairs, strict=True)
+    ]
+    ax = settled(tradeoff(summary_of(rows), ax=narrow()))
+    assert within(ax, [*ax.texts, ax.xaxis.label, ax.yaxis.label])
+    assert apart([tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()])

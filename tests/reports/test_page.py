@@ -1,0 +1,122 @@
+"""The report's page in a real browser: it stands without network, fits a phone, can be read in light, in dark and on paper."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+
+from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
+
+ROOT = Path(__file__).parents[2]
+CONTRAST = Path(__file__).with_name("contrast.js").read_text()
+MEASURES = Path(__file__).with_name("measures.js").read_text()
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module", params=["simulated", "jailbreakbench", "agentdojo_drift", "intercode", "example"])
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reports on simulated, example and real rollouts."""
+    if request.param == "simulated":
+        turns, _ = tw.simulate(
+            attacks=["persuade", "encode"], goals=10, attempts=2, turns=5, benign=3, tasks=2, unjudged=0.1, seed=4
+        )
+    elif request.param == "example":
+        turns = tw.read(ROOT / "data" / "rollouts")
+    else:
+        turns, _ = tw.read(request.getfixturevalue("shared") / request.param, errors="collect")
+    return tw.report(turns, tmp_path_factory.mktemp("report") / "report")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path, width: int, dark: bool) -> None:
+    """At both widths and in both themes: figures with words, readable letters, no error, no request, nothing that sticks out."""
+    browser.open(page, width=width, dark=dark)
+    browser.run(
+        "if (state.shown.length) await show(state.shown[0]); document.querySelectorAll('details').forEach(one => one.open = true)"
+    )
+    seen = browser.run(MEASURES)
+    assert len(seen["sections"]) >= 6
+    assert {"transcripts", "read", "doctor", "methods", "accounts"} <= set(seen["sections"])
+    assert seen["shown"] >= 1
+    for nothing in ("unnamed", "unloaded", "twice", "unlabeled", "unscrollable"):
+        assert not seen[nothing], nothing
+    assert seen["overflow"] <= 0
+    assert seen["levels"][0] == 1
+    assert all(after - before <= 1 for before, after in zip(seen["levels"], seen["levels"][1:], strict=False))
+    assert seen["language"] == "en"
+    assert (seen["page"] == "rgb(255, 255, 255)") != dark
+    contrast = browser.run(CONTRAST)
+    assert contrast["many"] > 100
+    assert contrast["faint"] == []
+    asked, complaints = browser.told()
+    assert [one for one in asked if not one.startswith("data:")] == [page.as_uri()]
+    assert complaints == []
+
+
+def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
+    """The button turns a light page dark, figures too, and back."""
+    browser.open(page)
+    look = (
+        "return [getComputedStyle(document.body).backgroundColor, document.querySelector('img.dark').checkVisibility()]"
+    )
+    light = browser.run(look)
+    browser.run("document.getElementById('theme').click()")
+    assert browser.run(look) == ["rgb(13, 17, 23)", True]
+    assert browser.run(CONTRAST)["faint"] == []
+    browser.run("document.getElementById('theme').click()")
+    assert browser.run(look) == light == ["rgb(255, 255, 255)", False]
+
+
+def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> None:
+    """Printed from a dark page: white, light figures, no viewer but a sentence in its place, and no page cut to nothing."""
+    import base64
+
+    browser.open(page, dark=True)
+    browser.run("document.getElementById('theme').click(); document.getElementById('theme').click()")
+    browser.cdp("Emulation.setEmulatedMedia", media="print")
+    seen = browser.run("""
+      const visible = query => [...document.querySelectorAll(query)].some(one => one.checkVisibility());
+      return [getComputedStyle(document.body).backgroundColor, visible("img.light"), visible("img.dark"), visible("#viewer"),
+        visible("#transcripts .printed"), visible("nav"), visible("#theme")];
+    """)
+    assert seen == ["rgb(255, 255, 255)", True, False, False, True, False, False]
+    assert browser.run(CONTRAST)["faint"] == []
+    printed = base64.b64decode(browser.cdp("Page.printToPDF", printBackground=True)["data"])
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 20_000
+
+
+def test_without_scripts_the_page_is_complete(browser: Browser, page: Path) -> None:
+    """No script runs: every section and figure stands there, and the viewer's place says what to do."""
+    browser.open(page)
+    scripted = browser.run(MEASURES)
+    browser.cdp("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(page, wait=False)
+        there = browser.cdp("DOM.getDocument", depth=-1)["root"]
+        html = browser.cdp("DOM.getOuterHTML", nodeId=there["nodeId"])["outerHTML"]
+    finally:
+        browser.cdp("Emulation.setScriptExecutionDisabled", value=False)
+    assert all(f'<section id="{name}"' in html for name in scripted["sections"])
+    assert "Transcripts need JavaScript" in html
+    assert '<div id="viewer" hidden' in html
+    assert '<button type="button" id="theme" hidden' in html
+
+
+def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
+    """The frames of the sections stand beside the page."""
+    folder = page.parent
+    sections = page.read_text()
+    for section, name in (
+        ("contrasts", "contrast"),
+        ("profile", "profile"),
+        ("categories", "category_attack"),
+        ("doctor", "doctor"),
+    ):
+        assert (f'<section id="{section}"' in sections) == (folder / f"{name}.parquet").exists()
+    valid = pl.read_parquet(folder / "doctor.parquet")
+    assert tw.schema.check(valid, tw.schema.DOCTOR).height > 10

@@ -1,6 +1,7 @@
 """The same numbers on Ray as in one process: on any number of partitions, on several nodes, and where workers die."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -407,7 +408,7 @@ def test_without_a_cluster_one_is_started_and_stopped(folder: Path, tmp_path: Pa
     out = tmp_path / "rollouts.parquet"
     words = ("measure", folder, "--metric", "attack_success", "--engine", "ray", "--out", out)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    before = raylets()
+    environment["TURNWISE_TEST"] = mark = secrets.token_hex(8)
     done = subprocess.run(
         [sys.executable, "-m", "turnwise", *map(str, words)],
         capture_output=True,
@@ -419,16 +420,16 @@ def test_without_a_cluster_one_is_started_and_stopped(folder: Path, tmp_path: Pa
     assert "usage" not in done.stderr.lower()
     ours = tw.measure(tw.read(folder), m.attack_success()).sort("rollout_id")
     assert pl.read_parquet(out).equals(ours)
-    assert wait_for(lambda: not raylets() - before)
+    assert wait_for(lambda: not daemons(mark))
 
 
-def raylets() -> set[int]:
-    """Daemons of Ray on this machine."""
-    found = set()
+def daemons(mark: str) -> list[str]:
+    """Processes that were started with this in their environment, or whose parents were."""
+    found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if (place / "comm").read_text().strip() in {"raylet", "gcs_server"}:
-                found.add(int(place.name))
+            if mark.encode() in (place / "environ").read_bytes():
+                found.append((place / "comm").read_text().strip())
         except OSError:
             continue
     return found

@@ -201,7 +201,7 @@ def test_cluster_none_and_crossed(turnwise) -> None:
 def test_convert_writes_whole_rollouts_and_a_manifest(turnwise, tmp_path: Path) -> None:
     """No rollout spans two files, the manifest says how many there must be, and reading them gives the same turns."""
     assert turnwise("convert", LOGS, "--out", tmp_path / "big", "--rollouts-per-file", 50).code == 0
-    manifest = json.loads((tmp_path / "big" / "manifest.json").read_text())
+    manifest = json.loads((tmp_path / "big" / "_manifest.json").read_text())
     parts = [pl.read_parquet(tmp_path / "big" / item["file"]) for item in manifest["files"]]
     assert [part["rollout_id"].n_unique() for part in parts] == [50, 50, 50, 50, 40]
     assert sum(part["rollout_id"].n_unique() for part in parts) == manifest["rollouts"] == 240

@@ -21,10 +21,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise import errors, metrics, plots, schema, scoring, tables
+    from turnwise import distributed, errors, metrics, plots, schema, scoring, tables
     from turnwise.activity import measure_steps
     from turnwise.checkpoints import training
     from turnwise.contrasts import contrast
+    from turnwise.conversion import convert
     from turnwise.curve_contrasts import curve_difference, curve_test
     from turnwise.curves import curve
     from turnwise.diagnosis import doctor
@@ -141,11 +142,13 @@ __all__ = [
     "changes",
     "check",
     "contrast",
+    "convert",
     "correct",
     "correct_curve",
     "curve",
     "curve_difference",
     "curve_test",
+    "distributed",
     "doctor",
     "errors",
     "evaluate",
@@ -229,6 +232,7 @@ _ROOMS = {
     "changes": "selection",
     "check": "schema",
     "contrast": "contrasts",
+    "convert": "conversion",
     "correct": "reliability",
     "correct_curve": "reliability",
     "curve": "curves",

@@ -3,16 +3,21 @@
 import hashlib
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from turnwise.errors import WriteError
+from turnwise.object_stores import Options, address_of, content, deleted, uploaded, uploaded_folder
+
+MANIFEST = "_manifest.json"  # of a folder in parts: Spark, Arrow and their kin pass over names that begin so
 
 
 @contextmanager
-def whole(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def whole(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
     """A temporary path beside `path` to write to; it takes the name of `path` only when the block ends without an error.
+
+    Where `path` is an address in an object store, it is uploaded then.
 
     Raises
     ------
@@ -28,6 +33,12 @@ def whole(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     >>> [entry.name for entry in folder.iterdir()]
     ['note.txt']
     """
+    address = address_of(path)
+    if address is not None:
+        with uploaded(address, overwrite=overwrite, options=options) as draft:
+            yield draft
+        return
+    path = Path(path)
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
         if path.is_dir():
@@ -47,16 +58,23 @@ def whole(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
     """A temporary folder beside `path` to fill; its entries move to `path` only when the block ends without an error.
 
-    With `overwrite`, entries of the same name are replaced and everything else in `path` is left alone.
+    With `overwrite`, entries of the same name are replaced and everything else in `path` is left alone. Where `path` is an
+    address in an object store, the entries are uploaded then, a manifest last.
 
     Raises
     ------
     WriteError
         Where `path` is a file, or a folder that is not empty and may not be overwritten.
     """
+    address = address_of(path)
+    if address is not None:
+        with uploaded_folder(address, last=MANIFEST, overwrite=overwrite, options=options) as draft:
+            yield draft
+        return
+    path = Path(path)
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
         if path.exists() and not path.is_dir():
@@ -82,15 +100,27 @@ def _move(draft: Path, path: Path) -> None:
     if not path.exists():
         draft.rename(path)
         return
-    for entry in sorted(draft.rglob("*")):
+    for entry in sorted(
+        draft.rglob("*"), key=lambda entry: (entry.name == MANIFEST, entry)
+    ):  # last: it vouches for the rest
         if entry.is_file():
             place = path / entry.relative_to(draft)
             place.parent.mkdir(parents=True, exist_ok=True)
             entry.replace(place)
 
 
-def content_hash(path: Path) -> str:
-    """The file's blake2b digest in 32 hex digits.
+def removed(folder: str | Path, names: Iterable[str], options: Options | None = None) -> None:
+    """Files of a folder, or objects under an address, are no more; one that was gone before is no error."""
+    address = address_of(folder)
+    if address is not None:
+        deleted(address, names, options)
+        return
+    for name in names:
+        Path(folder, name).unlink(missing_ok=True)
+
+
+def content_hash(path: str | Path, options: Options | None = None) -> str:
+    """The blake2b digest of a file, or of an object in a store, in 32 hex digits.
 
     Examples
     --------
@@ -101,7 +131,13 @@ def content_hash(path: Path) -> str:
     'cf4ab791c62b8d2b2109c90275287816'
     """
     digest = hashlib.blake2b(digest_size=16)
+    address = address_of(path)
+    for block in _blocks(Path(path)) if address is None else content(address, options):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+            yield block

@@ -167,16 +167,20 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
     if not by:
         yield _spread(state.counted, state.dtypes), _numbered(state.kept, state.dtypes)
         return
+    wide = _original(
+        [name for name in by if state.dtypes[name] != pl.String], state.dtypes
+    )  # kept in fewer bytes, if any
+    tally, bare = (frame.with_columns(wide) if frame.width else frame for frame in (state.counted, state.kept))
     sizes = [
         frame.group_by(by).agg(size.cast(pl.Int64).alias(_COUNT))
-        for frame, size in ((state.counted, pl.col(_COUNT).sum()), (state.kept, pl.len()))
+        for frame, size in ((tally, pl.col(_COUNT).sum()), (bare, pl.len()))
         if frame.width
     ]
     groups = pl.concat(sizes).group_by(by).agg(pl.col(_COUNT).max()).with_columns(_original(by, state.dtypes)).sort(by)
     before = pl.col(_COUNT).cum_sum() - pl.col(_COUNT)
     for block in groups.with_columns(block=before // ROWS_AT_A_TIME).partition_by("block", maintain_order=True):
         keys = block.select(by).with_columns(pl.col(pl.String).cast(pl.Categorical))
-        counted, kept = _those(state.counted, keys), _those(state.kept, keys)
+        counted, kept = _those(tally, keys), _those(bare, keys)
         yield _spread(counted, state.dtypes), _numbered(kept, state.dtypes)
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import overload
 
 import polars as pl
 import polars.selectors as cs
@@ -11,11 +12,27 @@ import polars.selectors as cs
 from turnwise import labels
 from turnwise.arguments import frame_of
 from turnwise.errors import WriteError, listing
-from turnwise.files import content_hash, whole, whole_folder
+from turnwise.files import whole
+from turnwise.object_stores import Options, address_of
 
 
-def write(frame: object, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> Path:
-    """The path written: the frame as Parquet, CSV, JSON, JSON lines or Arrow, by its suffix.
+@overload
+def write(
+    frame: object, path: Path, *, storage_options: Options | None = ..., overwrite: bool = ..., spreadsheet: bool = ...
+) -> Path: ...
+@overload
+def write(
+    frame: object, path: str, *, storage_options: Options | None = ..., overwrite: bool = ..., spreadsheet: bool = ...
+) -> Path | str: ...
+def write(
+    frame: object,
+    path: str | Path,
+    *,
+    storage_options: Options | None = None,
+    overwrite: bool = False,
+    spreadsheet: bool = False,
+) -> Path | str:
+    """The path written (or the address): the frame as Parquet, CSV, JSON, JSON lines or Arrow, by its suffix.
 
     The file appears whole or not at all. In CSV a struct becomes one column for each field
     (``time_to_success_duration``) and a list becomes JSON text; null is an empty field and an empty text is ``""``.
@@ -27,7 +44,10 @@ def write(frame: object, path: str | Path, *, overwrite: bool = False, spreadshe
     frame
         Any Polars frame, eager or lazy, or anything with `__arrow_c_stream__`.
     path
-        Ending in ``.parquet``, ``.csv``, ``.json``, ``.jsonl``, ``.ndjson`` or ``.arrow``.
+        Ending in ``.parquet``, ``.csv``, ``.json``, ``.jsonl``, ``.ndjson`` or ``.arrow``; or an address in an object store that
+        does, as in ``s3://bucket/summary.parquet``.
+    storage_options
+        What the object store needs, as in Polars; by default from the environment.
     overwrite
         Whether a file that stands there may be replaced.
     spreadsheet
@@ -47,71 +67,20 @@ def write(frame: object, path: str | Path, *, overwrite: bool = False, spreadshe
     >>> written.read_text().split()
     ['a', '1']
     """
-    path = Path(path)
-    if path.suffix not in WRITERS:
-        raise WriteError(f"{path}: the suffix {path.suffix!r} names no format; it is one of {listing(WRITERS)}")
+    place = address_of(path) or Path(path)
+    suffix = Path(path).suffix
+    if suffix not in WRITERS:
+        raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
     data = frame_of(frame, "write")
     if spreadsheet:
-        if path.suffix != ".csv":
-            raise WriteError(f"{path}: spreadsheet=True is for .csv; in {path.suffix} no text is ever a formula")
+        if suffix != ".csv":
+            raise WriteError(f"{place}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
         data, changed = defused(flat(data))
-    with whole(path, overwrite=overwrite) as draft:
-        WRITERS[path.suffix](data, draft)
+    with whole(place, overwrite=overwrite, options=storage_options) as draft:
+        WRITERS[suffix](data, draft)
     if spreadsheet:
-        labels.say(f"{path}: {formulas_told(changed)}")
-    return path
-
-
-def convert(turns: pl.DataFrame, out: str | Path, *, rollouts_per_file: int = 50_000, overwrite: bool = False) -> Path:
-    """The folder written: TURNS as Parquet files of whole rollouts, with a manifest that says how many there must be.
-
-    A rollout never spans two files, its turns stand together and in order, and files carry statistics: what reads them may take
-    files apart and put the results together. ``manifest.json`` lists each file's rows, rollouts and blake2b hash.
-
-    Parameters
-    ----------
-    turns
-        TURNS.
-    out
-        The folder; it must be new or empty unless `overwrite`.
-    rollouts_per_file
-        Rollouts in each file; the last may hold fewer.
-    overwrite
-        Whether files of the same names may be replaced.
-
-    Raises
-    ------
-    WriteError
-        Where the folder is not empty or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> turns = pl.DataFrame({"rollout_id": ["b", "a", "b"], "turn": [2, 1, 1]})
-    >>> out = convert(turns, Path(tempfile.mkdtemp()) / "turns", rollouts_per_file=1)
-    >>> [pl.read_parquet(path).rows() for path in sorted(out.glob("*.parquet"))]
-    [[('a', 1)], [('b', 1), ('b', 2)]]
-    """
-    ordered = turns.sort("rollout_id", "turn", maintain_order=True)
-    place = ordered["rollout_id"].rank("dense") - 1
-    with whole_folder(Path(out), overwrite=overwrite) as draft:
-        files = []
-        for number, part in enumerate(
-            ordered.with_columns(file=place // rollouts_per_file).partition_by("file", maintain_order=True)
-        ):
-            path = draft / f"turns-{number:05}.parquet"
-            part.drop("file").write_parquet(path, statistics=True)
-            files.append(
-                {
-                    "file": path.name,
-                    "rows": part.height,
-                    "rollouts": part["rollout_id"].n_unique(),
-                    "blake2b": content_hash(path),
-                }
-            )
-        counts = {"rows": ordered.height, "rollouts": ordered["rollout_id"].n_unique()}
-        (draft / "manifest.json").write_text(json.dumps({**counts, "files": files}, indent=2) + "\n", encoding="utf-8")
-    return Path(out)
+        labels.say(f"{place}: {formulas_told(changed)}")
+    return place
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

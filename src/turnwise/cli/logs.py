@@ -1,7 +1,7 @@
 """Commands that open logs. Verbs are imported inside, so that `--help` starts at once."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
 )
-from turnwise.cli.tables import cluster_of, emit, read_logs, tell
+from turnwise.cli.tables import cluster_of, emit, read_logs, say, scan_logs, tell
 
 
 @app.command()
@@ -79,20 +79,41 @@ def read(
 @app.command()
 def convert(
     paths: Logs,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False)
+    ],
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option("--partition-by", help="Fact that makes folders, such as target; repeat.", show_default=False),
+    ] = None,
     rollouts_per_file: Annotated[
         int, typer.Option("--rollouts-per-file", min=1, help="Rollouts in each file.")
-    ] = 50_000,
+    ] = 10_000,
+    compression: Annotated[
+        Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"],
+        typer.Option("--compression", help="Of the columns."),
+    ] = "zstd",
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Any known log into Parquet files of whole rollouts, for large work."""
-    from turnwise.writers import convert as converted
+    """Any known log into Parquet files of whole rollouts, for large work. Parquet may be larger than memory."""
+    from turnwise.conversion import convert as converted
+    from turnwise.manifests import manifest_of
 
-    turns, _ = read_logs(paths, log_format, errors, fact)
-    tell(converted(turns, out, rollouts_per_file=rollouts_per_file, overwrite=overwrite), data=True)
+    folder = converted(
+        scan_logs(paths, log_format, errors, fact),
+        out,
+        partition_by=partition_by or (),
+        rollouts_per_file=rollouts_per_file,
+        compression=compression,
+        overwrite=overwrite,
+    )
+    manifest = manifest_of(folder)
+    assert manifest is not None
+    say(f"wrote {manifest.rollouts:,} rollouts, {manifest.rows:,} turns, {len(manifest.files):,} files")
+    tell(folder, data=True)
 
 
 @app.command()

@@ -22,6 +22,7 @@ from turnwise.cli.options import (
     Table,
 )
 from turnwise.cli.tables import cluster_of, emit, measured_logs, rollouts_of, runs_of, say
+from turnwise.errors import ArgumentError
 
 
 @app.command()
@@ -30,6 +31,16 @@ def measure(
     metric: Metrics = None,
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="Extra column to carry along; repeat.", show_default=False)
+    ] = None,
+    engine: Annotated[
+        Literal["polars", "ray"],
+        typer.Option("--engine", help="This process, or Ray on files that `turnwise convert` wrote."),
+    ] = "polars",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address", help="Ray cluster, as in HOST:6379; default: one is started here.", show_default=False
+        ),
     ] = None,
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
@@ -40,13 +51,18 @@ def measure(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """One row per rollout, one column per metric."""
-    emit(
-        measured_logs(paths, metric, log_format, errors, fact, keep),
-        out,
-        format,
-        overwrite=overwrite,
-        spreadsheet=spreadsheet,
-    )
+    if engine == "polars":
+        frame = measured_logs(paths, metric, log_format, errors, fact, keep)
+    elif log_format is None and errors == "raise" and not fact:
+        from turnwise import distributed
+        from turnwise.metrics import catalog
+
+        frame = distributed.measure(paths, *map(catalog.expression, metric or ()), keep=keep, address=address)
+    else:
+        raise ArgumentError(
+            "measure: --engine ray reads files that `turnwise convert` wrote; give it the options of the logs"
+        )
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 @app.command()

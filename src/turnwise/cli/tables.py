@@ -35,6 +35,16 @@ def read_logs(
     return turns, problems
 
 
+def scan_logs(paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None) -> "pl.LazyFrame":
+    """Turns, of Parquet not loaded yet; what cannot be read is listed where that is asked for, and all is read then."""
+    from turnwise.readers.formats import scan
+
+    if errors == "collect":
+        return read_logs(paths, log_format, errors, fact)[0].lazy()
+    facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
+    return scan(paths, format=log_format, **facts)
+
+
 def measured_logs(
     paths: list[Path],
     metric: list[str] | None,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from turnwise.errors import ArgumentError, ReadError
+from turnwise.files import MANIFEST
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, Problems
 
@@ -83,5 +84,5 @@ def _walk(folder: Path, problems: Problems) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(where, name)
-            if not name.startswith(".") and path.is_file():
+            if not name.startswith(".") and name != MANIFEST and path.is_file():
                 yield path

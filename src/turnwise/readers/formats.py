@@ -11,6 +11,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, listing
 from turnwise.labels import counted
+from turnwise.object_stores import Options
 from turnwise.readers import (
     agentdojo,
     aisteer,
@@ -52,6 +53,7 @@ from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.lookalikes import lookalike
 from turnwise.readers.problems import Problems
+from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
 
@@ -170,6 +172,7 @@ def read(
     format: str | None = None,
     errors: Literal["raise"] = "raise",
     cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
@@ -179,6 +182,7 @@ def read(
     format: str | None = None,
     errors: Literal["collect"],
     cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
     **facts: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 def read(
@@ -187,6 +191,7 @@ def read(
     format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
     errors: Literal["raise", "collect"] = "raise",
     cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
     r"""The rollouts of any mix of logs as one table of TURNS: formats are known by what is in a file.
@@ -195,7 +200,7 @@ def read(
     ----------
     paths
         A file, a folder (read with all its folders, hidden files left out), or several of them. A file reached twice
-        is read once.
+        is read once. Parquet of TURNS may lie in an object store: ``s3://bucket/runs`` or ``s3://bucket/runs/*.parquet``.
     format
         Name of the one format to read, where a file is not recognized; in a folder, other files are left out.
     errors
@@ -206,6 +211,8 @@ def read(
         A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
         has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
         is known to have changed only where these are read too.
+    storage_options
+        What an object store needs, as in Polars; by default from the environment.
     **facts
         A value for a fact of the rollout that the logs leave null: ``target="gpt-4o"``.
 
@@ -238,7 +245,13 @@ def read(
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     known = facts_as_given(facts)
     problems = Problems(collect=errors == "collect")
-    turns = _whole(paths, format, problems, cache)
+    given = listed(paths, "read")
+    turns: pl.DataFrame | pl.LazyFrame
+    if found := addresses(given):
+        turns = native.turns(collect_remote(scan_remote(found, storage_options), found))
+        known["source"] = pl.lit(FORMATS[0].name)
+    else:
+        turns = _whole(given, format, problems, cache)
     problems.announce()
     filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
     return (filled, problems.frame()) if problems.collect else filled
@@ -299,6 +312,7 @@ def scan(
     *,
     format: str | None = None,  # noqa: A002 - as in read
     cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.LazyFrame:
     """The same as `read`, as a LazyFrame: Parquet files of TURNS are scanned and not loaded; all else is read first.
@@ -310,7 +324,7 @@ def scan(
 
     Parameters
     ----------
-    paths, format, cache, **facts
+    paths, format, cache, storage_options, **facts
         As in `read`.
 
     Examples
@@ -325,7 +339,8 @@ def scan(
     forced = named(format)
     given = listed(paths, "read")
     problems = Problems()
-    lazy = _scanned(_parquets(given, forced, problems))
+    found = addresses(given)
+    lazy = native.turns(scan_remote(found, storage_options)) if found else _scanned(_parquets(given, forced, problems))
     if lazy is None:
         problems = Problems()
         lazy = _whole(given, format, problems, cache).lazy()

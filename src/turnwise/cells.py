@@ -30,7 +30,7 @@ _FIELDS = tuple(field.name for field in fields(Estimate))
 class Coded:
     """A column of words as codes.
 
-    `codes` run from 0 to `count` - 1: the sorted words first, then each null as a word of its own, marked in `null`.
+    `codes` run from 0 to `count` - 1: the sorted words first, then nulls, marked in `null`, each rollout's one of its own.
     """
 
     codes: IntArray
@@ -120,8 +120,10 @@ class Sheet:
             words = known.unique().sort()
             codes = np.empty(column.len(), dtype=np.int64)
             codes[~null.to_numpy()] = known.cast(pl.Enum(words)).to_physical().to_numpy()
-            codes[null.to_numpy()] = words.len() + np.arange(column.null_count())
-            return Coded(codes, null.to_numpy(), words, self.frame["rollout_id"].filter(null))
+            alone = self.frame["rollout_id"].filter(null)
+            begins = alone.ne_missing(alone.shift())  # a rollout may have several rows where they are its turns
+            codes[null.to_numpy()] = words.len() - 1 + begins.cum_sum().to_numpy()
+            return Coded(codes, null.to_numpy(), words, alone.filter(begins))
 
         return self._once("coded", name, made)
 

@@ -122,7 +122,7 @@ class Sheet:
             codes[~null.to_numpy()] = known.cast(pl.Enum(words)).to_physical().to_numpy()
             alone = self.frame["rollout_id"].filter(null)
             begins = alone.ne_missing(alone.shift())  # a rollout may have several rows where they are its turns
-            codes[null.to_numpy()] = words.len() - 1 + begins.cum_sum().to_numpy()
+            codes[null.to_numpy()] = words.len() - 1 + begins.cum_sum().cast(pl.Int64).to_numpy()
             return Coded(codes, null.to_numpy(), words, alone.filter(begins))
 
         return self._once("coded", name, made)

@@ -1,6 +1,8 @@
 """TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -9,6 +11,7 @@ from turnwise.two_steps import two_steps
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 64 << 20
 _CHUNK = 200_000  # rows that the engine hands over at once
+_AT_ONCE = 2  # batches
 
 
 def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
@@ -54,11 +57,17 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
 
 
 def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-    if in_order(turns):
-        for batch in _batches(turns, facts, values):
-            yield _ordered(batch, facts, values)
-    else:
+    if not in_order(turns):
         yield _grouped(turns, facts, values).collect(engine="streaming")
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
+        waiting: deque[Future[pl.DataFrame]] = deque()
+        for batch in _batches(turns, facts, values):
+            waiting.append(pool.submit(_ordered, batch, facts, values))
+            if len(waiting) == _AT_ONCE:
+                yield waiting.popleft().result()
+        for made in waiting:
+            yield made.result()
 
 
 def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:

@@ -9,8 +9,8 @@ from polars.io.plugins import register_io_source
 
 from turnwise.two_steps import two_steps
 
-MOST_ROWS, MOST_BYTES = 1_000_000, 64 << 20
-_CHUNK = 200_000  # rows that the engine hands over at once
+MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
+_CHUNK = 100_000  # rows that the engine hands over at once
 _AT_ONCE = 2  # batches
 
 
@@ -63,7 +63,7 @@ def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr])
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
         for batch in _batches(turns, facts, values):
-            waiting.append(pool.submit(_ordered, batch, facts, values))
+            waiting.append(pool.submit(at_once, batch, facts, values))
             if len(waiting) == _AT_ONCE:
                 yield waiting.popleft().result()
         for made in waiting:
@@ -71,7 +71,11 @@ def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr])
 
 
 def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same, now, for turns that are in memory.
+    """The same, now, of turns that are in memory; sums of floats are added in one order, however many rows and threads there are.
+
+    Neither the streaming engine does that nor, where there are a thousand rows or more in few groups, the one in memory: both
+    share the rows of a group out to threads. Polars has no setting against it, but shares nothing out where one of the
+    aggregates cannot be put together from parts, such as the place of the least value.
 
     Examples
     --------
@@ -79,40 +83,17 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
-    if in_order(turns):
-        return _ordered(turns, facts, values)
-    return _in_memory(turns, facts, values)
+    steps = two_steps(values)
+    grouped = turns.group_by("rollout_id", maintain_order=True)
+    whole = pl.col("turn").arg_min().alias("\0whole")
+    found = grouped.agg(pl.col(facts).first(), *steps.aggregates, whole).collect(engine="in-memory")
+    return found.select("rollout_id", *facts, *steps.made)
 
 
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
     steps = two_steps(values)
     grouped = turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *steps.aggregates)
     return grouped.select("rollout_id", *facts, *steps.made)
-
-
-def _in_memory(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same, sums of floats added in one order, however many rows and threads there are.
-
-    Neither the streaming engine does that nor, where there are a thousand rows or more in few groups, the one in memory: both
-    share the rows of a group out to threads. Polars has no setting against it, but shares nothing out where one of the
-    aggregates cannot be put together from parts, such as the place of the least value.
-    """
-    steps = two_steps(values)
-    grouped = turns.group_by("rollout_id", maintain_order=True)
-    whole = pl.col("rollout_id").arg_min().alias("\0whole")
-    found = grouped.agg(pl.col(facts).first(), *steps.aggregates, whole).collect(engine="in-memory")
-    return found.select("rollout_id", *facts, *steps.made)
-
-
-def _ordered(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same where rollouts stand together: facts are read where one begins, for a first value costs what a sum does.
-
-    Put side by side only when both are done: Polars 2.1 drops the order of a plan in a horizontal concat.
-    """
-    begins = pl.col("rollout_id").ne_missing(pl.col("rollout_id").shift())
-    made = _in_memory(turns, [], values)
-    known = turns.filter(begins).select(facts).collect(engine="in-memory")
-    return pl.concat([made.select("rollout_id"), known, made.drop("rollout_id")], how="horizontal")
 
 
 def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:

@@ -74,6 +74,18 @@ def test_only_the_columns_that_a_metric_reads_are_read() -> None:
     assert set(read) == {"rollout_id", *m.attack_success().meta.root_names()}
 
 
+def test_a_function_that_fails_without_turns_is_not_asked_without() -> None:
+    """A user's function over a rollout's scores need not know of empty columns."""
+
+    def place(scores: pl.Series) -> float:
+        return float(scores.fill_null(0).to_numpy().argmax())  # raises where there are none
+
+    worst = pl.col("score").map_batches(place, return_dtype=pl.Float64, returns_scalar=True)
+    lazy = tw.measure(ORDERED.lazy(), worst_at=worst).collect()
+    assert lazy["worst_at"].equals(tw.measure(ORDERED, worst_at=worst)["worst_at"])
+    assert lazy["worst_at"].max() > 0  # type: ignore[operator]
+
+
 def test_no_turns_no_rollouts() -> None:
     """An empty table has the columns of a full one."""
     got = tw.measure(TURNS.clear().lazy(), *SOME)

@@ -23,6 +23,7 @@ from turnwise.arguments import (
 )
 from turnwise.cells import Sheet, generator, rows_of, unit_of
 from turnwise.errors import ArgumentError, listing
+from turnwise.estimates import also
 from turnwise.pairing import Match
 from turnwise.stats.differences import (
     Arm,
@@ -284,7 +285,7 @@ class _Comparison:
             made = self._difference(match, self._values(arms), level)
             estimates = self._estimates(match, arms)
             if any(half) and self.kind == "proportion":
-                made = replace(made, reason=_also(made.reason, f"{sum(half)} half-judged rollouts left out"))
+                made = replace(made, reason=also(made.reason, f"{sum(half)} half-judged rollouts left out"))
         return {
             **self.key,
             "metric": self.metric,
@@ -535,8 +536,4 @@ def _max_t(
     for rows, family in zip(made, families, strict=True):
         if isinstance(family, str):
             for row in rows:
-                row["reason"] = _also(row["reason"], family)
-
-
-def _also(reason: str | None, more: str) -> str:
-    return more if reason is None else f"{reason}; {more}"
+                row["reason"] = also(row["reason"], family)

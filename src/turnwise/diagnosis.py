@@ -278,13 +278,13 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     yield "expected best score of k attempts", best, None, highest
     yield (
         "what more goals or attempts would tell",
-        _plan_flaw(table, tried, flaw),
+        _plan_flaw(tried, flaw),
         None,
         (f"tw.plan({table.measured}{chosen}, goals=(50, 100, 200), attempts=(1, 5))"),
     )
 
 
-def _plan_flaw(table: _Table, tried: Attempts, flaw: str | None) -> str | None:
+def _plan_flaw(tried: Attempts, flaw: str | None) -> str | None:
     known = ~np.isnan(tried.values)
     if flaw:
         return f"{flaw}; give `tw.plan` rate= and icc= instead"

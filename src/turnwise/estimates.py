@@ -151,7 +151,7 @@ def rows_of_cell(cell: Cell, asked: tuple[str, ...] | None, levels: tuple[float,
                 estimate = _half_judged(cell, names, level, estimate)
             if known.size > seen.size:
                 nothing = f"{known.size - seen.size} rollouts without turns weigh nothing"
-                estimate = replace(estimate, reason=_also(estimate.reason, nothing))
+                estimate = replace(estimate, reason=also(estimate.reason, nothing))
             made.append(
                 {
                     "metric": cell.metric,
@@ -216,7 +216,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     )
     if share and estimate.low is None and drawn:
         wilson = proportion(sample.values, clusters, weights=weights, level=level)
-        return replace(wilson, reason=_also(estimate.reason, "Wilson instead of the bootstrap"))
+        return replace(wilson, reason=also(estimate.reason, "Wilson instead of the bootstrap"))
     return estimate
 
 
@@ -266,7 +266,7 @@ def _half_judged(cell: Cell, names: Cluster, level: float, estimate: Estimate) -
     """What can be said where a verdict on some turns is missing: one True settles a rollout, one False never does."""
     said = f"{(cell.found == HALF_JUDGED).sum()} of {cell.rows.size} rollouts are half-judged"
     if cell.options.undecided == "drop":
-        return replace(estimate, reason=_also(estimate.reason, f"{said} and left out, which pushes the rate up"))
+        return replace(estimate, reason=also(estimate.reason, f"{said} and left out, which pushes the rate up"))
     if cell.options.undecided == "censor":
         return _censored(cell, names, level, said)
     rows = cell.weighing(cell.applicable)
@@ -305,7 +305,7 @@ def _censored(cell: Cell, names: Cluster, level: float, said: str) -> Estimate:
     )
     last = curve.point(-1)
     censored = f"{said} and censored before their first unjudged turn"
-    return replace(last, n=rows.size, reason=_also(last.reason, censored))
+    return replace(last, n=rows.size, reason=also(last.reason, censored))
 
 
 def _estimand(cell: Cell, sample: _Sample, statistic: str, many: dict[str, int]) -> str:
@@ -328,5 +328,6 @@ def _estimand(cell: Cell, sample: _Sample, statistic: str, many: dict[str, int])
     )
 
 
-def _also(reason: str | None, more: str) -> str:
+def also(reason: str | None, more: str) -> str:
+    """The reason of an estimate, and what else there is to say."""
     return more if reason is None else f"{reason}; {more}"

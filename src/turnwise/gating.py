@@ -141,7 +141,7 @@ def verdict(gates: pl.DataFrame) -> str:
     Examples
     --------
     >>> verdict(gate(pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "attack_success < 0.5"))
-    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollouts, 1 clusters)"
+    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollout, 1 cluster)"
     """
     failed = gates.filter(~pl.col("passed"))
     if failed.is_empty():
@@ -155,7 +155,8 @@ def verdict(gates: pl.DataFrame) -> str:
 
 def _bound_in_words(row: dict[str, Any]) -> str:
     end = "upper" if _parsed(row["requirement"]).operator in _BELOW else "lower"
-    return f"the {end} end is {row['bound']:.3g} ({row['n']:,} rollouts, {row['n_clusters']:,} clusters)"
+    behind = f"{labels.counted(row['n'], 'rollout')}, {labels.counted(row['n_clusters'], 'cluster')}"
+    return f"the {end} end is {row['bound']:.3g} ({behind})"
 
 
 def _parsed(words: str) -> _Required:

@@ -63,6 +63,13 @@ def test_coefficients_stand_around_chance_and_shares_do_not():
     assert "Left out: 7 verdicts or labels without a counterpart and 3 judgements without a verdict." in said
 
 
+def test_one_that_is_left_out_is_singular():
+    """A verdict or label, and a judgement."""
+    ax = agreement(frame(row("rule", "kappa", 0.4, n_single=1, n_abstained=1)))
+    said = ax.figure.get_supxlabel().replace("\n", " ")
+    assert "Left out: 1 verdict or label without a counterpart and 1 judgement without a verdict." in said
+
+
 def test_statistics_are_chosen_in_their_order():
     """One has its numbers beside it; several are panels in the order asked; one ax holds one."""
     found = frame(*(row(judge, name, 0.5) for judge in "ab" for name in ("kappa", "agreement", "ac1")))

@@ -56,6 +56,17 @@ def test_a_chance_stands_around_one_half():
     assert marks["text"].item() == "70 % [60, 80]"
 
 
+@pytest.mark.parametrize(
+    ("many", "shown"),
+    [(1, "Holm over 1 comparison."), (11, "Holm over 11 comparisons."), (3, "Holm over 3 comparisons.")],
+)
+def test_one_adjusted_comparison_is_singular(many, shown):
+    """The caption says how p-values were adjusted, and for how many."""
+    drawn = frame(row("a", 0.1, adjust=f"Holm over {many}", n_pairs=1, n_clusters=1))
+    said = contrast_forest(drawn).figure.get_supxlabel().replace("\n", " ")
+    assert f"n = 1 pair in 1 goal. p adjusted: {shown}" in said
+
+
 def test_zero_is_always_in_the_picture():
     """Far from 0 the line of no difference is still there, and signs are written."""
     ax = contrast_forest(frame(row("a", -0.8)))

@@ -13,7 +13,7 @@ from scipy.stats import ecdf
 
 import turnwise as tw
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.plots import distribution, distribution_marks
+from turnwise.plots import alt_text, distribution, distribution_marks
 from turnwise.plots.distribution import MARKS
 
 
@@ -76,6 +76,14 @@ def test_many_points_are_thinned_evenly_and_said():
     assert points["x"].diff().drop_nulls().is_between(4, 6).all()
     caption = distribution(frame, metric="harm", kind="box").figure.get_supxlabel()
     assert "400 of each larger group" in caption.replace("\n", " ")
+
+
+def test_one_rollout_is_singular():
+    """In the caption and in the alternative text."""
+    ax = distribution(rollouts([3.0]), metric="harm")
+    assert ax.figure.get_supxlabel() == "n = 1 rollout with a known value: all of them."
+    marks = distribution_marks(rollouts([3.0]), metric="harm")
+    assert "Distribution of harm over 1 rollout," in alt_text(marks)
 
 
 def test_whole_numbers_have_a_bar_each_and_bars_sum_to_one():

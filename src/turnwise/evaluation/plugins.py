@@ -313,12 +313,6 @@ def listed() -> dict[str, str]:
     return found
 
 
-def forget(name: str) -> None:
-    """Take a plug-in away again."""
-    _PLUGINS.pop(name, None)
-    _INSTALLED.pop(name, None)
-
-
 def _import(place: str, folder: Path) -> None:
     try:
         if place.endswith(".py"):

@@ -1,6 +1,6 @@
 """What a rollout is while it is rolled out: a graph of nodes, one node a turn; and what was measured of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turnwise.errors import ArgumentError
-from turnwise.trees.graphs import PROMPTS, flatten
+from turnwise.trees.graphs import PROMPTS, flatten, reader
 
 StateT = TypeVar("StateT")
 ActionT = TypeVar("ActionT")
@@ -288,8 +288,8 @@ def spoken(graphs: Sequence[Any]) -> Spoken:
         return Spoken(*said, sizes, plain=all(graph is None or isinstance(graph, Graph) for graph in graphs))
     return Spoken(
         [prompt_of(node) for node in nodes],
-        [_reader(node)(node, "response", None) for node in nodes],
-        [_reader(node)(node, "reward", None) for node in nodes],
+        [reader(node)(node, "response", None) for node in nodes],
+        [reader(node)(node, "reward", None) for node in nodes],
         sizes,
     )
 
@@ -304,7 +304,7 @@ def contexts(graphs: Sequence[Any]) -> list[Any]:
     """
     if are_recordings(graphs):
         return [context for recording in graphs for context in _contexts_of(recording)]
-    return [_reader(node)(node, "context", None) for node in _first_branches(graphs)[0]]
+    return [reader(node)(node, "context", None) for node in _first_branches(graphs)[0]]
 
 
 def _first_branches(graphs: Sequence[Any]) -> tuple[list[Any], IntArray]:
@@ -335,13 +335,9 @@ def _walked(graphs: Sequence[Any], *, careful: bool) -> tuple[list[Any], IntArra
     return nodes, np.diff(np.array(ends, dtype=np.int64)).astype(np.int64)
 
 
-def _reader(node: Any) -> Callable[[Any, str, None], Any]:
-    return dict.get if isinstance(node, dict) else getattr
-
-
 def prompt_of(node: Any) -> Any:
     """What a node of any make says that the attack said, by whichever name."""
-    read = _reader(node)
+    read = reader(node)
     return next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
 
 

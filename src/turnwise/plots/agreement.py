@@ -167,8 +167,12 @@ def _caption(frame: object, marks: pl.DataFrame) -> str:
     said = [labels.caption(table)]
     if not marks["rate"].all():
         said.append("0: what chance alone gives; 1: full agreement.")
-    left = [("n_single", "verdicts or labels without a counterpart"), ("n_abstained", "judgements without a verdict")]
-    told = [f"{labels.span(table[name].drop_nulls())} {words}" for name, words in left if table[name].sum()]
+    left = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
+    told = [
+        f"{labels.counted(table[name].drop_nulls(), noun)} without {lacking}"
+        for name, noun, lacking in left
+        if table[name].sum()
+    ]
     if told:
         said.append(f"Left out: {' and '.join(told)}.")
     return " ".join(said)

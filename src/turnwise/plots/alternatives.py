@@ -65,7 +65,7 @@ def _distribution(marks: pl.DataFrame) -> str:
     least, greatest = known.select(pl.col("x").min(), last=pl.max_horizontal("x", "until").max()).row(0)
     reach = f"from {labels.number(least)} to {labels.number(greatest)}"
     medians = f"median {told[0]}" if len(told) == 1 else f"medians from {told[0]} to {told[-1]}, {len(told)} groups"
-    return f"distribution of {what} over {labels.count(n)} rollouts{left}, {reach}, {medians}"
+    return f"distribution of {what} over {labels.counted(n, 'rollout')}{left}, {reach}, {medians}"
 
 
 def _median(part: pl.DataFrame) -> float:

@@ -207,7 +207,8 @@ def _caption(contrast: object, marks: pl.DataFrame) -> str:
     said = [labels.caption(frame)]
     adjusted = frame["adjust"].drop_nulls().unique(maintain_order=True).to_list()
     if adjusted:
-        said.append(f"p adjusted: {' and '.join(labels.plain(how) for how in adjusted[:2])} comparisons.")
+        how = " and ".join(labels.plain(how) for how in adjusted[:2])
+        said.append(f"p adjusted: {how} {'comparison' if how.endswith(' over 1') else 'comparisons'}.")
     if marks["pairs"].str.contains("/").any():
         said.append(f"Paired: {labels.cluster_unit(frame)} in both arms, of all.")
     return " ".join(said)

@@ -69,7 +69,7 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[An
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    known = strokes.seen(ax, marks).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
+    known = theme.seen(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
     most = _NAME if len(known) > _DIRECT else 2 * _NAME
     most = _NARROW_NAME if narrow else most
     words = labels.shorten_all([row["group"] for row in known], most)

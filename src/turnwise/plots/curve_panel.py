@@ -104,7 +104,7 @@ def draw(
         Above the panel, and how many of them fit into a line.
     """
     theme.dress(ax)
-    part = strokes.seen(ax, part)
+    part = theme.seen(part, ax)
     _limits(ax, alike, words)
     if part["kind"][0] == "trajectory":
         ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)

@@ -33,12 +33,6 @@ def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float =
             _steps(ax, part, extra)
 
 
-def seen(ax: "Axes", marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks in colors that can be told from the ground."""
-    colors = marks["color"].unique().to_list()
-    return marks.with_columns(pl.col("color").replace(colors, [theme.against(color, ax) for color in colors]))
-
-
 def gray(ax: "Axes", behind: pl.DataFrame) -> None:
     """Other panels' curves, thin and without bands."""
     color = theme.shade(ax, theme.GRAY)

@@ -220,7 +220,7 @@ def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
-    known = f"n = {labels.count(n)} rollouts with a known value"
+    known = f"n = {labels.counted(n, 'rollout')} with a known value"
     said = [f"{known}; {labels.count(unknown)} without, not drawn." if unknown else f"{known}: all of them."]
     if kind == "box":
         said.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")

@@ -258,6 +258,6 @@ def _caption(chosen: pl.DataFrame) -> str:
         )
         said.append(labels.caption(summary).replace("per group", "per bin"))
     else:
-        said.append(f"n = {labels.count(sum(chosen['n']))} answers; no intervals.")
+        said.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
     said.append("Dashed: as sure as right; below it, too sure.")
     return " ".join(said)

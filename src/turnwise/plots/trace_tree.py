@@ -93,7 +93,7 @@ def trace_tree(
         across = theme.size_in_points(ax)[0]
         indent = min(_INDENT, 0.4 * across / max([1, *shown["depth"]]))
         for mark in shown.iter_rows(named=True):
-            _paint(ax, mark, shown, indent / across, across)
+            _paint(ax, mark, indent / across, across)
         states = shown.unique("state", maintain_order=True)
         below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
         if caption:
@@ -256,7 +256,7 @@ def _words(mark: Mapping[str, Any]) -> str:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _paint(ax: "Axes", mark: Mapping[str, Any], shown: pl.DataFrame, indent: float, across: float) -> None:
+def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) -> None:
     x, y = (mark["depth"] + 0.5) * indent, mark["row"]
     if mark["parent_row"] is not None:
         before = (mark["depth"] - 0.5) * indent

@@ -255,7 +255,7 @@ def _axes(ax: "Axes", drawn: pl.DataFrame, metrics: Mapping[str, str], rates: Ma
             ticking.thousands(ax, side)
 
 
-def _corners(drawn: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float]]:
+def _corners(drawn: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
     """The corners of the front: from the best in x to the best in y, in steps that no group is known to pass."""
     best = drawn.filter("pareto").select("x", "y").unique().sort("x", descending=x_way == "higher").rows()
     corners = best[:1]
@@ -266,7 +266,7 @@ def _corners(drawn: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[fl
 
 def _front(ax: "Axes", drawn: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
     """Draw the front; its level and upright lines."""
-    corners = _corners(drawn, x_way, y_way)
+    corners = _corners(drawn, x_way)
     if not corners:
         return []
     worst_x, worst_y = ax.get_xlim()[x_way == "lower"], ax.get_ylim()[y_way == "lower"]

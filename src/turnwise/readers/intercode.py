@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Key, json_text, leftovers, parse, spare
+from turnwise.readers.records import Key, leftovers, parse, spare, worded
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, FINISHED, NO_ATTACK, SUCCESS
 
@@ -108,7 +108,7 @@ def read_intercode(document: Document, table: Table) -> None:
                     "attack": NO_ATTACK,
                     "task": _task(trajectory),
                     "attempt": 1,
-                    "expected": trajectory.gold if isinstance(trajectory.gold, str) else json_text(trajectory.gold),
+                    "expected": worded(trajectory.gold),
                     "ending": _ending(best, summary),
                     "solved": None if best is None else best == 1,
                 },
@@ -138,7 +138,7 @@ def _turns(query: str, done: History) -> list[Turn]:
     if not done.actions:
         return [Turn(turn=None, prompt=query)]
     count = len(done.actions)
-    seen = [_text(value) for value in done.observations] or [None] * count
+    seen = [worded(value) for value in done.observations] or [None] * count
     rewards = done.rewards or [None] * count
     turns = [
         Turn(turn=number, prompt=prompt, response=action, reward=reward)
@@ -189,7 +189,3 @@ def _turn_extras(trajectory: Trajectory, done: History) -> dict[str, list[Any]]:
 
 def _per_turn(value: Any, done: History) -> bool:
     return isinstance(value, list) and len(value) == len(done.actions)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else json_text(value)

@@ -12,6 +12,7 @@ from turnwise.readers.columns import Columns, column
 from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths
 from turnwise.readers.gathering import gather
+from turnwise.readers.lookalikes import has
 from turnwise.readers.measured import IN_A_TURN, plain_frame
 from turnwise.readers.nat import REPEAT
 from turnwise.readers.problems import BrokenError, Problems
@@ -280,15 +281,11 @@ def _number(given: float | str | None) -> float | None:
         raise BrokenError(f"expected a number, got {given!r}", field="score") from error
 
 
-def _has(*names: str) -> Callable[[Document], bool]:
-    return lambda document: set(names) <= document.keys
-
-
 JUDGEMENTS = (
     Judgement("verdicts", _is_own, _own),
-    Judgement("nat_eval", _has("eval_output_items"), _of_nat),
-    Judgement("nat_red_team", _has("uid", "scenario_id", "item_id", "score"), _of_red_team),
-    Judgement("choices", _has("grader", "LLM_1", "LLM_2"), _of_choices),
-    Judgement("grades", _has("grader", "score"), _of_grades),
-    Judgement("refusals", _has("user_message", "assistant_message", "score_value"), _of_refusals),
+    Judgement("nat_eval", has("eval_output_items"), _of_nat),
+    Judgement("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
+    Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
+    Judgement("grades", has("grader", "score"), _of_grades),
+    Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

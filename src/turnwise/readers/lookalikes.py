@@ -16,7 +16,8 @@ class Lookalike:
     sniff: Callable[[Document], bool]
 
 
-def _has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
+def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
+    """Whether a file has all these keys, and none of the others."""
     return lambda document: set(names) <= document.keys and not set(without) & document.keys
 
 
@@ -47,18 +48,18 @@ VERDICTS, SUMMARY, PROMPTS = "`tw.read_verdicts`", "`tw.read_summary`", "`tw.rea
 _TURNS = ("prompt", "response")
 
 LOOKALIKES = (
-    Lookalike("verdicts", VERDICTS, _has("judge", "value", without=_TURNS)),
-    Lookalike("verdicts", VERDICTS, _has("average_score", "eval_output_items")),
-    Lookalike("verdicts", VERDICTS, _has("uid", "scenario_id", "item_id", "score", without=_TURNS)),
-    Lookalike("verdicts", VERDICTS, _has("grader", "score", without=_TURNS)),
-    Lookalike("verdicts", VERDICTS, _has("grader", "LLM_1", "LLM_2")),
+    Lookalike("verdicts", VERDICTS, has("judge", "value", without=_TURNS)),
+    Lookalike("verdicts", VERDICTS, has("average_score", "eval_output_items")),
+    Lookalike("verdicts", VERDICTS, has("uid", "scenario_id", "item_id", "score", without=_TURNS)),
+    Lookalike("verdicts", VERDICTS, has("grader", "score", without=_TURNS)),
+    Lookalike("verdicts", VERDICTS, has("grader", "LLM_1", "LLM_2")),
     Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
-    Lookalike("results", SUMMARY, _has("metric", "estimate", without=_TURNS)),
-    Lookalike("results", SUMMARY, _has("model", "score", "lower", "upper", "results")),
-    Lookalike("results", SUMMARY, _has("model", "score", "rating_q025", "rating_q975")),
+    Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
+    Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),
+    Lookalike("results", SUMMARY, has("model", "score", "rating_q025", "rating_q975")),
     Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
     Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
-    Lookalike("results", SUMMARY, _has("overall_score", "attack_success_rate", "per_scenario_summary")),
+    Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
     Lookalike("results", SUMMARY, skyrl.sniff_results),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(
@@ -66,13 +67,13 @@ LOOKALIKES = (
         "`tw.read` from the folder `simulations` beside it",
         tau2.sniff_header,
     ),
-    Lookalike("prompts", PROMPTS, _has("finding_id", "prompts", "observed_behavior")),
+    Lookalike("prompts", PROMPTS, has("finding_id", "prompts", "observed_behavior")),
     Lookalike("prompts", PROMPTS, _is("goal", "target")),
     Lookalike("prompts", PROMPTS, _strings),
     Lookalike(
-        "rollouts that are measured already", "Polars", _has("rollout_id", "num_turns", without=("turn", *_TURNS))
+        "rollouts that are measured already", "Polars", has("rollout_id", "num_turns", without=("turn", *_TURNS))
     ),
-    Lookalike("steps", "Polars", _has("rollout_id", "step", "kind", without=_TURNS)),
+    Lookalike("steps", "Polars", has("rollout_id", "step", "kind", without=_TURNS)),
 )
 
 

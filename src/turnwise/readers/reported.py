@@ -16,7 +16,7 @@ from turnwise.readers.frames import from_columns
 from turnwise.readers.gathering import gather
 from turnwise.readers.inspect_logs import Header
 from turnwise.readers.inspect_rows import run_of
-from turnwise.readers.lookalikes import numbers
+from turnwise.readers.lookalikes import has, numbers
 from turnwise.readers.measured import plain_frame
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Count, Whole, parse, whole
@@ -430,20 +430,16 @@ def _of_numbers(document: Document, problems: Problems) -> Iterator[Figure]:
                 yield {"run": f"{run}/{place}", "task": task, "metric": "score", "estimate": value}
 
 
-def _has(*names: str) -> Callable[[Document], bool]:
-    return lambda document: set(names) <= document.keys
-
-
 REPORTS = (
     Report("inspect", inspect_ai.is_log, _of_inspect),
     Report("jailbreakbench", jailbreakbench.sniff, _of_jailbreakbench),
     Report("garak", garak.is_report, _of_garak),
     Report("astra", astra.sniff, _of_astra),
-    Report("nat_eval", _has("average_score", "eval_output_items"), _of_nat),
-    Report("nat_red_team", _has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
+    Report("nat_eval", has("average_score", "eval_output_items"), _of_nat),
+    Report("nat_red_team", has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
     Report("skyrl", skyrl.sniff_results, _of_skyrl),
-    Report("quesma", _has("export_id", "total_findings", "session_summary"), _of_quesma),
-    Report("arena_hard", _has("model", "score", "lower", "upper"), _of_arena_hard),
-    Report("arena_hard", _has("model", "score", "rating_q025", "rating_q975"), _of_arena_hard),
+    Report("quesma", has("export_id", "total_findings", "session_summary"), _of_quesma),
+    Report("arena_hard", has("model", "score", "lower", "upper"), _of_arena_hard),
+    Report("arena_hard", has("model", "score", "rating_q025", "rating_q975"), _of_arena_hard),
     Report("numbers", numbers, _of_numbers),
 )

@@ -132,12 +132,10 @@ def _lead(found: Frames) -> str:
     ]
     read_from = f", read from {', '.join(sources)}" if sources else ""
     grouped = f" Grouped by {', '.join(labels.label(name) for name in found.by)}." if found.by else ""
-    rollouts, turns = (_several(*pair) for pair in ((found.rollouts.height, "rollout"), (found.turn_count, "turn")))
+    rollouts, turns = (
+        labels.counted(*pair) for pair in ((found.rollouts.height, "rollout"), (found.turn_count, "turn"))
+    )
     return f"{rollouts} of {turns}{read_from}.{grouped}"
-
-
-def _several(number: int, noun: str) -> str:
-    return f"{labels.count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _tiles(found: Frames) -> list[dict[str, str]]:
@@ -148,6 +146,6 @@ def _tiles(found: Frames) -> list[dict[str, str]]:
     ended = (found.rollouts["ending"] == schema.ERROR).fill_null(value=False) | (
         found.rollouts["outcome"] == schema.ERROR
     ).fill_null(value=False)
-    tiles = [_several(number, noun).split(" ") for number, noun in counted]
+    tiles = [labels.counted(number, noun).split(" ") for number, noun in counted]
     tiles.append([labels.count(int(ended.sum())), "ended in error"])
     return [{"value": value, "label": label} for value, label in tiles]

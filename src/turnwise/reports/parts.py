@@ -1,11 +1,9 @@
 """What a section of the page is made of, and how a row of a frame becomes cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
-
-import polars as pl
 
 from turnwise import labels
 from turnwise.reports.frames import Frames
@@ -91,10 +89,3 @@ def to_transcripts(text: str, found: Frames, row: Mapping[str, Any], **more: str
     return Link(
         text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
     )
-
-
-def whole_table(frame: pl.DataFrame, words: Sequence[str] = ()) -> Grid:
-    """Every column of a frame of text, as it stands."""
-    heads = [Head(labels.label(name), word=True) for name in words or frame.columns]
-    rows = frame.select(words or pl.all()).rows()
-    return Grid(heads, [["" if value is None else str(value) for value in row] for row in rows])

@@ -98,7 +98,7 @@ def _worse(metric: str) -> str:
 
 def _reasons(rows: pl.DataFrame) -> list[str]:
     reasons = rows.group_by("reason", maintain_order=True).len().drop_nulls("reason").rows()
-    return [f"{reason} ({several} {'group' if several == 1 else 'groups'})." for reason, several in reasons]
+    return [f"{reason} ({labels.counted(several, 'group')})." for reason, several in reasons]
 
 
 def _curve(found: Frames, figure: Drawn) -> Section:

@@ -32,7 +32,7 @@ def grid_of(frame: pl.DataFrame) -> Grid:
     shape = labels.shape_of(frame)
     shown = frame.head(MOST_ROWS)
     left = frame.height - shown.height
-    more = [f"{labels.count(left)} more {'row' if left == 1 else 'rows'}"] if left else []
+    more = [labels.counted(left, "more row")] if left else []
     if shape is None:
         return _any_frame(shown, more)
     if frame.is_empty():
@@ -52,7 +52,7 @@ def _any_frame(frame: pl.DataFrame, more: Sequence[str]) -> Grid:
     there, notes = _worth_showing(frame) if "rollout_id" in frame.columns else (frame.columns, [])
     names = there[:_MOST_COLUMNS]
     left = len(there) - len(names)
-    notes = [*more, *notes, *([f"{left} more {'column' if left == 1 else 'columns'}"] if left else [])]
+    notes = [*more, *notes, *([labels.counted(left, "more column")] if left else [])]
     shown = [_column(frame, name, labels.plain(name)) for name in names]
     return Grid([column if place < 2 else replace(column, spare=1) for place, column in enumerate(shown)], notes)
 

@@ -79,7 +79,7 @@ def flatten(
         told = told.select(pl.all().gather(pl.Series(np.where(there, np.cumsum(there) - 1, -1)).replace(-1, None)))
     without = told["context"].is_null() & (told["turn"] == 1).fill_null(value=True)
     if without.any():
-        contexts = [_reader(root)(root, "context", None) for root in roots]
+        contexts = [reader(root)(root, "context", None) for root in roots]
         own = _text(contexts, "context", lambda at: f"rollout {names[at]!r}")
         told = told.with_columns(context=own.gather(graph).zip_with(without, told["context"]))
     known = {name: pl.lit(fact.item()) if len(fact) == 1 else fact.gather(graph) for name, fact in about.items()}
@@ -116,18 +116,19 @@ _Along: TypeAlias = Callable[[Iterable[Any], pl.Series, _Fetch], _Walk]
 _REST = ("response", "reward", "children")
 
 
-def _reader(node: Any) -> Callable[[Any, str, None], Any]:
+def reader(node: Any) -> Callable[[Any, str, None], Any]:
+    """What reads a part of the node by its name: a node is a dict, or an object with attributes."""
     return dict.get if isinstance(node, dict) else getattr
 
 
 def _children(node: Any) -> Sequence[Any]:
-    children = _reader(node)(node, "children", None) or ()
+    children = reader(node)(node, "children", None) or ()
     return children if isinstance(children, list | tuple) else tuple(children)
 
 
 def _careful(node: Any) -> tuple[Any, Any, Any, Any, Any]:
     """What a node says where its attributes may be missing or bear any of the names."""
-    read = _reader(node)
+    read = reader(node)
     prompt = next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
     context, response, reward = (read(node, name, None) for name in ("context", "response", "reward"))
     return context, prompt, response, reward, _children(node)
@@ -159,7 +160,7 @@ def _walked(along: _Along, roots: list[Any], names: pl.Series) -> tuple[pl.DataF
 
 def _check_roots(roots: list[Any], names: pl.Series) -> None:
     for root, name in zip(roots, names, strict=True):
-        if _reader(root)(root, "response", None) is not None:
+        if reader(root)(root, "response", None) is not None:
             raise SchemaError(
                 f"flatten: the root of rollout {name!r} has a `response`, so it is a turn and would be lost; "
                 "wrap it in a graph whose only child it is"

@@ -15,7 +15,6 @@ from turnwise.metrics.events import EVENTS
 from turnwise.metrics.metric import ABOUT
 
 _PLAIN = (str, int, float, bool)
-_SEVERAL = "n"  # of distinct_n, response_length
 
 
 def options_of(function: Callable[..., pl.Expr]) -> dict[str, Any] | None:

@@ -93,8 +93,7 @@ async def red_team(config: RedTeamConfig, builder: EvalBuilder) -> AsyncIterator
             said.setdefault((at, condition), []).append({**verdict, "evaluated_output": text})
         scores, reasons, errors = [], [], []
         for at in range(len(tables.items)):
-            found = {each.name: _reduced(said.get((at, each.name), []), config.reduction_strategy)
-                     for each in config.intermediate_step_filters}  # fmt: skip
+            found = {each.name: _reduced(said.get((at, each.name), [])) for each in config.intermediate_step_filters}
             known = [each["score"] for each in found.values() if each["score"] is not None]
             failures = [each["error_message"] for each in found.values() if each["error_message"] is not None]
             scores.append(fmean(known) if known else None)
@@ -110,7 +109,7 @@ def _chosen(outputs: list[str], strategy: str) -> list[str]:
     return outputs[:1] if strategy == "first" else outputs[-1:] if strategy == "last" else outputs
 
 
-def _reduced(said: Sequence[dict[str, Any]], strategy: str) -> dict[str, Any]:
+def _reduced(said: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The verdict that counts: of several the highest, the later of equals, those that failed left out."""
     if not said:
         return {"score": None, "reasoning": None, "evaluated_output": None, "error_message": "no step fits the filter"}

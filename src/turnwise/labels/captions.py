@@ -1,0 +1,94 @@
+"""How the intervals of a frame were made, in one sentence: level, method, n and independent units."""
+
+import re
+from typing import Any
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.labels.frames import shape_of
+from turnwise.labels.groups import grouping
+from turnwise.labels.numbers import counted, level_text
+from turnwise.labels.text import plain
+from turnwise.labels.words import plural
+
+_INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
+_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)$")  # how a bootstrap was computed, not what it is
+
+
+def cluster_unit(frame: pl.DataFrame) -> str:
+    """What the intervals treat as independent, in the plural and in words: ``goals``, ``goals × tasks``; else ``clusters``."""
+    return plural(_unit(frame))
+
+
+def _unit(frame: pl.DataFrame) -> str:
+    """What the intervals treat as independent, in the singular."""
+    told = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
+    units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
+    if len(units) != 1:
+        return "cluster"
+    return " × ".join(plain(word).removesuffix("_id") for word in units.pop().split(" x "))
+
+
+def caption(frame: pl.DataFrame) -> str:
+    """How the intervals of a SUMMARY or CURVE were made, in one sentence: level, method, n, clusters and their unit.
+
+    Examples
+    --------
+    >>> row = {
+    ...     "metric": "attack_success",
+    ...     "statistic": "mean",
+    ...     "level": 0.95,
+    ...     "estimate": 0.05,
+    ...     "low": 0.01,
+    ...     "high": 0.1,
+    ... }
+    >>> caption(pl.DataFrame([row | {"n": 144, "n_clusters": 24, "method": "clustered Wilson"}]))
+    'Intervals: 95 %, clustered Wilson; n = 144 rollouts in 24 clusters.'
+    """
+    shape = shape_of(frame)
+    if shape is None:
+        return ""
+    drawn = frame.filter(pl.col("low").is_not_null() | pl.col("high").is_not_null())
+    how = f"Intervals: {', '.join([level_text(_distinct(drawn, 'level')), *_methods(drawn)])}"
+    if drawn.is_empty():
+        how = "No intervals"
+    several = frame.select(grouping(frame)).n_unique() > 1 if grouping(frame) else False
+    told = frame.drop_nulls("estimate") if shape.name == "CURVE" else drawn
+    sizes = _sizes(frame if told.is_empty() else told, shape)
+    each = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
+    return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}."
+
+
+def _methods(frame: pl.DataFrame) -> list[str]:
+    methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
+    return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]
+
+
+def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
+    return frame[column].drop_nulls().unique().sort().to_list() if column in frame.columns else []
+
+
+def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
+    """How many rollouts, or pairs, and independent units stand behind the rows."""
+    unit = _unit(frame)
+    goal = unit if unit == "task" else "goal"
+    of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
+    many, what = {
+        "CONTRAST": ("n_pairs", "pair"),
+        "CURVE": ("at_risk", goal if of_goals else "rollout"),
+        "FORECAST": ("n", "attempt"),
+        "PROFILE": ("n", goal),
+        "PORTFOLIO": ("n", goal),
+        "AGREEMENT": ("n", "verdict"),
+    }.get(shape.name, ("n", "rollout"))
+    if shape.name == "CURVE":
+        keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
+        present = [name for name in keys if name in frame.columns]
+        frame = frame.group_by(present, maintain_order=True).agg(
+            pl.col(name).max() for name in ("at_risk", "n_clusters") if name in frame.columns
+        )
+    said = f"n = {counted(frame[many] if many in frame.columns else [], what)}"
+    if "n_clusters" not in frame.columns or frame["n_clusters"].null_count() == frame.height:
+        return said
+    return said if unit in {"rollout", what} else f"{said} in {counted(frame['n_clusters'], unit)}"

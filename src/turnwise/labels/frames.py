@@ -1,0 +1,100 @@
+"""Which finished frame this is, and whether it is whole: its shape, its columns in full, the rows that are asked for."""
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, listing
+
+_MAKES = {
+    "SUMMARY": "tw.summarize(rollouts)",
+    "CURVE": "tw.curve(rollouts)",
+    "PROFILE": "tw.profile(rollouts)",
+    "FORECAST": "tw.forecast(rollouts, k=100)",
+    "TRAINING": "tw.training(rollouts)",
+    "AGREEMENT": "tw.agreement(verdicts, labels)",
+    "STEPS": "tw.steps(paths)",
+    "TURNS": "tw.read(paths)",
+}
+
+
+def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
+    """Which frame with intervals this is: SUMMARY, CONTRAST, CURVE, TRAINING, AGREEMENT, ...; None where it is another.
+
+    Examples
+    --------
+    >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
+    ('CURVE', 'PROFILE')
+    """
+    last = schema.FORECAST if "alpha" in frame.columns else schema.PROFILE
+    first = [schema.GATE] if "requirement" in frame.columns else []
+    shapes = (
+        *first,
+        schema.SUMMARY,
+        schema.CONTRAST,
+        schema.CURVE,
+        schema.TRAINING,
+        schema.AGREEMENT,
+        schema.PORTFOLIO,
+    )
+    shapes = (*shapes, schema.TRADEOFF, last)
+    return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
+
+
+def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
+    """The frame with every column of its shape, in the schema's dtypes, and null for NaN and infinity.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is no frame, lacks a column, or has no rows.
+    """
+    table = as_frame(frame, verb)
+    lacking = [name for name in shape.required if name not in table.columns]
+    if lacking:
+        make = _MAKES.get(shape.name, "its verb")
+        raise ArgumentError(
+            f"{verb}: this is no {shape.name} frame, it lacks {listing(lacking)} (there is {listing(table.columns)}); "
+            f"make one with `{make}`"
+        )
+    if table.is_empty():
+        raise ArgumentError(
+            f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; look at the filter before it"
+        )
+    own = [
+        (pl.col(column.name) if column.name in table.columns else pl.lit(None).alias(column.name)).cast(column.dtype)
+        for column in shape.columns
+    ]
+    floats = [column.name for column in shape.columns if column.dtype == pl.Float64]
+    return table.with_columns(own).with_columns(pl.when(pl.col(floats).is_finite()).then(pl.col(floats)))
+
+
+def as_frame(frame: object, verb: str) -> pl.DataFrame:
+    """The frame, eager: Polars, or anything with `__arrow_c_stream__`."""
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pl.DataFrame(frame)
+    raise ArgumentError(
+        f"{verb}: a {type(frame).__name__} is not a frame; pass a Polars, pandas or Arrow table, such as `tw.summarize(...)` gives"
+    )
+
+
+def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:
+    """The rows where the column has the value; all rows where the value is None.
+
+    Raises
+    ------
+    ArgumentError
+        Where no row has it, saying what there is.
+    """
+    if value is None:
+        return frame
+    if column not in frame.columns:
+        raise ArgumentError(f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}")
+    chosen = frame.filter(pl.col(column) == value)
+    if chosen.is_empty():
+        there = listing(frame[column].unique().to_list())
+        raise ArgumentError(f"{verb}: no row has {column}={value!r}; there is {there}")
+    return chosen

@@ -1,0 +1,93 @@
+"""Which group a row is about: the columns that say so, and their values in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.labels.frames import shape_of
+from turnwise.labels.text import plain
+
+NONE = "(none)"  # a null among the groups
+ALL = "all rollouts"  # the one group of a frame without grouping columns
+
+
+def grouping(frame: pl.DataFrame) -> list[str]:
+    """The columns that say which group a row of a finished frame is about.
+
+    Examples
+    --------
+    >>> grouping(pl.DataFrame({"target": ["a"], "metric": ["m"], "n": [1]}))
+    ['target']
+    """
+    shape = shape_of(frame)
+    own = shape is not None and shape.name not in {"SUMMARY", "CONTRAST", "CURVE"}
+    known = set(shape.names) if shape is not None and own else schema.result_names()
+    return [name for name in frame.columns if name not in known]
+
+
+def group_name(row: Mapping[str, Any], by: Sequence[str]) -> str:
+    """The group of a row in words: its values joined by a dot, ``(none)`` for a null.
+
+    Examples
+    --------
+    >>> group_name({"target": "gpt-4o", "attack": None}, ["target", "attack"]), group_name({}, [])
+    ('gpt-4o · (none)', 'all rollouts')
+    """
+    return " · ".join(NONE if row[name] is None else plain(row[name]) for name in by) or ALL
+
+
+def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
+    """The group of each row in words; different groups have different words.
+
+    Examples
+    --------
+    >>> group_names(pl.DataFrame({"target": ["a", None, "(none)", "a"]}), ["target"])
+    ['a', '(none)', '(none) (2)', 'a']
+    """
+    rows = frame.select(by).to_dicts() if by else [{} for _ in range(frame.height)]
+    names: dict[tuple[Any, ...], str] = {}
+    taken: set[str] = set()
+    for row in rows:
+        key = tuple(row.values())
+        if key not in names:
+            name, turn = group_name(row, by), 1
+            while (words := name if turn == 1 else f"{name} ({turn})") in taken:
+                turn += 1
+            names[key] = words
+            taken.add(words)
+    return [names[tuple(row.values())] for row in rows]
+
+
+def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The rows of single groups, without the margins that `tw.summarize(..., margins=True)` pools; all where all are.
+
+    Examples
+    --------
+    >>> unpooled(pl.DataFrame({"target": ["a", None, "all"]}), ["target"])["target"].to_list()
+    ['a', None]
+    """
+    pooled = [pl.col(name).cast(pl.String).eq_missing(pl.lit(schema.POOLED)) for name in by]
+    single = frame.filter(~pl.any_horizontal(pooled)) if pooled else frame
+    return single if single.height else frame
+
+
+def compared(row: Mapping[str, Any]) -> str:
+    """Who is compared with whom in a row of AGREEMENT.
+
+    Examples
+    --------
+    >>> (
+    ...     compared({"comparison": "labels", "judge": "rule", "other": None}),
+    ...     compared({"comparison": "panel", "judge": None}),
+    ... )
+    ('rule with the labels', 'all judges')
+    >>> compared({"comparison": "judges", "judge": "a", "other": "b"})
+    'a with b'
+    """
+    if row["comparison"] == "panel":
+        return "all judges"
+    judge = NONE if row["judge"] is None else plain(row["judge"])
+    other = {"labels": "the labels", "samples": "itself"}.get(row["comparison"]) or plain(row["other"])
+    return f"{judge} with {other}"

@@ -1,0 +1,111 @@
+"""How any text is shown: on one line, in so many letters, as a sentence, without what could command a terminal."""
+
+import sys
+import unicodedata
+from collections.abc import Sequence
+from itertools import takewhile
+
+_FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
+
+
+def say(sentence: str) -> None:
+    """Write a sentence on stderr, where it disturbs no output; what it quotes of a log cannot command the terminal."""
+    sys.stderr.write(f"turnwise: {plain_lines(sentence)}\n")
+
+
+def plain(text: object) -> str:
+    r"""The text on one line, with control and direction characters shown instead of obeyed.
+
+    Examples
+    --------
+    >>> plain("two\nlines \x1b[31mred")
+    'two lines \\x1b[31mred'
+    """
+    return "".join(_visible(character) for character in str(text)).strip() or "''"
+
+
+def plain_lines(text: object) -> str:
+    r"""The text with its line breaks and indents, everything else as in `plain`.
+
+    Examples
+    --------
+    >>> plain_lines("def f():\n    \x1b[2J\n\n")
+    'def f():\n    \\x1b[2J\n\n'
+    """
+    lines = [(line, len(line) - len(line.lstrip(" "))) for line in str(text).split("\n")]
+    return "\n".join(" " * indent + plain(line) if line.strip() else "" for line, indent in lines)
+
+
+def _visible(character: str) -> str:
+    if character in "\n\r\t\v\f":
+        return " "
+    if unicodedata.category(character) not in _FORMATS or character == "\u200d":  # the joiner holds emoji together
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def shorten(text: str, most: int) -> str:
+    """The text in at most so many characters, cut in its middle, since names differ at their ends.
+
+    Examples
+    --------
+    >>> shorten("meta-llama/Llama-3.1-8B-Instruct", 20)
+    'meta-llama…-Instruct'
+    """
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def shorten_all(names: Sequence[str], most: int) -> list[str]:
+    """Each name in at most so many characters, or in as few more (at most twice as many) as keep different names different.
+
+    Names that differ only where they would be cut lose what they have in common at their ends; at last they are numbered.
+
+    Examples
+    --------
+    >>> shorten_all(["the long name of model 1 (base)", "the long name of model 2 (base)"], 12)
+    ['the long …1 (base)', 'the long …2 (base)']
+    >>> shorten_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
+    """
+    different = len(set(names))
+    longest = max(map(len, names), default=0)
+    for allowed in range(most, min(longest, 2 * most), 2):
+        short = [shorten(name, allowed) for name in names]
+        if len(set(short)) == different:
+            return short
+    if longest <= 2 * most:
+        return list(names)
+    told = sorted(set(names))
+    front, back = _shared(told), _shared([name[::-1] for name in told])
+    around = max((most - 3) // 2, 1)
+    parts = {
+        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in told
+    }
+    if len(set(parts.values())) < different:
+        parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(told, 1)}
+    return [parts[name] for name in names]
+
+
+def _shared(names: Sequence[str]) -> int:
+    """How many letters at their start all names have in common."""
+    return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+
+
+def _part(name: str, start: int, stop: int, most: int) -> str:
+    """The name from start to stop, with dots for what is left out."""
+    stop = max(stop, start + 1)
+    return shorten(f"{'…' if start else ''}{name[start:stop]}{'…' if stop < len(name) else ''}", most)
+
+
+def sentence(words: str) -> str:
+    """The words with a capital at the start and a full stop.
+
+    Examples
+    --------
+    >>> sentence("no variation between clusters")
+    'No variation between clusters.'
+    """
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."

@@ -100,6 +100,7 @@ def convert(
 ) -> None:
     """Any known log into Parquet files of whole rollouts, for large work. Parquet may be larger than memory."""
     from turnwise.conversion import convert as converted
+    from turnwise.labels import counted
     from turnwise.manifests import manifest_of
 
     folder = converted(
@@ -112,7 +113,8 @@ def convert(
     )
     manifest = manifest_of(folder)
     assert manifest is not None
-    say(f"wrote {manifest.rollouts:,} rollouts, {manifest.rows:,} turns, {len(manifest.files):,} files")
+    made = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))
+    say(f"wrote {', '.join(counted(*each) for each in made)}")
     tell(folder, data=True)
 
 

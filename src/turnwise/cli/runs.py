@@ -25,6 +25,7 @@ def rollout(
 ) -> None:
     """Roll out from a file: resumes where it was killed, stops when enough is known."""
     from turnwise.evaluators.config import evaluator_of, load, rule_of
+    from turnwise.labels import counted
 
     config = load(config_file)
     evaluator = evaluator_of(config)
@@ -35,7 +36,7 @@ def rollout(
         )
     evaluator.evaluate(**config.run.model_dump(), store=config.store, until=rule_of(config.until))
     errors = evaluator.rollouts["error"].drop_nulls()
-    say(f"{evaluator.rollouts.height:,} rollouts, {len(errors):,} errors")
+    say(f"{counted(evaluator.rollouts.height, 'rollout')}, {counted(len(errors), 'error')}")
     if evaluator.decision is not None:
         say(str(evaluator.decision))
     tell(evaluator.write(folder, overwrite=overwrite), data=True)

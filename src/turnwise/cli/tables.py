@@ -17,6 +17,7 @@ def read_logs(
 ) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
     from turnwise import schema
+    from turnwise.labels import counted
     from turnwise.readers.formats import read
 
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
@@ -30,7 +31,8 @@ def read_logs(
         turns = read(paths, format=log_format, **facts)
         problems = schema.empty(schema.PROBLEMS)
     say(
-        f"read {turns['rollout_id'].n_unique():,} rollouts, {turns['turn'].count():,} turns, {problems.height:,} problems"
+        f"read {counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}, "
+        f"{counted(problems.height, 'problem')}"
     )
     return turns, problems
 

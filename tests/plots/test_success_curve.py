@@ -395,3 +395,11 @@ def test_any_finite_frame_is_drawn(rows):
     svg = figure_svg(success_curve(frame_of(rows)))
     plt.close("all")
     assert svg.endswith("</svg>\n")
+
+
+def test_differences_of_several_groups_are_a_curve_each(curve_of):
+    """`tw.curve_difference` names its groups in `group`, which is no grouping column; one group needs no name."""
+    curves = curve_of(TWO, kind="difference").rename({"target": "group"}).with_columns(baseline=pl.lit("c"))
+    assert curve_marks(curves)["group"].unique(maintain_order=True).to_list() == ["a", "b"]
+    assert curve_marks(curves.filter(group="a"))["group"].unique().to_list() == ["all rollouts"]
+    assert {"a", "b"} <= set(written(success_curve(curves)))

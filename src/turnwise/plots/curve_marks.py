@@ -83,6 +83,8 @@ def curve_marks(
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
     by = labels.grouping(frame)
+    if "group" in frame.columns and frame["group"].n_unique() > 1:  # differences of several groups from one baseline
+        by.append("group")
     of_kind = pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String)
     frame = frame.with_columns(style=of_kind if style is None else pl.lit(style))
     if forecast is not None:

@@ -147,21 +147,26 @@ def incidence_difference(
 
 
 def _together(seen: list[Watch], rows: list[BoolArray], clusters: Clusters) -> list[FloatArray] | None:
-    """Variances of both shares over the clusters of both, and their covariance: float (T + 1,) each."""
-    unit = _common(clusters, rows[0].size)
-    if unit.count < 2:
+    """Variances of both shares over the clusters of both, and their covariance: float (T + 1,) each.
+
+    Of two crossed ways, that of the difference is joined from both ways and their pairs like that of either share, and the
+    covariance is what is left: the arms may go together along either way.
+    """
+    units = groupings(clusters, rows[0].size)
+    if min(unit.count for unit in units) < 2:
         return None
-    ours, theirs = (
-        np.concatenate(list(influences(one, Grouping(unit.codes[arm], unit.count))))
-        for one, arm in zip(seen, rows, strict=True)
-    )
-    factor = small_sample_factor(unit.count)
-    return [np.asarray(factor * (a * b).sum(axis=0)) for a, b in ((ours, ours), (theirs, theirs), (ours, theirs))]
+    ours, theirs, gap = (crossed(list(each)) for each in zip(*(_over(unit, seen, rows) for unit in units), strict=True))
+    return [ours, theirs, (ours + theirs - gap) / 2]
 
 
-def _common(clusters: Clusters, n: int) -> Grouping:
-    """The unit over which both arms vary together; of two crossed ways the one with fewer clusters."""
-    return min(groupings(clusters, n)[:2], key=lambda way: way.count)
+def _over(unit: Grouping, seen: list[Watch], rows: list[BoolArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Variances over one way of clusters, of either share and of their difference: float (T + 1,) each."""
+    sums = np.zeros((3, seen[0].horizon + 1))
+    blocks = (influences(one, Grouping(unit.codes[arm], unit.count)) for one, arm in zip(seen, rows, strict=True))
+    for ours, theirs in zip(*blocks, strict=True):
+        sums += [np.square(each).sum(axis=0) for each in (ours, theirs, ours - theirs)]
+    ours, theirs, gap = small_sample_factor(unit.count) * sums
+    return ours, theirs, gap
 
 
 def _difference(points: list[Estimate], variances: list[float], joint: float) -> Compared:

@@ -35,7 +35,7 @@ def test_the_variance_is_that_of_the_difference_over_both_ways():
 
 
 def test_arms_that_go_together_along_the_larger_way_are_pairs():
-    """Goals, of which there are more, carry what both arms share: over goals and tasks the interval is not far from that over goals.
+    """Goals, of which there are more, carry what both arms share: over both ways the interval is near that over goals.
 
     (With twenty tasks; t of five degrees of freedom, for six of them, is wide by itself.)
     """

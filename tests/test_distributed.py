@@ -465,3 +465,13 @@ def test_a_cluster_that_does_not_answer_is_told(folder: Path) -> None:
     )
     assert "no Ray cluster answers at '127.0.0.1:9'" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_folder_that_holds_more_than_parquet_is_refused(tmp_path: Path) -> None:
+    """Without a manifest nothing says that the other logs are not meant: none is left out silently; markers are no logs."""
+    TURNS.write_parquet(tmp_path / "one.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    assert len(partitions.items_of(tmp_path, None)) == 1
+    (tmp_path / "more.jsonl").write_text("{}")
+    with pytest.raises(ReadError, match=r"would be left out .more.jsonl is no Parquet"):
+        partitions.items_of(tmp_path, None)

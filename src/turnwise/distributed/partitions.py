@@ -2,9 +2,10 @@
 
 import socket
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -117,11 +118,22 @@ def items_of(paths: Paths, options: Options | None) -> list[Item]:
         found = parquet_in(place, options)
         if not found:
             raise ReadError(f"{path}: holds no Parquet; {CONVERT}")
+        left = [] if address_of(path) else sorted(_others(path))
+        if left:
+            raise ReadError(f"{path}: holds what would be left out ({listing(left)} is no Parquet); {CONVERT}")
         items += [Item(joined(place, name), None) for name in found]
     most, times = Counter(item.path for item in items).most_common(1)[0]
     if times > 1:
         raise ReadError(f"{most}: is named {times} times; name each file once")
     return items
+
+
+def _others(folder: Path) -> Iterator[str]:
+    """Files that are no Parquet, but for hidden ones and those that begin with an underscore, as engines leave them."""
+    for file in folder.rglob("*"):
+        parts = file.relative_to(folder).parts
+        if file.is_file() and file.suffix != ".parquet" and not any(part.startswith((".", "_")) for part in parts):
+            yield "/".join(parts)
 
 
 def prepared(

@@ -8,6 +8,7 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from turnwise.stats.bootstrap import (
     bca_flaw,
     bca_interval,
+    count_sums,
     counts,
     jackknife_ratio,
     null_flaw,
@@ -77,6 +78,17 @@ def test_the_order_of_addition_does_not_show():
     wide = replicates(np.tile(SUMS[:, None], 33), np.tile(WEIGHTS[:, None], 33), 3000)
     assert (wide == replicates(SUMS, WEIGHTS, 3000)).all()
     assert (replicates(4 * SUMS, WEIGHTS, 3000) == 4 * replicates(SUMS, WEIGHTS, 3000)).all()
+
+
+def test_many_clusters_are_drawn_by_stretches():
+    """A hundred thousand clusters: as many draws, and sums that scatter as those of independent draws do."""
+    values = np.random.default_rng(4).gamma(0.5, 1.0, 100_000)
+    columns = np.stack([np.ones(100_000), values, values[::-1], np.arange(100_000) < 50_000], axis=1)
+    drawn = count_sums(columns, rng=np.random.default_rng(5), resamples=2000)
+    assert (drawn[:, 0] == 100_000).all()
+    assert drawn.mean(axis=0) == pytest.approx(columns.sum(axis=0), abs=4 * np.sqrt(100_000 / 2000))
+    spread = columns.std(axis=0)[1:] * np.sqrt(100_000)
+    assert drawn[:, 1:].std(axis=0) == pytest.approx(spread, rel=4 / np.sqrt(4000))
 
 
 def test_jackknife_equals_leaving_out():

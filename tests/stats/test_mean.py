@@ -263,10 +263,10 @@ def test_the_route_is_chosen_and_named():
         "weights x GEMM": generator.gamma(2.0, 1.0, 200),
     }
     for route, values in samples.items():
-        made = mean(values, (), rng=rng(), interval="bca")
+        made = mean(values, (), rng=rng(), interval="bca", resamples=50_000)
         assert made.method == f"BCa bootstrap; {route}"
         assert (made.resamples is None) == (route != "weights x GEMM")
-        drawn = mean(values, (), rng=rng(), interval="bca", draw=True, resamples=40_000)
+        drawn = mean(values, (), rng=np.random.default_rng(4), interval="bca", draw=True, resamples=100_000)
         assert drawn.method == "BCa bootstrap; weights x GEMM"
         step = {"binomial": 1 / 60, "FFT": 1 / 800}.get(route, 0.0)
         assert (made.low, made.high) == pytest.approx((drawn.low, drawn.high), abs=0.06 * made.std_error + step)

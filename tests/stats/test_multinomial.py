@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 import numpy as np
 import pytest
-from scipy.stats import multinomial
+from scipy.stats import binom, multinomial
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.multinomial import counts
@@ -12,7 +12,7 @@ def test_counts_sum_to_the_clusters(clusters):
     """Each row draws as many clusters as there are."""
     drawn = counts(np.random.default_rng(0), 200, clusters)
     assert drawn.shape == (200, clusters)
-    assert drawn.dtype == np.float32
+    assert drawn.dtype == np.float64
     assert np.all(drawn.sum(axis=1) == clusters)
     assert drawn.min() >= 0
 
@@ -26,6 +26,27 @@ def test_counts_are_multinomial(clusters):
     assert drawn.var(axis=0).mean() == pytest.approx(oracle[0, 0], rel=0.01)
     assert (drawn[:, 0] * drawn[:, 1]).mean() - 1 == pytest.approx(oracle[0, 1], abs=0.02)
     assert (drawn == 0).mean() == pytest.approx((1 - 1 / clusters) ** clusters, abs=0.002)
+
+
+@pytest.mark.parametrize(("clusters", "draws"), [(32, 32), (1000, 1000), (1000, 700), (100, 30), (200, 900)])
+def test_a_count_is_binomial(clusters, draws):
+    """So many draws in a row, of which a cluster gets a binomial share: every number of them as often as its law says."""
+    rows = 4_000_000 // clusters
+    drawn = counts(np.random.default_rng(2), rows, clusters, np.full(rows, draws))
+    assert (drawn.sum(axis=1) == draws).all()
+    law = binom.pmf(np.arange(20), draws, 1 / clusters)
+    found = np.bincount(drawn.astype(int).ravel(), minlength=20)[:20] / drawn.size
+    assert np.abs(found - law).max() < 5 * np.sqrt(0.25 / drawn.size)
+    tail = binom.sf(19, draws, 1 / clusters)
+    assert (drawn > 19).mean() == pytest.approx(tail, abs=5 * np.sqrt((tail + 1e-9) / drawn.size))
+
+
+def test_rows_of_other_draws():
+    """Each row has its own number of draws, none among them."""
+    draws = np.array([0, 1, 50, 64, 64, 200])
+    assert counts(np.random.default_rng(3), 6, 64, draws).sum(axis=1).tolist() == draws.tolist()
+    draws = np.array([60, 64, 70])
+    assert counts(np.random.default_rng(3), 3, 64, draws).sum(axis=1).tolist() == draws.tolist()
 
 
 def test_counts_need_64_bits():

@@ -7,10 +7,11 @@ import numpy as np
 from scipy import special
 
 from turnwise.stats.estimate import FloatArray, IntArray
-from turnwise.stats.multinomial import Float32Array, counts
+from turnwise.stats.multinomial import counts
 from turnwise.stats.threads import one_thread
 
 __all__ = [
+    "BLOCK",
     "MOST_NULL",
     "adjusted_levels",
     "basic_interval",
@@ -29,21 +30,30 @@ __all__ = [
 MOST_NULL = 0.05
 """The largest share of null replicates (no weight drawn at all) from which an interval is still read."""
 
+BLOCK = 1 << 16
+"""Counts drawn at a time: so many of them stay in the cache."""
+
+_PIECE = 1 << 10
+"""Clusters rounded at a time."""
+
+_LONG = 1 << 16
+"""Above so many clusters they are drawn by stretches."""
+
 
 def _columns(x: FloatArray) -> FloatArray:
     given = np.asarray(x, dtype=np.float64)
     return given[:, None] if given.ndim == 1 else given
 
 
-def _centered(sums: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The ratios (M,) and what each cluster's sum lies away from them (G, M); NaN in a column without weight.
+def _centered(sums: FloatArray, weights: FloatArray, out: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """The ratios (M,) and what each cluster's sum lies away from them (G, M), in `out`; NaN in a column without weight.
 
     Weights may be (1, M) where they are the same for all clusters, which saves a table of their size.
     """
     mass = _total(weights) * (len(sums) / len(weights))
     total = np.where(mass > 0, mass, np.nan)
     ratio = _total(sums) / total
-    residuals = sums - ratio * weights
+    residuals = np.subtract(sums, ratio * weights, out=out)
     # A second pass: the first ratio carries the rounding of its long sums.
     correction = _total(residuals) / total
     residuals -= correction * weights
@@ -58,7 +68,13 @@ def _total(columns: FloatArray) -> FloatArray:
 
 
 def ratio_replicates(
-    sums: FloatArray, weights: FloatArray, *, rng: np.random.Generator, resamples: int, block: int = 1 << 16
+    sums: FloatArray,
+    weights: FloatArray,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    block: int = BLOCK,
+    overwrite_sums: bool = False,
 ) -> FloatArray:
     """Bootstrap replicates of Σ sums / Σ weights over clusters drawn with replacement, for all columns by the same draws.
 
@@ -75,7 +91,9 @@ def ratio_replicates(
     resamples
         Replicates.
     block
-        Counts drawn at a time: 2¹⁶ of them stay in the cache.
+        Counts drawn at a time.
+    overwrite_sums
+        Whether the sums may be lost, which saves a table of their size.
 
     Returns
     -------
@@ -95,15 +113,18 @@ def ratio_replicates(
     """
     totals, mass = _columns(sums), _columns(weights)
     width, same = totals.shape[1], bool(np.all(mass == mass[0]))
-    ratio, residuals = _centered(totals, mass[:1] if same else mass)
+    ratio, residuals = _centered(totals, mass[:1] if same else mass, totals if overwrite_sums else None)
     if np.isnan(ratio).any():
         residuals[:, np.isnan(ratio)] = 0.0  # a column without weight is null in every replicate
     if same:  # every draw weighs the same, so that only sums have to be drawn
         total = np.where(mass[0] > 0, mass[0] * len(mass), np.nan)
-        return np.asarray(ratio + count_sums(residuals, rng=rng, resamples=resamples, block=block) / total)
+        made = _sums(residuals, rng, resamples, None, block)
+        made /= total
+        made += ratio
+        return made
     if np.all(mass == mass[:, :1]):
         mass = mass[:, :1]
-    product = count_sums(np.concatenate([residuals, mass], axis=1), rng=rng, resamples=resamples, block=block)
+    product = _sums(np.concatenate([residuals, mass], axis=1), rng, resamples, None, block)
     drawn = product[:, width:]
     empty = drawn <= 0.5 * mass.min(axis=0, where=mass > 0, initial=np.inf)
     drawn[empty] = np.nan
@@ -116,20 +137,20 @@ def count_sums(
     rng: np.random.Generator,
     resamples: int,
     strata: IntArray | None = None,
-    block: int = 1 << 16,
+    block: int = BLOCK,
 ) -> FloatArray:
     """Column sums over clusters drawn with replacement: float64 (resamples, K) of columns (G, K).
 
-    Every column is split into two whole numbers of 13 bits, so that products and sums stay below 2²⁴ and are exact in
-    float32, whose product with the counts is the fastest there is; stretches of clusters are added up in float64. What is
-    lost is 2⁻²⁶ of a column's largest entry, the same for all counts, and taken back where the counts are all one.
+    Every column is rounded to whole multiples of a power of two so small that sums of counts times such numbers stay below
+    2⁵³: they are exact, whatever the order in which a BLAS adds. With 1000 clusters that is 2⁻⁴¹ of the column's largest.
 
     Parameters
     ----------
     columns
         Float (G, K).
     rng, resamples, block
-        As for `ratio_replicates`. Memory is that of the replicates and of one block of counts, whatever `resamples` is.
+        As for `ratio_replicates`. Memory is that of the replicates, of the rounded columns and of one block of counts,
+        whatever `resamples` is.
     strata
         Integer (G,): clusters are drawn within each stratum, as many as it has; None for one stratum.
 
@@ -139,53 +160,52 @@ def count_sums(
     >>> drawn[:, 0].tolist()
     [50.0, 50.0, 50.0]
     """
-    clusters, width = columns.shape
-    made = np.zeros((resamples, width))
-    parts = [np.arange(clusters)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
-    halves = [_halves(columns[part]) for part in parts]
-    rows = max(1, block // clusters)
+    return _sums(np.array(columns, dtype=np.float64), rng, resamples, strata, block)
+
+
+def _sums(
+    columns: FloatArray, rng: np.random.Generator, resamples: int, strata: IntArray | None, block: int
+) -> FloatArray:
+    """As `count_sums`, which rounds the columns in place."""
+    unit = _round(columns)
+    parts = [columns] if strata is None else [columns[strata == s] for s in np.unique(strata)]
+    made = np.empty((resamples, columns.shape[1]))
+    rows = max(1, block // max(1, len(columns)))
     with one_thread():
         for start in range(0, resamples, rows):
             here = made[start : start + rows]
-            for part, (digits, unit, offset) in zip(parts, halves, strict=True):
-                drawn = counts(rng, len(here), part.size)
-                for first in range(0, part.size, _EXACT):
-                    stretch = slice(first, first + _EXACT)
-                    piece = drawn if part.size <= _EXACT else np.ascontiguousarray(drawn[:, stretch])
-                    product = piece @ digits[stretch]
-                    here += product[:, :width] * unit
-                    here += product[:, width:] * (unit / _HALF)
-                here += offset
+            _add_up(parts[0], rng, here)
+            for part in parts[1:]:
+                here += _add_up(part, rng, np.empty_like(here))
+            here *= unit
     return made
 
 
-_HALF = float(1 << 13)
-_EXACT = 1 << 10
-"""So many clusters are added up in float32: 2¹³ values x 2¹⁰ draws are half of the 2²⁴ up to which that is exact."""
+def _round(columns: FloatArray) -> FloatArray:
+    """Columns become whole multiples of a power of two, in place; the powers (K,)."""
+    clusters = max(2, len(columns))
+    largest = np.maximum(columns.max(axis=0, initial=0.0), -columns.min(axis=0, initial=0.0))
+    bits = 52 - int(np.ceil(np.log2(clusters)))
+    unit = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1021))
+    for start in range(0, clusters, _PIECE):  # pieces that stay in the cache
+        piece = columns[start : start + _PIECE]
+        piece /= unit
+        np.rint(piece, out=piece)
+    return np.asarray(unit)
 
 
-def _halves(columns: FloatArray) -> tuple[Float32Array, FloatArray, FloatArray]:
-    """Columns as coarse·unit + fine·unit/2¹³, whole numbers side by side (G, 2K), and what rounding took from their sums."""
-    clusters, width = columns.shape
-    largest = np.maximum(columns.max(axis=0), -columns.min(axis=0))
-    unit = np.where(largest > 0, largest, 1.0) / (_HALF - 1)
-    digits = np.empty((clusters, 2 * width), dtype=np.float32)
-    left = np.zeros(width)
-    for first in range(0, width, 64):  # pieces that stay in the cache
-        column = slice(first, min(first + 64, width))
-        beside = slice(width + column.start, width + column.stop)
-        for start in range(0, clusters, _EXACT):
-            row = slice(start, start + _EXACT)
-            part = columns[row, column] / unit[column]
-            for place in (column, beside):
-                whole = np.rint(part)
-                digits[row, place] = whole
-                part -= whole
-                part *= _HALF
-            left[column] += _total(part)
-    # Whole multiples of 2⁻³⁶, so that a last bit of the sums does not show.
-    taken = np.rint(left / _HALF * _EXACT) / (_EXACT * _HALF)
-    return digits, unit, taken * unit
+def _add_up(whole: FloatArray, rng: np.random.Generator, out: FloatArray) -> FloatArray:
+    """Sums (B, K) of whole numbers (G, K) over G clusters drawn with replacement, exactly, into `out`."""
+    if len(whole) <= _LONG:
+        return np.matmul(counts(rng, len(out), len(whole)), whole, out=out)
+    # How many draws fall on each stretch is multinomial as well: no more counts than a stretch has are held at a time.
+    stretches = np.array_split(whole, -(-len(whole) // _LONG))
+    sizes = np.array([len(stretch) for stretch in stretches])
+    many = rng.multinomial(len(whole), sizes / len(whole), size=len(out))
+    out[:] = 0.0
+    for stretch, draws in zip(stretches, many.T, strict=True):
+        out += counts(rng, len(out), len(stretch), draws) @ stretch
+    return out
 
 
 def function_replicates(
@@ -194,13 +214,12 @@ def function_replicates(
     *,
     rng: np.random.Generator,
     resamples: int,
-    block: int = 1 << 17,
+    block: int = BLOCK,
 ) -> FloatArray:
     """Bootstrap replicates of any function of totals over clusters drawn with replacement.
 
-    As in `ratio_replicates`, one matrix product per block, of numbers rounded to whole multiples of a power of two (2⁻²⁸ of
-    the largest entry of a column, so that counts stay exact), and so the same bytes on any number of threads. The same
-    generator draws the same clusters there and here.
+    As in `ratio_replicates`, one matrix product per block, of columns rounded as in `count_sums`, and so the same bytes on
+    any number of threads. The same generator draws the same clusters there and here.
 
     Parameters
     ----------
@@ -223,17 +242,15 @@ def function_replicates(
     >>> round(float(drawn.mean()), 1)
     0.5
     """
-    totals = _columns(sums)
-    clusters = len(totals)
-    largest = np.abs(totals).max(axis=0)
-    unit = 2.0 ** (np.ceil(np.log2(np.where(largest > 0, largest, 1.0))) - 28)
-    whole = np.rint(totals / unit)
-    out = np.empty(resamples)
-    rows = max(1, block // clusters)
-    for start in range(0, resamples, rows):
-        stop = min(start + rows, resamples)
-        out[start:stop] = function(counts(rng, stop - start, clusters).astype(np.float64) @ whole * unit)
-    return out
+    whole = _columns(sums).copy()
+    unit = _round(whole)
+    made = np.empty(resamples)
+    rows = max(1, block // len(whole))
+    with one_thread():
+        for start in range(0, resamples, rows):
+            here = made[start : start + rows]
+            here[:] = function(_add_up(whole, rng, np.empty((here.size, whole.shape[1]))) * unit)
+    return made
 
 
 def jackknife_ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:
@@ -249,8 +266,9 @@ def jackknife_ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:
     totals, mass = _columns(sums), _columns(weights)
     ratio, residuals = _centered(totals, mass)
     left = mass.sum(axis=0) - mass
-    out = ratio - np.divide(residuals, left, out=np.full(left.shape, np.nan), where=left > 0)
-    return np.asarray(out.reshape(np.shape(sums)))
+    np.divide(residuals, left, out=residuals, where=left > 0)
+    residuals[left <= 0] = np.nan
+    return np.subtract(ratio, residuals, out=residuals).reshape(np.shape(sums))
 
 
 def null_flaw(replicates: FloatArray) -> str | None:
@@ -448,11 +466,12 @@ def _bias(replicates: FloatArray, estimate: float) -> float:
 def _acceleration(jackknife: FloatArray) -> float | None:
     """Efron's a, a sixth of the skewness of the jackknife influences; None when they are all equal or any is null."""
     moved = jackknife.mean() - jackknife
-    squares = float(np.square(moved).sum())
-    if not squares > (1e-14 * np.abs(jackknife).max()) ** 2 * jackknife.size:
+    squares = float(np.einsum("i,i->", moved, moved))
+    largest = max(abs(jackknife.min()), abs(jackknife.max()))
+    if not squares > (1e-14 * largest) ** 2 * jackknife.size:
         return None
     moved /= sqrt(squares)
-    return float((moved**3).sum() / 6)
+    return float(np.einsum("i,i,i->", moved, moved, moved) / 6)
 
 
 def _ends(replicates: FloatArray, lower: float, upper: float) -> tuple[float | None, float | None]:

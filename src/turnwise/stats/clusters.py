@@ -20,18 +20,25 @@ class Grouping:
 
     Attributes
     ----------
-    codes
-        Integer (n,): the unit of each rollout, 0..count-1 without gaps.
+    given
+        Integer (n,): the unit of each rollout, 0..count-1 without gaps. None where each is a unit of its own, in their order.
     count
         How many units there are.
     """
 
-    codes: IntArray
+    given: IntArray | None
     count: int
 
+    @property
+    def codes(self) -> IntArray:
+        """The unit of each rollout: integer (n,)."""
+        return np.arange(self.count, dtype=np.int64) if self.given is None else self.given
+
     def sums(self, x: FloatArray) -> FloatArray:
-        """Sum of `x` (n,) over each unit: float (count,)."""
-        return np.bincount(self.codes, weights=x, minlength=self.count).astype(np.float64, copy=False)
+        """Sum of `x` (n,) over each unit: float (count,), `x` itself where each rollout is its own unit."""
+        if self.given is None:
+            return x
+        return np.bincount(self.given, weights=x, minlength=self.count).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ def groupings(clusters: Clusters, n: int) -> tuple[Grouping, ...]:
     """
     match clusters:
         case ():
-            return (Grouping(np.arange(n, dtype=np.int64), n),)
+            return (Grouping(None, n),)
         case (way,):
             return (grouping(way),)
         case (first, second):
@@ -124,8 +131,8 @@ def small_sample_factor(count: int) -> float:
 
 
 def ones_or(weights: ArrayLike | None, n: int) -> FloatArray:
-    """The weights as float (n,): one each where None is given."""
-    return np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    """The weights as float (n,): one each, in no memory and not to be written to, where None is given."""
+    return np.broadcast_to(1.0, n) if weights is None else np.asarray(weights, dtype=np.float64)
 
 
 def equal_weights(weights: FloatArray) -> bool:
@@ -140,8 +147,12 @@ def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
     """
     shifted = values - values[0]
     total = weights.sum()
-    first = (weights * shifted).sum() / total
-    return float(values[0] + first + (weights * (shifted - first)).sum() / total)
+    shifted *= weights
+    first = shifted.sum() / total
+    np.subtract(values, values[0], out=shifted)
+    shifted -= first
+    shifted *= weights
+    return float(values[0] + first + shifted.sum() / total)
 
 
 def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None) -> Variation:
@@ -181,9 +192,11 @@ def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | Non
     units = groupings(clusters, n)
     smallest = min(unit.count for unit in units)
     mean = weighted_mean(y, w)
+    residuals = y - mean
+    residuals *= w
     return Variation(
         estimate=mean,
-        variance=_variance(w * (y - mean), w.sum(), units) if smallest > 1 else None,
+        variance=_variance(residuals, w.sum(), units) if smallest > 1 else None,
         df=smallest - 1,
         n=n,
         n_clusters=smallest,
@@ -192,12 +205,16 @@ def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | Non
 
 
 def _variance(residuals: FloatArray, total: float, units: tuple[Grouping, ...]) -> float:
-    rounding = 1e-14 * np.abs(residuals).sum()
+    """The variance, to which the residuals may be lost: they are as long as the data, and their squares take their place."""
+    pieces = np.array_split(residuals, 1 + residuals.size // (1 << 16))
+    rounding = 1e-14 * sum(float(np.abs(piece).sum()) for piece in pieces)
     parts = []
     for unit in units:
         sums = unit.sums(residuals)
-        sums[np.abs(sums) <= rounding] = 0.0
-        parts.append(np.asarray(small_sample_factor(unit.count) * np.square(sums / total).sum()))
+        sums[(sums >= -rounding) & (sums <= rounding)] = 0.0
+        sums /= total
+        np.square(sums, out=sums)
+        parts.append(np.asarray(small_sample_factor(unit.count) * sums.sum()))
     return float(crossed(parts))
 
 

@@ -171,7 +171,9 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
         return _t_bounds(spread, how.level, f"{prefix}t", f"{spread.n_clusters} {unit} are too few for a bootstrap")
     group = groupings(clusters, spread.n)[0]
     # Deviations and not values: the digits of a large offset would be lost in the sums.
-    deviations, masses = group.sums(w * (y - center)), group.sums(w)
+    moved = y - center
+    moved *= w
+    deviations, masses = group.sums(moved), group.sums(w)
     if how.strata is not None:
         bounds = _stratified_bounds(deviations, masses, how.strata, how)
     else:
@@ -225,7 +227,7 @@ def _t_bounds(spread: Variation, level: float, method: str, reason: str | None =
 
 
 def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing) -> _Bounds:
-    """The bootstrap interval around 0 of the clusters' Σw(y - R) and Σw, by the cheapest route that is exact enough."""
+    """The bootstrap interval around 0 of the clusters' Σw(y - R), which may be lost, and Σw, by the cheapest exact route."""
     kind = how.interval if how.interval in {"percentile", "basic", "studentized"} else "bca"
     name = f"{NAMES[kind]} bootstrap"
     if kind == "studentized":
@@ -234,12 +236,16 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing)
         )
         return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, how.resamples)
     if equal_weights(masses) and not how.draw:
-        ideal = ideal_interval(deviations / masses, how.level, kind)
+        deviations /= masses
+        masses = ones_or(None, masses.size)
+        ideal = ideal_interval(deviations, how.level, kind)
         if ideal is not None:
             return _Bounds(ideal.low, ideal.high, None if ideal.reason else f"{name}; {ideal.route}", ideal.reason)
-    replicates = ratio_replicates(deviations, masses, rng=how.generator(), resamples=how.resamples)[:, 0]
+    leave_one_out = jackknife_ratio(deviations, masses) if kind == "bca" else np.empty(0)
+    replicates = ratio_replicates(
+        deviations, masses, rng=how.generator(), resamples=how.resamples, overwrite_sums=True
+    )[:, 0]
     if kind == "bca":
-        leave_one_out = jackknife_ratio(deviations, masses)
         low, high = bca_interval(replicates, 0.0, leave_one_out, how.level)
         flaw = bca_flaw(replicates, 0.0, leave_one_out, how.level)
     else:
@@ -265,5 +271,8 @@ def _design_effect(y: FloatArray, w: FloatArray, spread: Variation) -> float | N
     """Variance over s²/n, the variance of the mean of as many independent rollouts of equal weight."""
     if spread.variance is None or spread.estimate is None:
         return None
-    independent = (w * np.square(y - spread.estimate)).sum() / w.sum() / (spread.n - 1)
+    away = y - spread.estimate
+    np.square(away, out=away)
+    away *= w
+    independent = away.sum() / w.sum() / (spread.n - 1)
     return float(spread.variance / independent)

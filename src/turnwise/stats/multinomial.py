@@ -1,34 +1,49 @@
 """Bootstrap counts made cheaply: how often each cluster is drawn, many replicates at a time."""
 
 from functools import lru_cache
-from math import exp, factorial, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from turnwise.errors import ArgumentError
+from turnwise.stats.estimate import FloatArray, IntArray
 
-Float32Array = NDArray[np.float32]
+_FEW = 32
+"""Below so many clusters the tables save nothing."""
+
+_WORDS = 1 << 16
 
 
 @lru_cache(maxsize=32)
-def _poisson_table(hundredths: int) -> Float32Array:
-    """Poisson counts of mean hundredths/100 by 16 random bits: float32 (65536,), each count as often as it is likely."""
-    mean, reached, ends = hundredths / 100, 0.0, [0]
-    for k in range(14):
-        reached += exp(-mean) * mean**k / factorial(k)
-        ends.append(round(reached * 65536))
-    ends[-1] = 65536
-    return np.repeat(np.arange(14, dtype=np.float32), np.diff(ends))
+def _poisson_tables(mean: float) -> tuple[bytes, float, NDArray[np.uint8]]:
+    """Poisson counts by one random byte, the rate at which they are drawn anew, and the counts then, by 16 random bits.
+
+    A byte tells chances in steps of 1/256 only. So the law is a mixture: a table of 256 counts that nowhere gives a count
+    more than its due, and the rest. D'Hondt's allocation of the 256 seats leaves the least for the rest, one in a hundred.
+    """
+    k = np.arange(24)
+    law = np.exp(k * np.log(mean) - mean - special.gammaln(k + 1))
+    seats = np.zeros(k.size, dtype=np.int64)
+    for _ in range(256):
+        seats[np.argmax(law / (seats + 1))] += 1
+    told = seats > 0
+    common = float((law[told] / seats[told]).min())  # chance of one seat
+    rest = np.maximum(law - common * seats, 0.0)
+    ends = np.rint(np.cumsum(rest) / rest.sum() * _WORDS).astype(np.int64)
+    small = k.astype(np.uint8)
+    # Cells hit at least once by Poisson many marks of this rate are a share 1 - 256·common of all, each for itself.
+    return np.repeat(small, seats).tobytes(), -np.log(256 * common), np.repeat(small, np.diff(ends, prepend=0))
 
 
-def counts(rng: np.random.Generator, replicates: int, clusters: int) -> Float32Array:
-    """How often each cluster is drawn in each replicate: multinomial counts, every row summing to the number of clusters.
+def counts(rng: np.random.Generator, replicates: int, clusters: int, draws: IntArray | None = None) -> FloatArray:
+    """How often each cluster is drawn in each replicate: multinomial counts, every row summing to its number of draws.
 
     Poisson counts given their sum T are multinomial, whatever T is, and multinomials add. So each row starts as Poisson
-    counts of a mean below one, is drawn anew in the rare case T > clusters, and is topped up by the missing clusters - T
-    uniform draws: exactly multinomial, at about two nanoseconds a count. A Poisson count is looked up by 16 random bits,
-    which rounds its probabilities to 2⁻¹⁶ and is all that is inexact here.
+    counts of a mean below the one wanted, is drawn anew in the rare case T > draws, and is topped up by the missing draws - T
+    uniform ones: exactly multinomial, at about a nanosecond a count. A Poisson count is looked up by one random byte, and
+    one in a hundred is replaced by one of what a byte is too coarse for, which rounds the law by less than 2⁻²³.
 
     Parameters
     ----------
@@ -36,11 +51,13 @@ def counts(rng: np.random.Generator, replicates: int, clusters: int) -> Float32A
         Generator over a bit generator of 64 bits (PCG64, SFC64, Philox). MT19937 gives 32 bits a word and is refused.
     replicates, clusters
         Rows and columns; clusters at least 1.
+    draws
+        Integer (replicates,): how many draws each row makes; as many as there are clusters where not said.
 
     Returns
     -------
     ndarray
-        float32 (replicates, clusters).
+        float64 (replicates, clusters), whole numbers.
 
     References
     ----------
@@ -54,27 +71,44 @@ def counts(rng: np.random.Generator, replicates: int, clusters: int) -> Float32A
     """
     if isinstance(rng.bit_generator, np.random.MT19937):
         raise ArgumentError("rng needs a 64-bit bit generator such as PCG64, not MT19937")
-    if clusters < 32:  # the table saves nothing
-        drawn = rng.integers(0, clusters, size=(replicates, clusters))
-        drawn += (np.arange(replicates) * clusters)[:, None]
-        cells = np.bincount(drawn.ravel(), minlength=replicates * clusters)
-        return cells.reshape(replicates, clusters).astype(np.float32)
-    # Three standard deviations below the full count: one row in a thousand is drawn anew.
-    table = _poisson_table(int(100 * max(0.2, 1 - 3 / sqrt(clusters))))
+    wanted = np.full(replicates, clusters) if draws is None else draws
+    least = int(wanted.min(initial=2 * clusters))
+    if clusters < _FEW or 4 * least < clusters:
+        cells = np.repeat(np.arange(replicates) * clusters, wanted)
+        cells += _places(rng, clusters, cells.size)
+        made = np.bincount(cells, minlength=replicates * clusters)
+        return made.reshape(replicates, clusters).astype(np.float64)
+    # Two standard deviations below what is wanted: one row in fifty is drawn anew.
+    mean = least / clusters
+    table, rate, rest = _poisson_tables(round(mean - 2 * sqrt(mean / clusters), 3))
 
-    def poisson(rows: int) -> Float32Array:
-        words = rng.bit_generator.random_raw((rows * clusters + 3) // 4)
-        return np.take(table, words.view(np.uint16)[: rows * clusters], mode="clip").reshape(rows, clusters)
+    def poisson(rows: int) -> FloatArray:
+        cells = rows * clusters
+        drawn = np.frombuffer(_words(rng, cells, np.uint8).tobytes().translate(table), np.uint8, cells)
+        found = drawn.astype(np.float64)
+        marks = int(rng.poisson(rate * cells))
+        found[_places(rng, cells, marks)] = rest[_words(rng, marks, np.uint16)]
+        return found.reshape(rows, clusters)
 
-    # A product with ones is the fastest row sum, and float32 holds whole numbers exactly below 2²⁴.
-    ones: NDArray[np.floating] = np.ones(clusters, dtype=np.float32 if clusters < 1 << 24 else np.float64)
+    ones = np.ones(clusters)  # a product with ones is the fastest row sum
     weights = poisson(replicates)
     totals = weights @ ones
-    while (over := np.flatnonzero(totals > clusters)).size:
+    while (over := np.flatnonzero(totals > wanted)).size:
         weights[over] = poisson(over.size)
         totals[over] = weights[over] @ ones
-    missing = (clusters - totals).astype(np.int64)
+    missing = (wanted - totals).astype(np.int64)
     cells = np.repeat(np.arange(replicates) * clusters, missing)
-    cells += rng.integers(0, clusters, size=cells.size)
-    np.add.at(weights.reshape(-1), cells, np.float32(1))
+    cells += _places(rng, clusters, cells.size)
+    np.add.at(weights.reshape(-1), cells, 1.0)
     return weights
+
+
+def _words(rng: np.random.Generator, many: int, kind: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
+    """So many random words of 8 or 16 bits, which the generator's own methods make four times as slowly."""
+    apiece = 8 // np.dtype(kind).itemsize
+    return rng.bit_generator.random_raw(-(-many // apiece)).view(kind)[:many]
+
+
+def _places(rng: np.random.Generator, cells: int, many: int) -> NDArray[np.int64]:
+    """So many cells, each as likely as any other but for 2⁻⁵³."""
+    return (rng.random(many) * cells).astype(np.int64)

@@ -52,8 +52,8 @@ def crossed_replicates(
     rows = max(1, block // max(shape))
     for start in range(0, resamples, rows):
         stop = min(start + rows, resamples)
-        first = counts(rng, stop - start, one.count).astype(np.float64)
-        second = counts(rng, stop - start, other.count).astype(np.float64)
+        first = counts(rng, stop - start, one.count)
+        second = counts(rng, stop - start, other.count)
         total, drawn = (((first @ table) * second).sum(axis=1) for table in (sums, mass))
         made[start:stop] = np.divide(total, drawn, out=np.full(stop - start, np.nan), where=drawn > 0)
     return made

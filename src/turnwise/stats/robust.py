@@ -132,11 +132,11 @@ def _draws(
     for start in range(0, resamples, rows):
         many = min(rows, resamples - start)
         if drawn == "goals":
-            whole = counts(rng, many, starts.size).astype(np.float64)
+            whole = counts(rng, many, starts.size)
             yield whole if over_goals else whole[:, goal]
         else:
             parts = [counts(rng, many, int(size)) for size in sizes]
-            yield np.concatenate(parts, axis=1).astype(np.float64)
+            yield np.concatenate(parts, axis=1)
 
 
 def _weighted(values: FloatArray, weights: FloatArray, which: Aggregate, target: float) -> FloatArray:

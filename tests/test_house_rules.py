@@ -8,8 +8,9 @@ import pytest
 
 import turnwise as tw
 from turnwise import schema
-from turnwise.stats.bootstrap import MOST_NULL, null_flaw, percentile_interval, ratio_replicates
+from turnwise.stats.bootstrap import MOST_NULL, null_flaw, percentile_interval
 from turnwise.stats.mean import mean
+from turnwise.stats.replicates import ratio_replicates
 
 STATISTICS = ("mean", "median", "min", "max", "q90")
 

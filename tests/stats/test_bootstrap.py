@@ -5,17 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
 
-from turnwise.stats.bootstrap import (
-    bca_flaw,
-    bca_interval,
-    count_sums,
-    counts,
-    jackknife_ratio,
-    null_flaw,
-    percentile_interval,
-    ratio_replicates,
-)
+from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.ideal import closed_form
+from turnwise.stats.multinomial import counts
+from turnwise.stats.replicates import count_sums, jackknife_ratio, ratio_replicates
 
 DATA = np.random.default_rng(7)
 SUMS, WEIGHTS = DATA.gamma(2.0, 1.0, 40), DATA.integers(1, 9, 40).astype(float)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from scipy.stats import bootstrap as scipy_bootstrap
 
-from turnwise.stats.bootstrap import bca_interval, jackknife_ratio, percentile_interval, ratio_replicates
+from turnwise.stats.bootstrap import bca_interval, percentile_interval
 from turnwise.stats.ideal import binomial_interval, closed_form, grid_interval, ideal_interval
+from turnwise.stats.replicates import jackknife_ratio, ratio_replicates
 
 
 def scipy_ends(values, method, resamples=200_000):

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
 from turnwise.stats import coefficients
-from turnwise.stats.bootstrap import bca_flaw, bca_interval, function_replicates, null_flaw, percentile_interval
+from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile
 from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
 from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.replicates import count_sums
 
 __all__ = ["Scale", "Weights", "ac1", "agreeing_share", "alpha", "kappa"]
 
@@ -251,7 +252,7 @@ def _bootstrap(
 ) -> Estimate:
     if asked.rng is None:
         raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
-    replicates = function_replicates(sums, coefficient.value, rng=asked.rng, resamples=asked.resamples)
+    replicates = coefficient.value(count_sums(sums, rng=asked.rng, resamples=asked.resamples))
     value = point.estimate or 0.0
     if asked.interval == "percentile":
         (low, high), name = percentile_interval(replicates, asked.level), "percentile"

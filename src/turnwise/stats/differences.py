@@ -11,13 +11,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from turnwise.stats.bootstrap import percentile_interval, ratio_replicates
+from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import grouping, groupings, small_sample_factor, t_quantile, variation
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.mean import Interval, mean
 from turnwise.stats.pairs import bonett_price, mcnemar_mid_p, newcombe, score_difference
 from turnwise.stats.permutation import Permuted, label_permutation, sign_flip
 from turnwise.stats.proportion import proportion
+from turnwise.stats.replicates import ratio_replicates
 
 Method = Literal[
     "auto", "newcombe", "bonett-price", "t", "bootstrap", "resample", "bca", "percentile", "basic", "studentized"

@@ -7,16 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.bootstrap import (
-    bca_flaw,
-    bca_interval,
-    count_sums,
-    jackknife_ratio,
-    null_flaw,
-    percentile_interval,
-    ratio_replicates,
-    studentized_interval,
-)
+from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval, studentized_interval
 from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
@@ -30,6 +21,7 @@ from turnwise.stats.clusters import (
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray, Randomness, generator_of
 from turnwise.stats.ideal import ideal_interval
 from turnwise.stats.pigeonhole import crossed_replicates
+from turnwise.stats.replicates import count_sums, jackknife_ratio, ratio_replicates
 
 Interval = Literal["auto", "t", "bca", "percentile", "basic", "studentized"]
 

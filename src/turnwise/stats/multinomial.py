@@ -37,7 +37,13 @@ def _poisson_tables(mean: float) -> tuple[bytes, float, NDArray[np.uint8]]:
     return np.repeat(small, seats).tobytes(), -np.log(256 * common), np.repeat(small, np.diff(ends, prepend=0))
 
 
-def counts(rng: np.random.Generator, replicates: int, clusters: int, draws: IntArray | None = None) -> FloatArray:
+def counts(
+    rng: np.random.Generator,
+    replicates: int,
+    clusters: int,
+    draws: IntArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
     """How often each cluster is drawn in each replicate: multinomial counts, every row summing to its number of draws.
 
     Poisson counts given their sum T are multinomial, whatever T is, and multinomials add. So each row starts as Poisson
@@ -53,6 +59,8 @@ def counts(rng: np.random.Generator, replicates: int, clusters: int, draws: IntA
         Rows and columns; clusters at least 1.
     draws
         Integer (replicates,): how many draws each row makes; as many as there are clusters where not said.
+    out
+        Where to write them, whole rows in one piece; a new array where not said.
 
     Returns
     -------
@@ -71,30 +79,29 @@ def counts(rng: np.random.Generator, replicates: int, clusters: int, draws: IntA
     """
     if isinstance(rng.bit_generator, np.random.MT19937):
         raise ArgumentError("rng needs a 64-bit bit generator such as PCG64, not MT19937")
+    weights = np.empty((replicates, clusters)) if out is None else out
     wanted = np.full(replicates, clusters) if draws is None else draws
     least = int(wanted.min(initial=2 * clusters))
     if clusters < _FEW or 4 * least < clusters:
         cells = np.repeat(np.arange(replicates) * clusters, wanted)
         cells += _places(rng, clusters, cells.size)
-        made = np.bincount(cells, minlength=replicates * clusters)
-        return made.reshape(replicates, clusters).astype(np.float64)
+        weights[:] = np.bincount(cells, minlength=weights.size).reshape(weights.shape)
+        return weights
     # Two standard deviations below what is wanted: one row in fifty is drawn anew.
     mean = least / clusters
     table, rate, rest = _poisson_tables(round(mean - 2 * sqrt(mean / clusters), 3))
 
-    def poisson(rows: int) -> FloatArray:
-        cells = rows * clusters
-        drawn = np.frombuffer(_words(rng, cells, np.uint8).tobytes().translate(table), np.uint8, cells)
-        found = drawn.astype(np.float64)
-        marks = int(rng.poisson(rate * cells))
-        found[_places(rng, cells, marks)] = rest[_words(rng, marks, np.uint16)]
-        return found.reshape(rows, clusters)
+    def poisson(rows: FloatArray) -> FloatArray:
+        cells = rows.reshape(-1)
+        cells[:] = np.frombuffer(_words(rng, cells.size, np.uint8).tobytes().translate(table), np.uint8, cells.size)
+        marks = int(rng.poisson(rate * cells.size))
+        cells[_places(rng, cells.size, marks)] = rest[_words(rng, marks, np.uint16)]
+        return rows
 
     ones = np.ones(clusters)  # a product with ones is the fastest row sum
-    weights = poisson(replicates)
-    totals = weights @ ones
+    totals = poisson(weights) @ ones
     while (over := np.flatnonzero(totals > wanted)).size:
-        weights[over] = poisson(over.size)
+        weights[over] = poisson(np.empty((over.size, clusters)))
         totals[over] = weights[over] @ ones
     missing = (wanted - totals).astype(np.int64)
     cells = np.repeat(np.arange(replicates) * clusters, missing)

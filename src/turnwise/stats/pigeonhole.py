@@ -28,7 +28,7 @@ def crossed_replicates(
     clusters
         Two integer code arrays (n,).
     rng, resamples, block
-        As for `bootstrap.ratio_replicates`.
+        As for `replicates.ratio_replicates`.
 
     References
     ----------

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from turnwise.runs import by_run
 from turnwise.two_steps import two_steps
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
@@ -63,19 +64,22 @@ def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr])
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
         for batch in _batches(turns, facts, values):
-            waiting.append(pool.submit(at_once, batch, facts, values))
+            waiting.append(pool.submit(at_once, batch, facts, values, together=True))
             if len(waiting) == _AT_ONCE:
                 yield waiting.popleft().result()
         for made in waiting:
             yield made.result()
 
 
-def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same, now, of turns that are in memory; sums of floats are added in one order, however many rows and threads there are.
+def at_once(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], *, together: bool = False
+) -> pl.DataFrame:
+    """The same, now, of turns that are in memory; sums of floats are added in one order, see `by_run`.
 
-    Neither the streaming engine does that nor, where there are a thousand rows or more in few groups, the one in memory: both
-    share the rows of a group out to threads. Polars has no setting against it, but shares nothing out where one of the
-    aggregates cannot be put together from parts, such as the place of the least value.
+    Parameters
+    ----------
+    together
+        Whether the turns of each rollout are known to stand together; else that is looked at, and they are brought together.
 
     Examples
     --------
@@ -84,10 +88,17 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     [('b', 2), ('a', 1)]
     """
     steps = two_steps(values)
-    grouped = turns.group_by("rollout_id", maintain_order=True)
-    whole = pl.col("turn").arg_min().alias("\0whole")
-    found = grouped.agg(pl.col(facts).first(), *steps.aggregates, whole).collect(engine="in-memory")
-    return found.select("rollout_id", *facts, *steps.made)
+    if not (together or _stand_together(turns)):
+        first = pl.col("\0row").first().over("rollout_id")
+        turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
+    return by_run(turns, facts, steps.aggregates).select("rollout_id", *facts, *steps.made)
+
+
+def _stand_together(turns: pl.LazyFrame) -> bool:
+    """Whether no rollout's turns are apart."""
+    ids = pl.col("rollout_id")
+    begins = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
+    return not begins.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
 
 
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:

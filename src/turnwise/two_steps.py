@@ -50,12 +50,12 @@ def two_steps(values: Sequence[pl.Expr]) -> Steps:
         name = value.meta.output_name()
         cut = dict(leaves)
         try:
-            made.append(_read(_cut(json.loads(value.meta.serialize(format="json")), cut)).alias(name))
+            made.append(expression_of(_cut(json.loads(value.meta.serialize(format="json")), cut)).alias(name))
             leaves = cut
         except (_WholeError, pl.exceptions.PolarsError, ValueError):
             whole.append(value)
             made.append(pl.col(name))
-    return Steps([*(_read(json.loads(tree)).alias(name) for tree, name in leaves.items()), *whole], made)
+    return Steps([*(expression_of(json.loads(tree)).alias(name) for tree, name in leaves.items()), *whole], made)
 
 
 class _WholeError(Exception):
@@ -88,6 +88,21 @@ def _is_tree(part: Any) -> bool:
     return isinstance(part, dict) and len(part) == 1 and next(iter(part)) in {"Agg", "Function", "Column", *_BY_ROW}
 
 
+def by_row(tree: Any) -> bool:
+    """Whether every row has its own value of an expression, written as Polars writes it, from some of its columns alone."""
+    if not isinstance(tree, dict) or len(tree) != 1:
+        return False
+    ((kind, inside),) = tree.items()
+    if kind not in {"Ternary", "BinaryExpr", "Cast"}:
+        return bool(kind == "Column")
+    parts = [inside["expr"]] if kind == "Cast" else [part for part in inside.values() if _is_tree(part)]
+    return any(map(by_row, parts)) and all(by_row(part) or _is_number(part) for part in parts)
+
+
+def _is_number(tree: Any) -> bool:
+    return "Literal" in tree and tree["Literal"].keys() <= {"Dyn", "Scalar"}
+
+
 def _named(function: Any) -> str | None:
     """The name of a function that is known, which stands alone, with its options, or within its family."""
     while isinstance(function, dict) and len(function) == 1:
@@ -98,5 +113,6 @@ def _named(function: Any) -> str | None:
     return function if isinstance(function, str) else None
 
 
-def _read(tree: Any) -> pl.Expr:
+def expression_of(tree: Any) -> pl.Expr:
+    """The expression that Polars writes so."""
     return pl.Expr.deserialize(BytesIO(json.dumps(tree).encode()), format="json")

@@ -1,5 +1,6 @@
 """What loads what: the face costs nothing, and every name on it is there."""
 
+import json
 import subprocess
 import sys
 
@@ -51,6 +52,47 @@ def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:
         "import turnwise as tw\nt, _ = tw.simulate(goals=4, attempts=2, turns=3)\nr = tw.measure(t)\ntw.summarize(r)\ntw.curve(r)"
     )
     assert not found.intersection({"matplotlib", "scipy.stats", "pydantic", "pandas", "great_tables"})
+
+
+PLUGIN = """
+import sys
+
+from turnwise import BaseEvaluator, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+
+
+class LoadedConfig(EvaluatorBaseConfig, name="loaded"):
+    pass
+
+
+class Loaded(BaseEvaluator):
+    async def evaluate_item(self, item):
+        return EvalOutputItem(id=item.id, score=1.0, reasoning=sorted(sys.modules))
+
+
+@register_evaluator(config_type=LoadedConfig)
+async def loaded(config, builder):
+    yield EvaluatorInfo(config=config, evaluate_fn=Loaded().evaluate, description="what is loaded")
+"""
+
+
+def test_an_evaluation_by_a_plug_in_loads_only_what_it_needs(tmp_path) -> None:
+    """`turnwise eval` loads no client, figure or compressor; and NumPy and SciPy only when items have made room for them."""
+    (tmp_path / "loaded_plugin.py").write_text(PLUGIN)
+    (tmp_path / "data.json").write_text(json.dumps([{"id": n, "question": "q", "answer": "a"} for n in range(3)]))
+    general = {"output_dir": str(tmp_path / "out"), "dataset": {"file_path": str(tmp_path / "data.json")}}
+    asked = {"plugins": ["loaded_plugin"], "eval": {"general": general, "evaluators": {"e": {"_type": "loaded"}}}}
+    (tmp_path / "eval.yml").write_text(json.dumps(asked))
+    words = ["eval", "--config_file", str(tmp_path / "eval.yml"), "--skip_workflow"]
+    found = loaded(f"from turnwise.cli import app\napp({words!r}, standalone_mode=False)")
+    assert not found.intersection(
+        {
+            *("pyarrow", "pandas", "scipy.stats", "matplotlib", "great_tables", "jinja2", "threadpoolctl"),
+            *("openai", "aiolimiter", "httpx", "tenacity", "rapidfuzz", "zstandard", "fastexcel", "obstore", "ray"),
+        }
+    )
+    scored = json.loads((tmp_path / "out" / "e_output.json").read_text())["eval_output_items"]
+    assert {"numpy", "scipy.special"} <= found  # for the summary, after the scores
+    assert all(not {"numpy", "scipy"}.intersection(item["reasoning"]) for item in scored)
 
 
 @pytest.mark.parametrize("name", tw.__all__)

@@ -132,12 +132,9 @@ def content_hash(path: str | Path, options: Options | None = None) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     address = address_of(path)
-    for block in _blocks(Path(path)) if address is None else content(address, options):
+    if address is None:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, lambda: digest).hexdigest()
+    for block in content(address, options):
         digest.update(block)
     return digest.hexdigest()
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            yield block

@@ -1,5 +1,6 @@
 """A run: data sets, workflows, outputs, resumption, failures, repeats."""
 
+import gc
 import json
 import os
 import signal
@@ -13,6 +14,9 @@ import pytest
 
 import turnwise as tw
 from turnwise.errors import ArgumentError, ReadError, WriteError
+from turnwise.evaluation import frames, outputs
+from turnwise.evaluation.dataset import Item
+from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -454,6 +458,26 @@ def test_max_concurrency_holds_for_the_workflow(bench, items) -> None:
     bench.run()
     assert 0.4 <= time.perf_counter() - started < 1.2 * 6  # a busy machine is no failure
     assert os.path.getsize(bench.folder / "log") > 0  # noqa: PTH202
+
+
+def test_items_are_gone_when_their_scores_are_summarized(bench, items, monkeypatch) -> None:
+    """What stands in the frames is held once: when they are summarized no item, and nothing said of one, is in memory."""
+
+    def in_memory() -> int:
+        gc.collect()
+        return sum(type(each) in {Item, EvalInputItem, EvalOutputItem} for each in gc.get_objects())
+
+    before, held = in_memory(), []
+
+    def summary(*given):
+        held.append(in_memory())
+        return frames.summary(*given)
+
+    monkeypatch.setattr(outputs, "summary", summary)
+    bench.data(items)
+    bench.config(SEEN)
+    assert bench.run(skip_workflow=True).items.height == 6
+    assert held == [before]
 
 
 def test_a_file_without_evaluators_writes_the_answers(bench, items) -> None:

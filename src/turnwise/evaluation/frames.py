@@ -19,7 +19,6 @@ from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
 from turnwise.evaluation.results_log import plain
 from turnwise.readers.events import of_items
 from turnwise.readers.records import worded
-from turnwise.summary import summarize
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
 USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
@@ -46,12 +45,9 @@ class Tables:
         """TURNS: each item is a rollout of one turn; fields of the data set that mean nothing to us are kept."""
         items = self.items
         failed = pl.Series([item.error for item in items], dtype=pl.String)
+        alike = {"turn": 1, "source": "turnwise", "run": self.run, "attack": schema.NO_ATTACK}
         told: dict[str, Any] = {
             "rollout_id": self.ids,
-            "turn": pl.repeat(1, len(items), dtype=pl.Int32, eager=True),
-            "source": pl.repeat("turnwise", len(items), dtype=pl.String, eager=True),
-            "run": pl.repeat(self.run, len(items), dtype=pl.String, eager=True),
-            "attack": pl.repeat(schema.NO_ATTACK, len(items), dtype=pl.String, eager=True),
             "task": pl.Series([str(item.id) for item in items], dtype=pl.String),
             "attempt": pl.Series([item.attempt for item in items], dtype=pl.Int32),
             "expected": _texts(item.answer for item in items),
@@ -65,9 +61,8 @@ class Tables:
             took = self.of_rollouts(measure_steps(self.steps, metrics.model_tokens, metrics.run_seconds))
             told |= {"total_tokens": took["model_tokens"], "total_seconds": took["run_seconds"]}
             told |= {"tool_calls": self.calls["made"], "expected_calls": self.calls["expected"]}
-        lacking = (pl.lit(None, dtype).alias(name) for name, dtype in schema.TURNS.dtypes.items() if name not in told)
         extra = [name for name in told if name not in schema.TURNS.names]
-        return pl.DataFrame(told).with_columns(lacking).select(*schema.TURNS.names, *extra).drop(schema.TREE_COLUMNS)
+        return _whole(told, alike, schema.TURNS).select(*schema.TURNS.names, *extra).drop(schema.TREE_COLUMNS)
 
     @cached_property
     def steps(self) -> pl.DataFrame:
@@ -142,6 +137,12 @@ def _item(given: EvalInputItem) -> Item:
     return Item(given.id, 1, entry, given.input_obj, given.expected_output_obj, given.output_obj, steps, expected)
 
 
+def _whole(told: Mapping[str, pl.Series], alike: Mapping[str, Any], kind: schema.Schema) -> pl.DataFrame:
+    """A frame with all columns of its kind: those that are told, those that are alike in all rows, and null."""
+    beside = (pl.lit(alike.get(name), dtype).alias(name) for name, dtype in kind.dtypes.items() if name not in told)
+    return pl.DataFrame(told).with_columns(beside)
+
+
 def _texts(values: Any) -> pl.Series:
     return pl.Series([worded(value) for value in values], dtype=pl.String)
 
@@ -195,12 +196,9 @@ def verdicts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     for each in scored:
         known = [item.error is None for item in each.items]
         frames.append(
-            pl.DataFrame(
+            _whole(
                 {
                     "rollout_id": tables.ids,
-                    "turn": pl.repeat(1, len(known), dtype=pl.Int32, eager=True),
-                    "judge": pl.repeat(each.keyword, len(known), dtype=pl.String, eager=True),
-                    "sample": pl.repeat(1, len(known), dtype=pl.Int32, eager=True),
                     "value": pl.Series(
                         [
                             float(item.score) if ok and is_number(item.score) else None
@@ -217,14 +215,12 @@ def verdicts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
                     ),
                     "reasoning": pl.Series([_label(item.reasoning) for item in each.items], dtype=pl.String),
                     "error": pl.Series([item.error for item in each.items], dtype=pl.String),
-                }
-            )
+                },
+                {"turn": 1, "judge": each.keyword, "sample": 1},
+                schema.VERDICTS,
+            ).select(schema.VERDICTS.names)
         )
-    told = pl.concat(frames) if frames else pl.DataFrame(schema=schema.VERDICTS.dtypes)
-    lacking = (
-        pl.lit(None, dtype).alias(name) for name, dtype in schema.VERDICTS.dtypes.items() if name not in told.columns
-    )
-    return told.with_columns(lacking).select(schema.VERDICTS.names)
+    return pl.concat(frames) if frames else schema.empty(schema.VERDICTS)
 
 
 def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
@@ -248,24 +244,24 @@ def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, st
     level
         Of the intervals.
     """
+    from turnwise.accounts import FACTS
+    from turnwise.summary import summarize
+
     keywords = scores["judge"].unique(maintain_order=True)
     shown = [keyword for keyword in keywords if items.schema[keyword] != pl.String]
     if not shown:
         return schema.empty(schema.SUMMARY)
-    known = scores.join(items.select("rollout_id", "ending"), on="rollout_id", how="left").filter(
-        pl.col("ending").is_null()
-    )
-    errors = known.group_by(metric="judge").agg(own=pl.col("error").count().cast(pl.Int64))
-    found = summarize(items, metrics=shown, level=level).join(errors, on="metric", how="left", maintain_order="left")
-    own, why = (
-        pl.col("own").fill_null(0),
-        pl.col("metric").replace_strict(failures, default=None, return_dtype=pl.String),
-    )
+    measured = items.select("rollout_id", *FACTS, *shown).sort("rollout_id")
+    answered = items["ending"].is_null()
+    errors = {name: scores["error"].filter(scores["judge"] == name).filter(answered).count() for name in shown}
+    found = summarize(measured, metrics=shown, level=level)
+    own = pl.Series([errors[name] for name in found["metric"]], dtype=pl.Int64)
+    why = pl.Series([failures.get(name) for name in found["metric"]], dtype=pl.String)
     return found.with_columns(
         n_error=pl.col("n_error") + own,
         n_missing=pl.col("n_missing") - own,
         reason=pl.when(why.is_not_null()).then(pl.format("the evaluator failed: {}", why)).otherwise("reason"),
-    ).drop("own")
+    )
 
 
 def _label(value: Any) -> str | None:

@@ -204,11 +204,11 @@ def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
 def account(made: "Evaluation") -> pl.DataFrame:
     """What there is to say of each evaluator in a line: how it went, its scores, and where they stand."""
     rows = []
-    for (keyword,), own in made.scores.group_by("judge", maintain_order=True):
+    said = made.scores.group_by("judge", maintain_order=True).agg(n=pl.len(), errors=pl.col("error").count())
+    for keyword, n, errors in said.iter_rows():
         known = made.summary.filter((pl.col("metric") == keyword) & (pl.col("statistic") == "mean"))
         row = known.row(0, named=True) if known.height else {}
-        errors = own["error"].count()
-        failed = str(keyword) in made.failures
+        failed = keyword in made.failures
         rows.append(
             {
                 "evaluator": keyword,
@@ -216,7 +216,7 @@ def account(made: "Evaluation") -> pl.DataFrame:
                 "average": row.get("estimate"),
                 "low": row.get("low"),
                 "high": row.get("high"),
-                "n": row.get("n", own.height - errors),
+                "n": row.get("n", n - errors),
                 "errors": errors,
                 "file": None if failed else f"{keyword}_output.json",
             }

@@ -162,22 +162,29 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     workflow = (
         None if asked.skip_workflow else workflow_of(document, config, models, asked.endpoint, asked.result_json_path)
     )
-    entries, path = read(document, config.eval.general.dataset, asked.dataset)
-    items = repeated(entries, asked.reps)
-    _check_keywords(document, config, items)
+    tables, path = _tables(document, config, asked)
     folder = Folder(config, document, original, asked, path)
     folder.open()
     if workflow is not None:
-        _answer(items, workflow, config, asked, config.folder / KEPT)
-    tables = Tables(items, config.eval.general.workflow_alias or document.path.stem, _used(config))
+        _answer(tables.items, workflow, config, asked, config.folder / KEPT)
     scored = _scored(found, tables, models, config, asked, config.folder / KEPT)
     made = folder.write(tables, scored)
-    for (keyword,), own in made.scores.filter(pl.col("error").is_not_null()).group_by("judge", maintain_order=True):
-        if str(keyword) in made.failures:
-            say(f"evaluator {keyword} failed and has no results: {made.failures[str(keyword)]}")
+    errors = made.scores.select("judge", "error").drop_nulls()
+    told = errors.group_by("judge", maintain_order=True).agg(n=pl.len(), first=pl.col("error").first())
+    for keyword, n, first in told.iter_rows():
+        if keyword in made.failures:
+            say(f"evaluator {keyword} failed and has no results: {made.failures[keyword]}")
         else:
-            say(f"evaluator {keyword}: {counted(own.height, 'item')} without a score, the first one: {own['error'][0]}")
+            say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {first}")
     return made
+
+
+def _tables(document: Document, config: EvalConfig, asked: Options) -> tuple[Tables, Path | None]:
+    """The items, held by nothing else, so that they are gone when their tables let them go; and their file."""
+    entries, path = read(document, config.eval.general.dataset, asked.dataset)
+    items = repeated(entries, asked.reps)
+    _check_keywords(document, config, items)
+    return Tables(items, config.eval.general.workflow_alias or document.path.stem, _used(config)), path
 
 
 def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plugins.Registration, Any]]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from turnwise.errors import ReadError, listing
-from turnwise.readers.documents import Document
-from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import json_text, worded
 from turnwise.schema import STEPS
+
+if TYPE_CHECKING:
+    from turnwise.readers.documents import Document
+    from turnwise.readers.finding import Paths
 
 MODEL, TOOL = "model", "tool"
 _KINDS = {"LLM": MODEL, "TOOL": TOOL}
@@ -19,7 +21,7 @@ Row = dict[str, Any]
 _NONE: Row = dict.fromkeys(STEPS.names)
 
 
-def steps(paths: Paths) -> pl.DataFrame:
+def steps(paths: "Paths") -> pl.DataFrame:
     """STEPS: each call of a model or tool in logs that keep them, one row for its start and end together.
 
     Reads ``workflow_output.json`` of the NeMo Agent Toolkit (its `intermediate_steps`) and trajectories in ATIF, of Harbor and NAT;
@@ -52,6 +54,8 @@ def steps(paths: Paths) -> pl.DataFrame:
     >>> steps(path).select("rollout_id", "step", "kind", "name", "tokens").row(0)
     ('nat/s', 1, 'model', 'm', 9)
     """
+    from turnwise.readers.finding import documents, listed
+
     problems, rows, given = Problems(), list[Row](), listed(paths, "steps")
     for document, by_name in documents(given, problems):
         with problems.record(document.name):
@@ -233,7 +237,7 @@ def _sum(*parts: int | None) -> int | None:
     return sum(known) if known else None
 
 
-def _named(record: Mapping[str, Any], document: Document) -> str:
+def _named(record: Mapping[str, Any], document: "Document") -> str:
     name = record.get("trajectory_id") or record.get("session_id") or document.digest
     return f"{record['agent'].get('name')}/{name}"
 

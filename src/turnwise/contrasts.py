@@ -22,7 +22,7 @@ from turnwise.arguments import (
     require_rollouts,
 )
 from turnwise.cells import Sheet, generator, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing, plural
 from turnwise.estimates import also
 from turnwise.pairing import Match
 from turnwise.stats.differences import (
@@ -285,7 +285,7 @@ class _Comparison:
             made = self._difference(match, self._values(arms), level)
             estimates = self._estimates(match, arms)
             if any(half) and self.kind == "proportion":
-                made = replace(made, reason=also(made.reason, f"{sum(half)} half-judged rollouts left out"))
+                made = replace(made, reason=also(made.reason, f"{counted(sum(half), 'half-judged rollout')} left out"))
         return {
             **self.key,
             "metric": self.metric,
@@ -400,7 +400,7 @@ class _Comparison:
             high=most.high,
             n_clusters=least.n_clusters,
             method=least.method and f"{least.method.split(';')[0]} at the bounds",
-            reason=f"{half[0]} of the group's and {half[1]} of the baseline's rollouts are half-judged: "
+            reason=f"{half[0]:,} of the group's and {half[1]:,} of the baseline's rollouts are half-judged: "
             "the interval holds whether they are failures or successes",
             resamples=least.resamples,
         )
@@ -442,7 +442,7 @@ class _Comparison:
 
     def _estimand(self, match: Match, arms: tuple[IntArray, IntArray]) -> str:
         unknown = self.ours.size - arms[0].size, self.theirs.size - arms[1].size
-        gone = f"; without a value: {unknown[0]} and {unknown[1]} rollouts" if any(unknown) else ""
+        gone = f"; without a value: {unknown[0]:,} and {unknown[1]:,} rollouts" if any(unknown) else ""
         what = {
             "mean": f"mean of {self.metric}, {self.group} minus {self.baseline}",
             "improvement": f"probability that {self.metric} is higher for {self.group} than for {self.baseline}",
@@ -452,7 +452,7 @@ class _Comparison:
         if match.pairs:
             one = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
             weighing = one if self.statistic in {"mean", "improvement"} else "rollout"
-            over = f"over the {match.common.size} {one}s of both, every {weighing} weighing the same"
+            over = f"over the {counted(match.common.size, one)} of both, every {weighing} weighing the same"
         else:
             over = "over all rollouts of both, every rollout weighing the same"
         return f"{what}, {over}; unit: {match.unit.words}{gone}"
@@ -470,7 +470,7 @@ def _check_judges(sheet: Sheet, comparisons: Sequence[_Comparison]) -> None:
             if ours and theirs and ours != theirs:
                 raise ArgumentError(
                     f"contrast: `{name}` is {listing(ours)} for {comparison.group!r} but {listing(theirs)} for "
-                    f"{comparison.baseline!r}: a difference of judges would look like one of {comparison.options.of}s; "
+                    f"{comparison.baseline!r}: a difference of judges would look like one of {plural(comparison.options.of)}; "
                     "judge both alike, or compare all the same with force=True"
                 )
 

@@ -181,7 +181,7 @@ def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
     ("arguments", "sentence"),
     [
         ((["x"],), r"has a place \{prompt\}; give prompt="),
-        ((["x"], ["p", "q"]), "there are 1 responses and 2 prompt"),
+        ((["x"], ["p", "q"]), "1 response but 2 of `prompt`; give one for each"),
     ],
 )
 def test_lists_that_do_not_fit(arguments: tuple, sentence: str) -> None:

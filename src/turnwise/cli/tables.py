@@ -80,6 +80,7 @@ def runs_of(
 ) -> "tuple[pl.DataFrame, list[str], str, str]":
     """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
     from turnwise.evaluation import comparison
+    from turnwise.labels import counted
 
     if len(paths) != 2 or not all(map(comparison.is_run, paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
@@ -88,7 +89,7 @@ def runs_of(
     differing = comparison.changed(*paths)
     for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():
         say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
-    say(f"{differing.height:,} scores differ")
+    say(f"{counted(differing.height, 'score differs', 'scores differ')}")
     return rollouts, scores, "run", rollouts["run"][0]
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.scoring.callables import identity
 from turnwise.scoring.clients import CallError, ChatModel, Reply, model_of, name_of
 from turnwise.scoring.endpoint import Endpoint
@@ -311,7 +311,7 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
     if values is None or isinstance(values, str | int | float):
         return [values] * number
     if len(values) != number:
-        raise ArgumentError(f"{who}: there are {number} responses and {len(values)} {name}; give one for each")
+        raise ArgumentError(f"{who}: {counted(number, 'response')} but {len(values)} of `{name}`; give one for each")
     return list(values)
 
 

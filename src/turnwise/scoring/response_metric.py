@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from turnwise.errors import MetricError
+from turnwise.errors import MetricError, counted
 
 
 class ResponseMetric(ABC):
@@ -51,10 +51,10 @@ def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **othe
     ...         return {}
     >>> require_same_length(Nothing(), ["a", "b"], references=["a"])
     Traceback (most recent call last):
-    turnwise.errors.MetricError: Nothing: there are 2 responses but 1 references; give one for each response
+    turnwise.errors.MetricError: Nothing: 2 responses but 1 of `references`; give one for each response
     """
     for what, other in others.items():
         if other is not None and len(other) != len(responses):
             raise MetricError(
-                f"{metric.name}: there are {len(responses)} responses but {len(other)} {what}; give one for each response"
+                f"{metric.name}: {counted(len(responses), 'response')} but {len(other)} of `{what}`; give one for each response"
             )

@@ -67,6 +67,8 @@ class LLMJudgeMetric(ResponseMetric):
         A system text for the model.
     store
         A folder that keeps verdicts when the metric is called with lists, as `tw.judge` has it.
+    name
+        What VERDICTS call the judge, before the digest of its configuration; without it, the name of the class.
 
     Raises
     ------
@@ -103,9 +105,10 @@ class LLMJudgeMetric(ResponseMetric):
         reasoning: bool = False,
         system: str | None = None,
         store: Any = None,
+        name: str | None = None,
         **extras: Any,
     ) -> None:
-        super().__init__(**extras)
+        super().__init__(name=name, **extras)
         low, high = scale
         if not low < high:
             raise ArgumentError(f"{self.name}: the scale {scale} goes nowhere; give (lowest, highest)")

@@ -1,18 +1,24 @@
 """What is a metric over responses? A class that gives a dict of scores for a list of texts."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from turnwise.errors import MetricError, counted
+from turnwise.errors import ArgumentError, MetricError, counted
 
 
 class ResponseMetric(ABC):
     """A metric over responses as AISteer360's page writes it: import it as `Metric` and a class of that page runs.
 
     A subclass says in `compute` what the scores of some responses are, as a dict of numbers and lists; calling the
-    metric is calling `compute`. `name` is the name of the class; give two metrics of one class two names. `extras` holds
-    what the constructor was given by keyword.
+    metric is calling `compute`. `name` is what the constructor was given for it, else the name of the class: give two metrics
+    of one class two names. `extras` holds what else the constructor was given by keyword.
+
+    Raises
+    ------
+    ArgumentError
+        Where the name is none: letters, digits, spaces, dots, hyphens and underscores, as folders may be called.
 
     Examples
     --------
@@ -21,15 +27,20 @@ class ResponseMetric(ABC):
     ...         return {"shouting": sum(text.isupper() for text in responses) / len(responses)}
     >>> Shouting()(responses=["NO", "yes"])
     {'shouting': 0.5}
-    >>> Shouting().name
-    'Shouting'
+    >>> Shouting().name, Shouting(name="loud").name
+    ('Shouting', 'loud')
     """
 
     name: str
     extras: dict[str, Any]
 
-    def __init__(self, **extras: Any) -> None:
-        self.name = type(self).__name__
+    def __init__(self, *, name: str | None = None, **extras: Any) -> None:
+        if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w .-]*", name)):
+            raise ArgumentError(
+                f"{type(self).__name__}: name={name!r}; begin it with a letter or digit, and use letters, digits, spaces "
+                "and . - _"
+            )
+        self.name = name or type(self).__name__
         self.extras = extras
 
     @abstractmethod

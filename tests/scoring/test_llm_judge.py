@@ -252,7 +252,7 @@ def test_a_name_names_the_judge(preset: Any, tmp_path: Path) -> None:
     assert preset(Says("")).name == preset.__name__
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", "a@b", " x", "a\n", 3])
+@pytest.mark.parametrize("name", ["", "../up", "a/b", "a@b", " x", "a\n"])
 def test_a_name_is_a_word(name: Any) -> None:
     """It becomes part of a folder and of a column."""
     with pytest.raises(ArgumentError, match=r"AttackSuccess: name=.*; begin it with a letter"):

@@ -35,12 +35,12 @@ class ResponseMetric(ABC):
     extras: dict[str, Any]
 
     def __init__(self, *, name: str | None = None, **extras: Any) -> None:
-        if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w .-]*", name)):
+        self.name = type(self).__name__ if name is None else str(name)
+        if not re.fullmatch(r"\w[\w .-]*", self.name):
             raise ArgumentError(
                 f"{type(self).__name__}: name={name!r}; begin it with a letter or digit, and use letters, digits, spaces "
                 "and . - _"
             )
-        self.name = name or type(self).__name__
         self.extras = extras
 
     @abstractmethod

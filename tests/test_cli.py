@@ -272,6 +272,7 @@ def bad(tmp_path: Path) -> Path:
         (["report", LOGS, "--log-format", "inspekt"], ["'inspekt'", "agentdojo"]),
         (["measure", LOGS, "--metric", "attack_sucess"], ["'attack_sucess'", "attack_success"]),
         (["summarize", LOGS, "--cluster", "gaol"], ["'gaol'"]),
+        (["summarize", "{}/plain.parquet", "--fact", "target=gpt"], ["plain.parquet is a table of rollouts"]),
         (["report", LOGS, "--buy", "target"], ["--buy", "--by"]),
         (["reprot", LOGS], ["'reprot'", "'report'"]),
         (["report"], ["Missing argument", "turnwise report --help"]),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +71,10 @@ def rollouts_of(
     from turnwise.readers.measured import read_measured
 
     if len(paths) == 1 and log_format is None and (table := read_measured(paths[0])) is not None:
+        if fact:
+            raise ArgumentError(
+                f"--fact fills in what logs do not say, and {paths[0]} is a table of rollouts; leave it out"
+            )
         return table
     return measured_logs(paths, metric, log_format, errors, fact)
 
@@ -84,6 +88,12 @@ def runs_of(
 
     if len(paths) != 2 or not all(map(comparison.is_run, paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
+    given = {"--log-format": log_format is not None, "--errors": errors != "raise", "--fact": bool(fact)}
+    if any(given.values()):
+        raise ArgumentError(
+            f"contrast: {listing(name for name, there in given.items() if there)} is for reading logs, and these are two "
+            "evaluations; leave it out, or name the column to compare with --of"
+        )
     rollouts = comparison.paired_runs(*paths)
     scores = metric or comparison.scores_in(rollouts)
     differing = comparison.changed(*paths)

@@ -17,7 +17,6 @@ def read_logs(
 ) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
     from turnwise import schema
-    from turnwise.labels import counted
     from turnwise.readers.formats import read
 
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
@@ -30,11 +29,14 @@ def read_logs(
     else:
         turns = read(paths, format=log_format, **facts)
         problems = schema.empty(schema.PROBLEMS)
-    say(
-        f"read {counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}, "
-        f"{counted(problems.height, 'problem')}"
-    )
+    _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
+
+
+def _say_read(rollouts: int, turns: int, problems: int) -> None:
+    from turnwise.labels import counted
+
+    say(f"read {counted(rollouts, 'rollout')}, {counted(turns, 'turn')}, {counted(problems, 'problem')}")
 
 
 def scan_logs(paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None) -> "pl.LazyFrame":
@@ -56,12 +58,51 @@ def measured_logs(
     keep: list[str] | None = None,
 ) -> "pl.DataFrame":
     """What the logs measure, a row for each rollout."""
+    from turnwise.files import MANIFEST
     from turnwise.metrics import catalog
     from turnwise.rollouts import measure
 
     expressions = [catalog.expression(name) for name in metric or ()]
-    turns, _ = read_logs(paths, log_format, errors, fact)
-    return measure(turns, *expressions, keep=keep)
+    path = paths[0]
+    parquet = (path.suffix == ".parquet" and path.is_file()) or (path / MANIFEST).is_file()
+    if len(paths) == 1 and parquet and errors == "raise":
+        turns = scan_logs(paths, log_format, errors, fact)
+        if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
+            return _measured_parquet(path, turns, expressions, keep)
+    return measure(read_logs(paths, log_format, errors, fact)[0], *expressions, keep=keep)
+
+
+def _measured_parquet(
+    path: Path, turns: "pl.LazyFrame", expressions: "list[pl.Expr]", keep: list[str] | None
+) -> "pl.DataFrame":
+    """The same of a file, or of a folder of `turnwise convert`, which memory need not hold.
+
+    Texts are read where a metric is made of them, and where rollouts stand in order of their ids, only some are read at a
+    time. What is read is checked as ever.
+    """
+    import polars as pl
+
+    from turnwise.batches import in_order, whole_rollouts
+    from turnwise.readers.native import turns as checked
+    from turnwise.readers.problems import Problems
+    from turnwise.rollouts import measure
+
+    columns = turns.collect_schema()
+    read = {root for expression in expressions for root in expression.meta.root_names()} | set(keep or ())
+    texts = {"context", "prompt", "response", "observation", "tool_calls"} - read
+    unread = [pl.lit(None, columns[name]).alias(name) for name in columns if name in texts]
+    rows = turns.drop(texts)
+    first = rows.select(pl.col("turn").min()).collect().item()
+    in_parts = first != 0 and "node_id" not in columns and in_order(rows)  # numbers from 0 are raised in all or in none
+    parts = []
+    for batch in whole_rollouts(rows) if in_parts else [rows.collect()]:
+        with Problems().record(str(path)):
+            part = checked(batch.with_columns(unread).select(columns.names()))
+        parts.append(measure(part, *expressions, keep=keep))
+    along = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
+    found = pl.concat([part.select(along) for part in parts])
+    _say_read(found.height, int(found["num_turns"].sum()), 0)
+    return found
 
 
 def rollouts_of(

@@ -78,7 +78,7 @@ def test_what_is_not_there_is_said() -> None:
     row = tw.training(frame).row(1, named=True)
     assert (row["difference"], row["n_pairs"], row["groups"], row["all_success"]) == (None, 0, 0, None)
     assert "no goal in common with the step before" in row["reason"]
-    assert "1 rollouts without a step" in row["estimand"]
+    assert "1 rollout without a step" in row["estimand"]
 
 
 def test_half_judged_rollouts_leave_the_change_open() -> None:

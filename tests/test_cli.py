@@ -15,6 +15,7 @@ import pytest
 import turnwise as tw
 from turnwise import schema
 from turnwise.cli import app, run
+from turnwise.readers.formats import read as read_whole
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "data" / "rollouts"
@@ -272,6 +273,7 @@ def bad(tmp_path: Path) -> Path:
         (["report", LOGS, "--log-format", "inspekt"], ["'inspekt'", "agentdojo"]),
         (["measure", LOGS, "--metric", "attack_sucess"], ["'attack_sucess'", "attack_success"]),
         (["summarize", LOGS, "--cluster", "gaol"], ["'gaol'"]),
+        (["summarize", "{}/plain.parquet", "--fact", "target=gpt"], ["plain.parquet is a table of rollouts"]),
         (["report", LOGS, "--buy", "target"], ["--buy", "--by"]),
         (["reprot", LOGS], ["'reprot'", "'report'"]),
         (["report"], ["Missing argument", "turnwise report --help"]),
@@ -418,3 +420,91 @@ def test_curve_over_what_it_took(turnwise, tmp_path: Path) -> None:
     assert found["axis"].unique().to_list() == ["tokens"]
     assert found["at"].to_list() == [15.0 * t for t in range(found.height)]
     assert "simultaneous" in found["method"][0]
+
+
+# ── one Parquet file of any size ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture
+def small_batches(monkeypatch) -> None:
+    """A few rollouts at a time, and no table read whole."""
+    from turnwise import batches
+    from turnwise.readers import formats
+
+    monkeypatch.setattr(batches, "MOST_ROWS", 50)
+    monkeypatch.setattr(batches, "_CHUNK", 20)
+    monkeypatch.setattr(formats, "read", lambda *_, **__: pytest.fail("the file is read whole"))
+
+
+def in_order(path: Path, **more: pl.Expr) -> pl.DataFrame:
+    """The data of the repository in order of ids, and as a Parquet file there."""
+    turns = read_whole(LOGS).sort("rollout_id", "turn").with_columns(**more)
+    turns.write_parquet(path, row_group_size=100)
+    return turns
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["summarize"], lambda turns: tw.summarize(tw.measure(turns))),
+        (["summarize", "--by", "target"], lambda turns: tw.summarize(tw.measure(turns), by="target")),
+        (["summarize", "--by", "family"], lambda turns: tw.summarize(tw.measure(turns), by="family")),
+        (
+            ["summarize", "--metric", "distinct_2", "--metric", "attack_success"],
+            lambda turns: tw.summarize(
+                tw.measure(turns, tw.metrics.distinct_n(2), tw.metrics.attack_success()),
+                metrics=["distinct_2", "attack_success"],
+            ),
+        ),
+        (["measure", "--keep", "weight"], lambda turns: tw.measure(turns, keep="weight")),
+        (["curve", "--by", "target"], lambda turns: tw.curve(tw.measure(turns), by="target")),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_parquet_file_in_order_is_never_whole_in_memory(turnwise, tmp_path, small_batches, words, expected) -> None:
+    """The same bytes as of the table in memory, with extras that are constant within rollouts and without those that vary."""
+    family = pl.when(pl.col("rollout_id").str.contains("a")).then(pl.lit("x")).otherwise(pl.lit("y"))
+    varies = pl.when(pl.col("rollout_id") == pl.col("rollout_id").last()).then(pl.col("turn").cast(pl.String))
+    turns = in_order(tmp_path / "t.parquet", family=family, weight=pl.lit(2.5), varies=varies)
+    done = turnwise(words[0], tmp_path / "t.parquet", *words[1:], "--format", "json")
+    assert done.code == 0
+    assert done.out == expected(turns).write_json() + "\n"
+    assert f"read {turns['rollout_id'].n_unique()} rollouts, {turns.height:,} turns, 0 problems" in done.err
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "says"),
+    [
+        (
+            lambda turns: turns.filter(~((pl.col("turn") == 1) & (pl.col("rollout_id") == turns["rollout_id"][-1]))),
+            "`turn` of rollout",
+        ),
+        (lambda turns: pl.concat([turns, turns.tail(1)]), "turn` of rollout"),
+        (lambda turns: turns.with_columns(goal=pl.format("{}{}", "goal", "turn")), "varies in rollout"),
+    ],
+    ids=["gap", "twice", "fact"],
+)
+def test_a_parquet_file_is_checked_batch_by_batch(turnwise, tmp_path, small_batches, spoilt, says) -> None:
+    """What `read` refuses is refused here, with the name of the file."""
+    spoilt(in_order(tmp_path / "t.parquet")).write_parquet(tmp_path / "t.parquet")
+    done = turnwise("summarize", tmp_path / "t.parquet")
+    assert done.code == 2
+    assert says in done.err
+    assert "t.parquet" in done.err
+
+
+def test_a_parquet_file_out_of_order_comes_without_its_texts(turnwise, tmp_path, small_batches) -> None:
+    """Rollouts in another order, turns numbered from 0, and a folder that `turnwise convert` made: the same bytes."""
+    turns = in_order(tmp_path / "t.parquet")
+    expected = tw.summarize(tw.measure(turns)).write_json() + "\n"
+    for name, other in (("reverse", turns.reverse()), ("zero", turns.with_columns(pl.col("turn") - 1))):
+        other.write_parquet(tmp_path / f"{name}.parquet")
+        assert turnwise("summarize", tmp_path / f"{name}.parquet", "--format", "json").out == expected
+    tw.convert(turns, tmp_path / "converted", rollouts_per_file=7)
+    assert turnwise("summarize", tmp_path / "converted", "--format", "json").out == expected
+
+
+def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:
+    """As by `read`: there is nothing to measure."""
+    in_order(tmp_path / "t.parquet").clear().write_parquet(tmp_path / "empty.parquet")
+    done = turnwise("summarize", tmp_path / "empty.parquet")
+    assert (done.code, done.out) == (2, "")
+    assert "empty.parquet: holds no rollouts" in done.err

@@ -98,7 +98,7 @@ def test_every_group_and_every_requirement() -> None:
                 num_turns=pl.lit(3, dtype=pl.Int32),
                 num_judged=pl.when(pl.col("attack_success").is_null()).then(1).otherwise(3).cast(pl.Int32),
             ),
-            "1 of 401 rollouts are half-judged",
+            "1 of 401 rollouts is half-judged",
         ),
     ],
     ids=["no rollout", "no value", "one goal", "half-judged"],

@@ -135,7 +135,7 @@ def test_what_cannot_be_told_is_said() -> None:
     unordered = at(tw.attempts(STOPPED.drop("attempt"), k=1), 1)
     assert "no column `attempt` orders them" in unordered["reason"]
     few = at(tw.attempts(tried({"a": [False, True], "b": [False, False]}), k=1), 1)
-    assert "cannot be told from 1 successes; taken as fixed" in few["reason"]
+    assert "cannot be told from 1 success; taken as fixed" in few["reason"]
     # stopped on request without an order: the success is the last, as it must have been
     assert at(tw.attempts(STOPPED.drop("attempt"), k=3, stopped=True), 3)["estimate"] == pytest.approx(
         at(tw.attempts(STOPPED, k=3), 3)["estimate"]
@@ -175,7 +175,7 @@ def test_half_judged_attempts_leave_the_estimate_open() -> None:
     )
     assert row["estimate"] is None
     assert (row["low"], row["high"]) == (low["low"], high["high"])
-    assert "1 attempts are half-judged" in row["reason"]
+    assert "1 attempt is half-judged" in row["reason"]
 
 
 def test_best_of_k_of_a_score() -> None:

@@ -46,7 +46,7 @@ def test_a_good_frame_comes_back_with_its_own_columns() -> None:
         (TURNS.with_columns(target=pl.Series(["t", None, "u"])), r"`target` is a fact .* varies in rollout 'a'"),
         (
             TURNS.with_columns(score=pl.Series([0.5, float("nan"), 0.1])),
-            "`score` holds NaN .1 rows, first in rollout 'a'",
+            "`score` holds NaN .1 row, first in rollout 'a'",
         ),
         (TURNS.with_columns(mine=pl.Series([0.5, 0.1, float("nan")])), "`mine` holds NaN .* rollout 'b'"),
     ],

@@ -490,7 +490,7 @@ BAD: dict[str, dict[str, Any]] = {
     "icc_task=0.1 needs tasks": {"icc_task": 0.1},
     "icc=0.3 and icc_task=0.3 cannot hold": {"icc": 0.3, "icc_task": 0.3, "tasks": 2},
     r"targets\['b'\] is 3": {"targets": {"b": 3}},
-    r"targets\['b'\] has 1 values": {"targets": {"b": [0.1]}},
+    r"targets\['b'\] has 1 value for": {"targets": {"b": [0.1]}},
     "hazard is for targets without their own": {"hazard": 0.1},
     "goals is 0": {"goals": 0},
     "goals is 1 for 2 categories": {"goals": 1},

@@ -1,6 +1,9 @@
 """One grid, three ways to read it."""
 
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -405,3 +408,52 @@ def test_many_columns_alike_are_counted():
     """Eight are said, the others counted."""
     logs = pl.DataFrame({"rollout_id": ["a", "b"]} | {f"fact {place}": 1 for place in range(20)})
     assert "fact 7 1 and 12 more columns." in tables.text(logs)
+
+
+HOSTILE = [
+    r"a%b_c&d#e{f}g~h^i\j $x^2$",
+    r"\input{/etc/passwd}",
+    "naïve – “quoted” — €5 ≤ ≥ ½ α β µ Ω",
+    "a\nb\tc",
+    "[0.5]",
+    "* star",
+    "--flag ''quotes`` ?` <tag> |pipe| \"x\"",
+    "\u202ertl \x1b[31m",
+    "",
+]
+
+
+def test_latex_takes_no_cell_for_its_own() -> None:
+    """A star or a bracket after the end of a row, two hyphens, a bar: they are what they look like."""
+    rows = tables.latex(pl.DataFrame({"name": HOSTILE})).splitlines()
+    assert r"{}* star \\" in rows
+    assert r"{}[0.5] \\" in rows
+    assert (
+        r"-{}-flag '{}'quotes`{}` ?{}` \textless{}tag\textgreater{} \textbar{}pipe\textbar{} \"x\" \\".replace(
+            r"\"", '"'
+        )
+        in rows
+    )
+    assert r"$\alpha$ $\beta$ µ $\Omega$ \\" in "\n".join(rows)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_latex_compiles(tmp_path: Path) -> None:
+    """Whatever models and columns are called: pdfLaTeX has no error, and nothing is lost."""
+    frame = pl.DataFrame({"a_b %": HOSTILE, "n": [1.5] * len(HOSTILE)})
+    (tmp_path / "t.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs}\begin{document}" + tables.latex(frame) + r"\end{document}"
+    )
+    made = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout[-800:]
+    if shutil.which("pdftotext") is not None:
+        subprocess.run(["pdftotext", "-layout", "t.pdf"], cwd=tmp_path, check=True)
+        shown = (tmp_path / "t.txt").read_text()
+        assert all(
+            word in shown for word in ("* star", "[0.5]", "--flag", "|pipe|", r"\input{/etc/passwd}", "c&d#e{f}g")
+        )

@@ -266,8 +266,8 @@ def test_ids(options: Any, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("graphs", "options", "error", "words"),
     [
-        ([Graph("")], {"ids": ["a", "b"]}, ArgumentError, "ids names 2 rollouts for 1 graphs"),
-        ([Graph(""), Graph("")], {"ids": ["a", "a"]}, ArgumentError, "ids names 1 rollouts for 2 graphs"),
+        ([Graph("")], {"ids": ["a", "b"]}, ArgumentError, "ids names 2 rollouts for 1 graph"),
+        ([Graph(""), Graph("")], {"ids": ["a", "a"]}, ArgumentError, "ids names 1 rollout for 2 graphs"),
         ([Graph("")] * 3, {"goal": ["a", "b"]}, ArgumentError, "goal has 2 values for 3 graphs"),
         ([Graph("")], {"gaol": "a"}, ArgumentError, "'gaol' is no fact of a rollout"),
         ([Graph("")], {"ending": "won"}, ArgumentError, "ending='won' is not Enum"),

@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, rows_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.stats.estimate import BoolArray, FloatArray
 from turnwise.stats.mean import mean
 from turnwise.stats.pairs import score_difference
@@ -111,7 +111,9 @@ def training(
             ]
             for at, rate, change in zip(every, own, changes, strict=True):
                 kept = {name: rate[name] for name in schema.TRAINING.names if name in rate}
-                said = f"{rate['estimand']}; {without} rollouts without a step" if without else rate["estimand"]
+                said = (
+                    f"{rate['estimand']}; {counted(without, 'rollout')} without a step" if without else rate["estimand"]
+                )
                 parts = _alike(tried.with_values(np.where(steps == at, tried.values, np.nan)))
                 reason = "; ".join(part for part in (rate["reason"], change.pop("reason", None)) if part) or None
                 made.append({**key, **kept, "step": float(at), **change, **parts, "estimand": said, "reason": reason})

@@ -1,15 +1,14 @@
 """ROLLOUTS -> CONTRAST: one group against another, paired by goal where both tried the same goals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.accounts import HALF_JUDGED, VALUE, Headings, headings
+from turnwise.accounts import headings
 from turnwise.arguments import (
     By,
     Cluster,
@@ -21,53 +20,18 @@ from turnwise.arguments import (
     quantile_of,
     require_rollouts,
 )
-from turnwise.cells import Sheet, generator, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.cells import Sheet, generator, rows_of
+from turnwise.comparisons import Comparison, Options
+from turnwise.errors import ArgumentError, listing, plural
 from turnwise.estimates import also
-from turnwise.pairing import Match
-from turnwise.stats.differences import (
-    Arm,
-    Difference,
-    Draws,
-    Method,
-    Pairs,
-    paired,
-    paired_difference,
-    unpaired_difference,
-)
-from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.stats.differences import Method
 from turnwise.stats.multiplicity import Adjustment, adjusted
 from turnwise.stats.permutation import max_t
-from turnwise.stats.shifts import (
-    chance_of_more,
-    paired_improvement,
-    quantile_difference,
-    restricted_difference,
-    unpaired_improvement,
-)
 
 DEFAULT_STATISTICS = {"proportion": ("mean",), "number": ("mean",), "time": ("restricted_mean",)}
 JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
 """Columns that say who judged a rollout: arms judged by different ones are not compared."""
 _FAMILY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "max-t": "max-T"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    of: str
-    cluster: Cluster
-    paired: bool | Literal["auto"]
-    method: Method
-    undecided: Literal["bounds", "drop"]
-    resamples: int
-    seed: int
-
-
-class _Family(NamedTuple):
-    """What max-T needs of one comparison: differences by goal, and the goals."""
-
-    differences: FloatArray
-    goals: list[str]
 
 
 def contrast(
@@ -182,7 +146,7 @@ def contrast(
     columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
     asked = None if statistics is None else names_of(statistics)
     _check_options(asked, paired, method, adjust, undecided, resamples)
-    options = _Options(
+    options = Options(
         of=of, cluster=cluster, paired=paired, method=method, undecided=undecided, resamples=resamples, seed=seed
     )
     sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
@@ -195,7 +159,7 @@ def contrast(
         else [(str(baseline), v) for v in values if v != str(baseline)]
     )
     comparisons = [
-        _Comparison(
+        Comparison(
             sheet, metric, statistic, group, lower, arms[place[group]], arms[place[lower]], found[metric], options, key
         )
         for key, rows in sheet.groups(by)
@@ -248,217 +212,7 @@ def _check_options(
         raise ArgumentError(f"contrast: resamples={resamples} is too few for an interval; 2000 is a sensible least")
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """One metric and statistic of one group against another, within one group of the frame."""
-
-    sheet: Sheet
-    metric: str
-    statistic: str
-    group: str
-    baseline: str
-    ours: IntArray
-    theirs: IntArray
-    found: Headings
-    options: _Options
-    key: dict[str, Any]
-
-    @property
-    def kind(self) -> str:
-        return self.sheet.kinds[self.metric] or "number"
-
-    def row(self, level: float) -> dict[str, Any]:
-        """The comparison's row of CONTRAST, its p-value not yet adjusted."""
-        arms = self._known()
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = Match(arms, unit, self.options.paired)
-        if self.options.paired is True and not unit.names:
-            raise ArgumentError(
-                "contrast: paired=True needs something that pairs, and rollouts are independent here; "
-                "name the column with cluster=, such as cluster='goal'"
-            )
-        half = [int((self.found[rows] == HALF_JUDGED).sum()) for rows in (self.ours, self.theirs)]
-        if any(half) and self.statistic == "mean" and self.kind == "proportion" and self.options.undecided == "bounds":
-            made = self._bounds(level, half)
-            estimates: tuple[float | None, float | None] = (None, None)
-        else:
-            made = self._difference(match, self._values(arms), level)
-            estimates = self._estimates(match, arms)
-            if any(half) and self.kind == "proportion":
-                made = replace(made, reason=also(made.reason, f"{sum(half)} half-judged rollouts left out"))
-        return {
-            **self.key,
-            "metric": self.metric,
-            "statistic": self.statistic,
-            "of": self.options.of,
-            "group": self.group,
-            "baseline": self.baseline,
-            "level": level,
-            "group_estimate": estimates[0],
-            "baseline_estimate": estimates[1],
-            "difference": made.difference,
-            "std_error": made.std_error,
-            "low": made.low,
-            "high": made.high,
-            "p_value": made.p_value,
-            **match.report(),
-            "n_group": arms[0].size,
-            "n_baseline": arms[1].size,
-            "n_clusters": made.n_clusters,
-            "method": made.method,
-            "reason": made.reason,
-            "estimand": self._estimand(match, arms),
-            "resamples": made.resamples,
-            "seed": self.options.seed if made.resamples else None,
-        }
-
-    def family(self) -> _Family | str:
-        """What max-T needs, or why this comparison has none."""
-        arms = self._known()
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = Match(arms, unit, self.options.paired)
-        if self.statistic != "mean" or self.kind == "time" or not match.pairs or len(unit.names) != 1:
-            return "max-T is for paired means over one way of clustering"
-        pairs = paired(*match.of(self._values(arms)))
-        if pairs.units.size < 2:
-            return "max-T needs two common goals"
-        labels = unit.ids()
-        return _Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
-
-    def _known(self) -> tuple[IntArray, IntArray]:
-        """The rows of both arms whose value is known."""
-        known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.found == VALUE
-        return self.ours[known[self.ours]], self.theirs[known[self.theirs]]
-
-    def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
-        if self.kind == "time":
-            return np.zeros(arms[0].size), np.zeros(arms[1].size)
-        numbers = self.sheet.numbers(self.metric)
-        return numbers[arms[0]], numbers[arms[1]]
-
-    def _difference(self, match: Match, values: tuple[FloatArray, FloatArray], level: float) -> Difference:
-        """The comparison of these values by the statistic asked for."""
-        arms = match.of(values)
-        if self.kind == "time" or self.statistic == "restricted_mean":
-            return self._times(match, level)
-        if self.statistic == "improvement":
-            if match.pairs and len(match.unit.names) == 1:
-                return paired_improvement(*arms, self._draws(match), level=level)
-            return unpaired_improvement(*arms, level=level)
-        if self.statistic != "mean":
-            return self._quantiles(match, arms, level)
-        share, method = self.kind == "proportion", self.options.method
-        if match.pairs:
-            return paired_difference(
-                paired(*arms),
-                self._draws(match),
-                share=share,
-                level=level,
-                method=method,
-                ways=max(1, len(match.unit.names)),
-            )
-        return unpaired_difference(*arms, self._each(match), share=share, level=level, method=method)
-
-    def _quantiles(self, match: Match, arms: tuple[Arm, Arm], level: float) -> Difference:
-        if len(match.unit.names) > 1:
-            return Difference(reason="no interval for quantiles over two crossed ways; name one with cluster=")
-        common = match.common if match.pairs else None
-        both = (self._draws(match),) * 2 if match.pairs else self._each(match)
-        return quantile_difference(*arms, both, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
-
-    def _times(self, match: Match, level: float) -> Difference:
-        if self.kind != "time" or self.statistic != "restricted_mean":
-            said = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is no time"
-            return Difference(reason=f"{self.statistic}: {said}")
-        if len(match.unit.names) > 1:
-            return Difference(reason="no comparison of times over two crossed ways; name one with cluster=")
-        duration, observed = self.sheet.times(self.metric)
-        kept = match.kept
-        clusters = match.of((np.zeros(match.arms[0].size), np.zeros(match.arms[1].size)))
-        rows = [rows[keep] for rows, keep in zip(match.arms, kept, strict=True)]
-        ways = [tuple(way[keep] for way in arm.clusters) for arm, keep in zip(clusters, kept, strict=True)]
-        return restricted_difference(
-            (duration[rows[0]], duration[rows[1]]),
-            (observed[rows[0]], observed[rows[1]]),
-            (ways[0], ways[1]),
-            level=level,
-        )
-
-    def _bounds(self, level: float, half: list[int]) -> Difference:
-        """An interval that holds whatever the half-judged rollouts are: from the worst case for each arm to the best."""
-        undecided = np.isin(self.found, (VALUE, HALF_JUDGED))
-        arms = self.ours[undecided[self.ours]], self.theirs[undecided[self.theirs]]
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = Match(arms, unit, self.options.paired)
-        ours, theirs = self._values(arms)
-        least, most = (
-            self._difference(match, (np.nan_to_num(ours, nan=mine), np.nan_to_num(theirs, nan=1 - mine)), level)
-            for mine in (0.0, 1.0)
-        )
-        return Difference(
-            low=least.low,
-            high=most.high,
-            n_clusters=least.n_clusters,
-            method=least.method and f"{least.method.split(';')[0]} at the bounds",
-            reason=f"{half[0]} of the group's and {half[1]} of the baseline's rollouts are half-judged: "
-            "the interval holds whether they are failures or successes",
-            resamples=least.resamples,
-        )
-
-    def _draws(self, match: Match) -> Draws:
-        ids = match.labels(match.common)
-        seed, many = self.options.seed, self.options.resamples
-        return Draws(generator(seed, ids), generator(seed, ids, "\0test"), many)
-
-    def _each(self, match: Match) -> tuple[Draws, Draws]:
-        seed, many = self.options.seed, self.options.resamples
-        made = []
-        for name, rows, codes in zip((self.group, self.baseline), match.arms, match.codes, strict=True):
-            ids = match.labels(np.unique(codes)) if match.unit.names else self._ids(rows)
-            made.append(Draws(generator(seed, ids, name), generator(seed, ids, name, "\0test"), many))
-        return made[0], made[1]
-
-    def _ids(self, rows: IntArray) -> list[str]:
-        return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
-
-    def _estimates(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
-        """The statistic of each arm, over what is compared."""
-        if self.kind == "time" or self.statistic == "restricted_mean":
-            return None, None
-        values = self._values(arms)
-        if match.pairs and self.statistic == "mean":
-            pairs: Pairs = paired(*match.of(values))
-            return (float(pairs.one.mean()), float(pairs.other.mean())) if pairs.units.size else (None, None)
-        kept = [value[keep] for value, keep in zip(values, match.kept, strict=True)]
-        if not kept[0].size or not kept[1].size:
-            return None, None
-        q = quantile_of(self.statistic)
-        if q is not None:
-            return float(np.quantile(kept[0], q)), float(np.quantile(kept[1], q))
-        if self.statistic == "improvement":
-            ahead = chance_of_more(kept[0], kept[1])
-            return (ahead, 1 - ahead) if not match.pairs else (None, None)
-        return float(kept[0].mean()), float(kept[1].mean())
-
-    def _estimand(self, match: Match, arms: tuple[IntArray, IntArray]) -> str:
-        unknown = self.ours.size - arms[0].size, self.theirs.size - arms[1].size
-        gone = f"; without a value: {unknown[0]} and {unknown[1]} rollouts" if any(unknown) else ""
-        what = {
-            "mean": f"mean of {self.metric}, {self.group} minus {self.baseline}",
-            "improvement": f"probability that {self.metric} is higher for {self.group} than for {self.baseline}",
-        }.get(
-            self.statistic, f"{self.statistic.replace('_', ' ')} of {self.metric}, {self.group} minus {self.baseline}"
-        )
-        if match.pairs:
-            one = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
-            weighing = one if self.statistic in {"mean", "improvement"} else "rollout"
-            over = f"over the {match.common.size} {one}s of both, every {weighing} weighing the same"
-        else:
-            over = "over all rollouts of both, every rollout weighing the same"
-        return f"{what}, {over}; unit: {match.unit.words}{gone}"
-
-
-def _check_judges(sheet: Sheet, comparisons: Sequence[_Comparison]) -> None:
+def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:
     for name in JUDGED_BY:
         if not sheet.has(name):
             continue
@@ -470,17 +224,17 @@ def _check_judges(sheet: Sheet, comparisons: Sequence[_Comparison]) -> None:
             if ours and theirs and ours != theirs:
                 raise ArgumentError(
                     f"contrast: `{name}` is {listing(ours)} for {comparison.group!r} but {listing(theirs)} for "
-                    f"{comparison.baseline!r}: a difference of judges would look like one of {comparison.options.of}s; "
+                    f"{comparison.baseline!r}: a difference of judges would look like one of {plural(comparison.options.of)}; "
                     "judge both alike, or compare all the same with force=True"
                 )
 
 
 def _adjust(
-    comparisons: Sequence[_Comparison],
+    comparisons: Sequence[Comparison],
     made: list[list[dict[str, Any]]],
     adjust: str | None,
     levels: tuple[float, ...],
-    options: _Options,
+    options: Options,
 ) -> None:
     """P-values adjusted for the family, which is every comparison of the frame with a p-value."""
     if adjust is None or not made:
@@ -499,10 +253,10 @@ def _adjust(
 
 
 def _max_t(
-    comparisons: Sequence[_Comparison],
+    comparisons: Sequence[Comparison],
     made: list[list[dict[str, Any]]],
     levels: tuple[float, ...],
-    options: _Options,
+    options: Options,
 ) -> None:
     families = [
         comparison.family() if rows[0]["p_value"] is not None else "no p-value to adjust"

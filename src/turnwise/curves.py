@@ -22,7 +22,7 @@ from turnwise.cells import (
     successes_of_unknown_time,
     unit_of,
 )
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.states import State, blocks, state_of
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -240,7 +240,7 @@ def _group(
     unit = unit_of(sheet, rows, metric, options.cluster)
     words["estimand"] = f"{says}, every rollout weighing the same; unit: {unit.words}{unwatched}"
     late = successes_of_unknown_time(sheet, rows, metric)
-    note = f"{late} successes of unknown time counted at the last turn" if late else None
+    note = f"{counted(late, 'success')} of unknown time counted at the last turn" if late else None
     made: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
         if way == schema.SUCCESS or happened[rows].any():

@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, headings
 from turnwise.arguments import frame_of
 from turnwise.cells import Sheet
-from turnwise.errors import listing
+from turnwise.errors import counted, listing
 from turnwise.metrics.timing import SPENT
 from turnwise.rollouts import measure
 from turnwise.stats.estimate import IntArray
@@ -138,17 +138,20 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
                 else f"no rollout has {'an attack' if metric[0] == 'a' else 'a task'}"
             )
         elif not known:
-            flaw = f"none of {applicable} rollouts has a verdict; {cure}"
+            flaw = f"none of {counted(applicable, 'rollout')} has a verdict; {cure}"
         half, units = int((found == HALF_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
-        notes = [f"{half} half-judged rollouts leave the rate open: it gets bounds, no point"] if half else []
+        leave = counted(half, "half-judged rollout leaves", "half-judged rollouts leave")
+        notes = [f"{leave} the rate open: it gets bounds, no point"] if half else []
         named = table.rollouts.filter(pl.Series(found == VALUE))[units].drop_nulls()
         if known and not len(named):
             notes.append(f"no {units} is named, so every rollout counts as independent")
         elif known > 1 and named.n_unique() == 1:
             notes.append(f"all of one {units}: a rate, but no interval")
-        if known < applicable - half:
+        without = applicable - half - known
+        if without > 0:
             notes.append(
-                f"{applicable - half - known} of {applicable} rollouts have no verdict: see bound_low and bound_high"
+                f"{without:,} of {counted(applicable, 'rollout')} {'has' if without == 1 else 'have'} no verdict: "
+                "see bound_low and bound_high"
             )
         call = f"tw.summarize({table.measured}, metrics={metric!r}{table.groups})"
         yield words, flaw, "; ".join(notes) or None, call
@@ -163,11 +166,14 @@ def _of_time(table: _Table) -> Iterator[Finding]:
     if not watched.any():
         flaw = "no rollout was watched: turns have no verdicts, and rollouts no outcome"
     elif unplaced and unplaced == int((observed & (turns > 1)).sum()):
-        flaw = f"verdicts are of whole rollouts: none of {unplaced} later successes says when it came; judge the turns"
+        later = counted(unplaced, "later success")
+        flaw = f"verdicts are of whole rollouts: none of {later} says when it came; judge the turns"
     elif duration.max() == 1:
         flaw = "every rollout was watched for one turn only"
     elif unplaced:
-        note = f"{unplaced} successes of unknown turn count at the last one"
+        note = (
+            f"{counted(unplaced, 'success of unknown turn counts', 'successes of unknown turn count')} at the last one"
+        )
     by, made = table.groups, table.measured
     yield "attack success by turn", flaw, note, f"tw.curve({made}{by})"
     yield "attack success by turn, whole curve at once", flaw, note, f"tw.curve({made}{by}, band='simultaneous')"
@@ -261,7 +267,7 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     yield "success in all of k attempts", flaw or refused, note, call
     units = len(np.unique(tried.unit.codes[0][made > 0])) if tried.unit.codes and made.size else int((made > 0).sum())
     few = (
-        f"{units} goals are too few to see how they differ; {FEWEST_CLUSTERS} are the least"
+        f"{counted(units, 'goal is', 'goals are')} too few to see how they differ; {FEWEST_CLUSTERS} are the least"
         if units < FEWEST_CLUSTERS
         else None
     )

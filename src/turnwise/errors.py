@@ -13,6 +13,8 @@ Every message is one sentence that says what is wrong, where, and what to do. Th
 with 2.
 """
 
+import re
+
 
 class TurnwiseError(ValueError):
     """The root: any error that turnwise raises on purpose."""
@@ -53,3 +55,30 @@ def listing(words: object, *, most: int = 8) -> str:
         return "none"
     shown = ", ".join(ordered[:most])
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
+
+
+def counted(number: int | str, one: str, many: str | None = None) -> str:
+    """So many things in words that agree with their number; `many` where that is not `plural(one)`.
+
+    A number that is already written comes as text.
+
+    Examples
+    --------
+    >>> counted(1, "rollout"), counted(1200, "rollout"), counted("2–3", "goal"), counted(1, "goal is", "goals are")
+    ('1 rollout', '1,200 rollouts', '2–3 goals', '1 goal is')
+    """
+    shown = number if isinstance(number, str) else f"{number:,}"
+    return f"{shown} {one if shown == '1' else many or plural(one)}"
+
+
+def plural(noun: str) -> str:
+    """Several of what the noun names, of each where it names two.
+
+    Examples
+    --------
+    >>> plural("rollout"), plural("goal × category"), plural("success or branch"), plural("key")
+    ('rollouts', 'goals × categories', 'successes or branches', 'keys')
+    """
+    end = "(?= × | or |$)"
+    noun = re.sub(f"(?<=[^aeiou])y{end}", "ie", noun)
+    return re.sub(end, "s", re.sub(f"(?<=s|x){end}|(?<=ch|sh){end}", "e", noun))

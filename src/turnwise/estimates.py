@@ -9,7 +9,7 @@ from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts
 from turnwise.arguments import Cluster, quantile_of
 from turnwise.cells import Sheet, Unit, causes, chosen, endings, generator, row_of, strata_of, unit_of
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
@@ -150,7 +150,11 @@ def rows_of_cell(cell: Cell, asked: tuple[str, ...] | None, levels: tuple[float,
             if share and half_judged:
                 estimate = _half_judged(cell, names, level, estimate)
             if known.size > seen.size:
-                nothing = f"{known.size - seen.size} rollouts without turns weigh nothing"
+                nothing = counted(
+                    known.size - seen.size,
+                    "rollout without turns weighs nothing",
+                    "rollouts without turns weigh nothing",
+                )
                 estimate = replace(estimate, reason=also(estimate.reason, nothing))
             made.append(
                 {
@@ -264,7 +268,8 @@ def _bounds(cell: Cell) -> dict[str, float | None]:
 
 def _half_judged(cell: Cell, names: Cluster, level: float, estimate: Estimate) -> Estimate:
     """What can be said where a verdict on some turns is missing: one True settles a rollout, one False never does."""
-    said = f"{(cell.found == HALF_JUDGED).sum()} of {cell.rows.size} rollouts are half-judged"
+    half = int((cell.found == HALF_JUDGED).sum())
+    said = f"{half:,} of {counted(cell.rows.size, 'rollout')} {'is' if half == 1 else 'are'} half-judged"
     if cell.options.undecided == "drop":
         return replace(estimate, reason=also(estimate.reason, f"{said} and left out, which pushes the rate up"))
     if cell.options.undecided == "censor":

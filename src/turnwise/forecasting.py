@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, generator, rows_of
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import MOST_NULL
 from turnwise.stats.clusters import ONE_CLUSTER, t_quantile
 from turnwise.stats.estimate import FloatArray, IntArray
@@ -127,7 +127,8 @@ def _group(
     shared = {"metric": tried.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
     flaw = _flaw(n, count)
     if half_judged:
-        flaw = f"{half_judged} attempts are half-judged, and one False never settles one; judge them, or leave them out"
+        said = counted(half_judged, "attempt is half-judged", "attempts are half-judged")
+        flaw = f"{said}, and one False never settles one; judge them, or leave them out"
     if flaw:
         return [
             {**shared, "at": float(k), "level": level, "reason": flaw, "estimand": _estimand(tried, k)}
@@ -165,11 +166,13 @@ def _flaw(n: IntArray, count: int) -> str | None:
         return "one attempt at each goal does not show how goals differ: not identified"
     if count == 1:
         return ONE_CLUSTER
-    return f"{count} clusters are too few for a bootstrap" if count < FEWEST_CLUSTERS else None
+    return (
+        f"{counted(count, 'cluster is', 'clusters are')} too few for a bootstrap" if count < FEWEST_CLUSTERS else None
+    )
 
 
 def _estimand(tried: Attempts, k: int) -> str:
-    broken = f"share of goals broken at least once in {k} attempts, goals' chances being Beta"
+    broken = f"share of goals broken at least once in {counted(k, 'attempt')}, goals' chances being Beta"
     return f"{broken}, every goal weighing the same; unit: {tried.unit.words}"
 
 
@@ -218,12 +221,12 @@ def _bounds_only(
     observed = proportion(reach, (clusters,), level=level, trials=max(1.0, float(n.mean())))
     low, high = observed.low or 0.0, observed.high if observed.high is not None else 1.0
     few = int(successes.sum())
-    said = f"{few} successes" if few < n.sum() else "every attempt succeeded"
+    said = counted(few, "success") if few < n.sum() else "every attempt succeeded"
     return {
         "estimate": share,
         "low": low if k >= fewest else 0.0,
         "high": min(1.0, high * max(1.0, k / fewest)),
-        "method": f"{observed.method} at {fewest} attempts, stretched",
+        "method": f"{observed.method} at {counted(fewest, 'attempt')}, stretched",
         "reason": f"{said}: how goals differ is not identified; bounds that hold for any distribution of goals",
     }
 

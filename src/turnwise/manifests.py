@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import polars as pl
 
-from turnwise.errors import ReadError, listing
+from turnwise.errors import ReadError, counted, listing
 from turnwise.files import MANIFEST, content_hash
 from turnwise.object_stores import Options, address_of, content, joined, sizes
 
@@ -101,7 +101,7 @@ def check_whole(folder: str | Path, manifest: Manifest, options: Options | None 
     if changed:
         first = changed[0]
         raise ReadError(
-            f"{joined(folder, first)}: has {found[first]:,} bytes, not the {promised[first]:,} of {MANIFEST}; {remedy}"
+            f"{joined(folder, first)}: has {counted(found[first], 'byte')}, not the {promised[first]:,} of {MANIFEST}; {remedy}"
         )
 
 
@@ -116,8 +116,8 @@ def check_part(path: str, part: Part, rows: int, ids: pl.Series) -> None:
     """
     if (rows, len(ids)) != (part.rows, part.rollouts):
         raise ReadError(
-            f"{path}: holds {rows:,} rows of {len(ids):,} rollouts, not the {part.rows:,} rows of {part.rollouts:,} rollouts of "
-            f"{MANIFEST}; restore it, or convert anew"
+            f"{path}: holds {counted(rows, 'row')} of {counted(len(ids), 'rollout')}, not the {counted(part.rows, 'row')} of "
+            f"{counted(part.rollouts, 'rollout')} of {MANIFEST}; restore it, or convert anew"
         )
     if (ids.min(), ids.max()) != (part.first, part.last):
         raise ReadError(

@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.accounts import VALUE, headings
 from turnwise.arguments import Cluster, frame_of, require_rollouts
 from turnwise.cells import Sheet, unit_of
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.sizes import (
     detectable,
@@ -155,7 +155,7 @@ def _of_pilot(
         )
     codes = unit_of(sheet, rows, metric, cluster).codes
     alike = intraclass_correlation(values, codes[0]) if icc is None and codes else icc
-    return share, alike, f"from a pilot of {rows.size} rollouts where not given"
+    return share, alike, f"from a pilot of {counted(rows.size, 'rollout')} where not given"
 
 
 def _of_difference(

@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, metric_columns, names_of, require_rollouts
 from turnwise.cells import Sheet, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, listing, plural
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
@@ -140,7 +140,7 @@ def _row(
         "neither": int((~either).sum()),
         "union": int(either.sum()),
         "n": either.size,
-        "estimand": f"share of {unit}s with any {metric} by {who}; unit: {unit}",
+        "estimand": f"share of {plural(unit)} with any {metric} by {who}; unit: {unit}",
     }
     made = []
     for level in levels:

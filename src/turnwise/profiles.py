@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.accounts import VALUE, Headings, counts, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, metric_columns, names_of, require_rollouts
 from turnwise.cells import Sheet, generator, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
@@ -161,7 +161,7 @@ class _Goals:
         if statistic != "iqm":
             return None
         if self.count < FEWEST_GOALS:
-            return f"{self.count} goals are too few for an interquartile mean; it needs {FEWEST_GOALS}"
+            return f"{counted(self.count, 'goal is', 'goals are')} too few for an interquartile mean; it needs {FEWEST_GOALS}"
         if self.binary and self.count == self.values.size:
             return (
                 "an interquartile mean of single 0/1 outcomes drops failures and successes by the rate itself; "
@@ -216,7 +216,9 @@ class _Goals:
             what += f" below {target:g}"
         who = "for goals like these" if draws == "goals" else "for these very goals"
         gone = found.size - self.values.size
-        return f"{what}, {who}; unit: {self.unit.words}" + (f"; without a value: {gone} rollouts" if gone else "")
+        return f"{what}, {who}; unit: {self.unit.words}" + (
+            f"; without a value: {counted(gone, 'rollout')}" if gone else ""
+        )
 
 
 def profile(

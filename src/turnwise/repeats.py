@@ -10,7 +10,7 @@ from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, generator, row_of, rows_of
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import Estimate, FloatArray
 from turnwise.stats.incidence import Incidence, kaplan_meier
@@ -149,7 +149,7 @@ def _group(
     most = int(np.bincount(several.goals.codes, minlength=1).max(initial=0))
     asked = numbers or tuple(range(1, max(1, most) + 1))
     unknown = int(np.isnan(several.values).sum())
-    notes = [f"{unknown} attempt{'s' * (unknown > 1)} without a value left out"] if unknown else []
+    notes = [f"{counted(unknown, 'attempt')} without a value left out"] if unknown else []
     if several.share and not stops:
         notes += _doubt(seen, stopped)
     words = {"metric": several.metric, "axis": "attempt", "level": level}
@@ -182,18 +182,20 @@ def _doubt(seen: Stopping | None, stopped: Stopped) -> list[str]:
         return [] if stopped is False else [f"{_UNDETERMINED}: no column `attempt` orders them"]
     if stopped is False and seen.design == "stopped":
         last = (
-            f"all {seen.successes} successes are the last attempt at their goal (chance {seen.chance:.1g} if it were)"
+            "the only success is the last attempt at its goal"
+            if seen.successes == 1
+            else f"all {seen.successes:,} successes are the last attempt at their goal"
         )
-        return [f"taken as fixed on request, though {last}"]
+        return [f"taken as fixed on request, though {last} (chance {seen.chance:.1g} if it were)"]
     if stopped == "detect" and seen.design == "undetermined":
-        return [f"{_UNDETERMINED} from {seen.successes} successes; taken as fixed"]
+        return [f"{_UNDETERMINED} from {counted(seen.successes, 'success')}; taken as fixed"]
     return []
 
 
 def _estimand(several: Attempts, kind: str, number: int, *, stops: bool) -> str:
     how = "if attempts went on" if stops else "drawn from the attempts made"
     goal = "task" if several.concerns == "task" else "goal"
-    said = _SAYS[kind].format(attempts=f"{number} attempt{'s' * (number > 1)}", goal=goal)
+    said = _SAYS[kind].format(attempts=counted(number, "attempt"), goal=goal)
     return f"{said}, {how}, every {goal} weighing the same; unit: {several.unit.words}"
 
 
@@ -211,7 +213,8 @@ def _rows(
     if not half_judged:
         return estimator(several)
     low, high = (estimator(several.with_values(np.nan_to_num(several.values, nan=value))) for value in (0.0, 1.0))
-    why = f"{half_judged} attempts are half-judged: the interval holds whether they are failures or successes"
+    said = counted(half_judged, "attempt is half-judged", "attempts are half-judged")
+    why = f"{said}: the interval holds whether they are failures or successes"
     return [
         {**worst, "estimate": None, "std_error": None, "high": best["high"], "method": _at_bounds(worst), "reason": why}
         for worst, best in zip(low, high, strict=True)
@@ -242,10 +245,15 @@ def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     unknown = int(np.isnan(several.values).sum())
     bounds = _bounds(several, chance, k) if unknown and kind != "best@k" else None
     left_out = int((~enough).sum())
-    why = f"{left_out} of {made.size} goals have fewer than {k} attempts and are left out" if left_out else None
+    why = None
+    if left_out:
+        have, are = ("has", "is") if left_out == 1 else ("have", "are")
+        why = (
+            f"{left_out:,} of {counted(made.size, 'goal')} {have} fewer than {counted(k, 'attempt')} and {are} left out"
+        )
     if not enough.any():
         estimate = Estimate()
-        why = f"no goal has {k} attempts; the most is {made.max(initial=0)}"
+        why = f"no goal has {counted(k, 'attempt')}; the most is {made.max(initial=0)}"
     return {
         **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
         "method": estimate.method and f"combinatorial, {estimate.method}",

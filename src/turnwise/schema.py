@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from turnwise.errors import SchemaError, listing
+from turnwise.errors import SchemaError, counted, listing
 
 SUCCESS, FAILURE, UNDETERMINED, ERROR = "success", "failure", "undetermined", "error"
 BUDGET, GAVE_UP, TARGET_ENDED, FINISHED = "budget", "gave_up", "target_ended", "finished"
@@ -653,7 +653,8 @@ def _check_nan(frame: pl.DataFrame, schema: Schema) -> None:
         bad = frame[name].is_nan()
         if bad.any():
             raise SchemaError(
-                f"{schema.name}: column `{name}` holds NaN ({bad.sum()} rows, first in {_where(frame, bad, schema)}); "
+                f"{schema.name}: column `{name}` holds NaN ({counted(int(bad.sum()), 'row')}, "
+                f"first in {_where(frame, bad, schema)}); "
                 f'an unknown number is null: `frame.with_columns(pl.col("{name}").fill_nan(None))`'
             )
 

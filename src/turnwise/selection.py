@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, check_by, frame_of, metric_columns, names_of, require_rollouts
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.metrics import catalog
 
 Better = Literal["higher", "lower"]
@@ -58,7 +58,9 @@ def best(
         raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
     met = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
     if met.is_empty():
-        raise ArgumentError(f"best: none of the {rows.height} rows of {metric!r} meets the condition; loosen `where`")
+        raise ArgumentError(
+            f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; loosen `where`"
+        )
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
     return met.filter(value == (extreme.over(by) if by else extreme))

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from turnwise.cells import Sheet, generator, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.stats.mean import mean
 
 
@@ -116,7 +116,8 @@ def _group(
         rows = np.asarray(group[(since == at) & ~np.isnan(values)])
         unit = unit_of(sheet, rows, column, cluster)
         estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=generator(seed, unit.ids()))
-        said = f"mean {column} {at:+d} turns from the event, of rollouts that had it and reached there"
+        turns = "turn" if abs(at) == 1 else "turns"
+        said = f"mean {column} {at:+d} {turns} from the event, of rollouts that had it and reached there"
         made.append(
             {
                 "metric": column,
@@ -129,7 +130,7 @@ def _group(
                 "events": everyone if at == 0 else 0,
                 "censored": everyone - rows.size,
                 "competing": 0,
-                "estimand": f"{said}, each weighing the same; unit: {unit.words}; {without} rollouts without the event",
+                "estimand": f"{said}, each weighing the same; unit: {unit.words}; {counted(without, 'rollout')} without the event",
             }
         )
     return made

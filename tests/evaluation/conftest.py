@@ -88,6 +88,7 @@ def no_plugins(monkeypatch):
     from turnwise.evaluation import plugins
 
     monkeypatch.setattr(plugins, "_PLUGINS", {})
+    monkeypatch.setattr(plugins, "_INSTALLED", {})
     monkeypatch.syspath_prepend(str(HERE))
     yield
     for name in list(sys.modules):

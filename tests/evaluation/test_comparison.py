@@ -58,6 +58,40 @@ def test_the_command_contrasts_two_runs(runs, capsys) -> None:
     assert "two output folders of `turnwise eval`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--log-format", "inspect"], "--log-format is for"),
+        (["--errors", "collect"], "--errors is for"),
+        (["--fact", "target=x"], "--fact is for"),
+        (["--fact", "target=x", "--errors", "collect"], "--errors, --fact is for"),
+        (["--format", "yaml"], "--format"),
+        (["--baseline", "afterwards"], "baseline='afterwards' is no value of `run`; there is after, before"),
+    ],
+)
+def test_what_two_runs_cannot_heed_is_refused(runs, options: list[str], named: str, capsys) -> None:
+    """Options of logs say so in one sentence, as two evaluations are no logs; nothing is ignored."""
+    with pytest.raises(SystemExit) as leaving:
+        run(["contrast", *map(str, runs), *options])
+    told = capsys.readouterr()
+    assert (leaving.value.code, told.out) == (2, "")
+    assert named in told.err
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("shown", ["table", "csv", "json", "jsonl"])
+def test_two_runs_are_printed_in_every_format(runs, shown: str, capsys) -> None:
+    """And against the run that is named, not only against the first."""
+    with pytest.raises(SystemExit) as leaving:
+        run(["contrast", *map(str, runs), "--format", shown, "--metric", "match", "--baseline", "after"])
+    told = capsys.readouterr().out
+    assert not leaving.value.code
+    assert told.startswith({"json": "[{", "jsonl": "{", "csv": "metric,"}.get(shown, ""))
+    if shown == "json":
+        assert [(row["group"], row["baseline"]) for row in json.loads(told)] == [("before", "after")]
+        assert json.loads(told)[0]["difference"] == pytest.approx(-1 / 6)
+
+
 def test_runs_of_different_data_are_refused(runs, tmp_path) -> None:
     """No item in common, no score in common, no run at all."""
     items = pl.read_parquet(runs[0] / "items.parquet")

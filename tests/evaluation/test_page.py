@@ -130,6 +130,8 @@ def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(str(package))
     assert found("somebodys").about == "Of somebody."
     assert found("similarity").in_the_box
+    assert "Literal['cosine', 'jaccard', 'levenshtein']" in plugins.listed()["similarity"]
+    assert "plug-in somebody.f" in plugins.listed()["somebodys"]
     assert plugins.find("no_such_name") is None
 
 

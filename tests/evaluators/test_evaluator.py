@@ -104,7 +104,7 @@ def test_without_seeds_there_are_numbers_from_zero() -> None:
     ("seeds", "n", "sentence"),
     [
         (None, None, "without seeds, n_rollouts must say how many"),
-        (["a"], 2, "n_rollouts=2 is more than the 1 seeds"),
+        (["a"], 2, "n_rollouts=2 is more than the 1 seed;"),
         (["a"], -1, "it is 0 or more"),
         ("prompt", 1, r"seeds is one text, 'prompt'; give a list"),
         (pl.DataFrame({"prompt": ["a"]}), 1, "needs a column `seed`; there is prompt"),

@@ -98,6 +98,43 @@ def test_a_distribution_keeps_its_ticks_apart(kind):
     assert within(ax, [*ax.get_yticklabels(), ax.yaxis.label])
 
 
+def twelve(across: float, high: float, groups: int = 12) -> Axes:
+    """The step functions of so many groups with long names, on Axes in a figure of this size."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": [f"r{place}" for place in range(20 * groups)],
+            "target": [f"meta-llama/Model-{place % groups}-Instruct" for place in range(20 * groups)],
+            "total_tokens": [1000 + 37 * (place % groups) * (place // groups) for place in range(20 * groups)],
+        }
+    )
+    ax = plt.figure(figsize=(across, high), layout="constrained").add_subplot()
+    settled(distribution(frame, metric="total_tokens", by="target", ax=ax))
+    return ax
+
+
+@pytest.mark.parametrize(("across", "high"), [(3.3, 3.2), (3.3, 4.2), (7.0, 4.3)])
+@pytest.mark.parametrize("groups", [8, 9, 12])
+def test_the_names_of_many_groups_leave_room_for_their_curves(across: float, high: float, groups: int) -> None:
+    """All are named, each differently and on the figure; the curves keep a third of it; sizes stand in the key or below it."""
+    ax = twelve(across, high, groups)
+    key: Any = ax.get_legend()
+    names = [text.get_text() for text in key.get_texts()]
+    assert len(set(names)) == groups
+    assert within(ax, key.get_texts())
+    assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
+    assert all("n = 20" in name for name in names) or "Each group: n = 20." in ax.texts[-1].get_text().replace(
+        "\n", " "
+    )
+
+
+def test_names_without_any_room_are_said_to_be_missing() -> None:
+    """On two inches the curves stay, and the caption says what a higher figure would show."""
+    ax = twelve(3.3, 2.0)
+    assert ax.get_legend() is None
+    assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
+    assert "The names of 12 groups need a higher figure." in ax.texts[-1].get_text().replace("\n", " ")
+
+
 def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
     """Names, ticks and both titles lie on the figure."""
     rows = [

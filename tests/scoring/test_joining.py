@@ -118,7 +118,7 @@ def test_no_verdicts_are_nulls() -> None:
         (
             verdicts(("b", 1, 1, 1.0)),
             {},
-            "1 verdicts are of turns that are not in this table, the first of turn 1 of rollout 'b'",
+            "1 verdict is of turns that are not in this table, the first of turn 1 of rollout 'b'",
         ),
         (verdicts(("a", 1, 1, 1.0), ("a", 1, 1, 0.0)), {}, "two rows have the same key"),
         (verdicts(("a", 1, 1, float("nan"))), {}, "holds NaN"),

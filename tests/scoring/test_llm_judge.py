@@ -181,7 +181,7 @@ def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
     ("arguments", "sentence"),
     [
         ((["x"],), r"has a place \{prompt\}; give prompt="),
-        ((["x"], ["p", "q"]), "there are 1 responses and 2 prompt"),
+        ((["x"], ["p", "q"]), "1 response but 2 of `prompt`; give one for each"),
     ],
 )
 def test_lists_that_do_not_fit(arguments: tuple, sentence: str) -> None:
@@ -238,6 +238,27 @@ def test_presets(preset: Any, key: str | None, scale: tuple[float, float]) -> No
 
 
 # ── a real server ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("preset", [tw.Factuality, tw.Relevance, tw.Refusal, tw.Harmfulness, tw.AttackSuccess])
+def test_a_name_names_the_judge(preset: Any, tmp_path: Path) -> None:
+    """In VERDICTS, in the columns they are joined into, and in the store: two judges of one preset are told apart."""
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "goal": "g", "prompt": "p", "response": ["No."]})
+    one, other = (
+        preset(Says(f'{{"score": {number}}}'), name=name) for number, name in ((0, "strict"), (1, "Lenient one"))
+    )
+    found = [tw.judge(turns, each, store=tmp_path, progress=False)["judge"].item() for each in (one, other)]
+    assert [name.partition("@")[0] for name in found] == ["strict", "Lenient one"]
+    assert sorted(path.name.rpartition("-")[0] for path in tmp_path.iterdir()) == ["Lenient one", "strict"]
+    assert "score_lenient_one" in tw.score(turns, other, progress=False).columns
+    assert preset(Says("")).name == preset.__name__
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", "a@b", " x", "a\n"])
+def test_a_name_is_a_word(name: Any) -> None:
+    """It becomes part of a folder and of a column."""
+    with pytest.raises(ArgumentError, match=r"AttackSuccess: name=.*; begin it with a letter"):
+        tw.AttackSuccess(Says(""), name=name)
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """An OpenAI-compatible server in a process of its own."""

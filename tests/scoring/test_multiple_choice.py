@@ -175,8 +175,8 @@ def test_positional_bias(
     ("work", "words"),
     [
         (lambda: MCQAAccuracy()(["A"]), "give `reference_answers`"),
-        (lambda: MCQAAccuracy()(["A"], reference_answers=["A", "B"]), "1 responses but 2 reference_answers"),
-        (lambda: MCQAAccuracy()(["A"], reference_answers=["A"], question_ids=[]), "1 responses but 0 question_ids"),
+        (lambda: MCQAAccuracy()(["A"], reference_answers=["A", "B"]), "1 response but 2 of `reference_answers`"),
+        (lambda: MCQAAccuracy()(["A"], reference_answers=["A"], question_ids=[]), "1 response but 0 of `question_ids`"),
         (lambda: MCQACalibration()(["A"], reference_answers=["A"]), "`confidence_scores`, one of each"),
         (
             lambda: MCQACalibration()(["A"], reference_answers=["A"], confidence_scores=[90]),

@@ -41,7 +41,7 @@ def test_short_answers_of_nothing_are_unknown() -> None:
     ("options", "words"),
     [
         ({}, "give `references`"),
-        ({"references": ["a"]}, "there are 2 responses but 1 references"),
+        ({"references": ["a"]}, "2 responses but 1 of `references`"),
         ({"references": ["a", []]}, "response 1 has no reference"),
         ({"references": [["a", None], "b"]}, "response 0 has no reference"),
     ],
@@ -94,5 +94,5 @@ def test_similarity_needs_a_kind_and_references() -> None:
         Similarity("euclid")
     with pytest.raises(MetricError, match="give `references`"):
         Similarity()(["a"])
-    with pytest.raises(MetricError, match="1 responses but 2 references"):
+    with pytest.raises(MetricError, match="1 response but 2 of `references`"):
         Similarity()(["a"], references=["a", "b"])

@@ -90,5 +90,5 @@ def test_lengths_have_to_agree() -> None:
     """The sentence says what there is too little of."""
     metric = tw.DistinctN()
     require_same_length(metric, ["a"], ids=None, references=["b"])
-    with pytest.raises(MetricError, match="DistinctN: there are 2 responses but 1 ids"):
+    with pytest.raises(MetricError, match="DistinctN: 2 responses but 1 of `ids`"):
         require_same_length(metric, ["a", "b"], ids=[1])

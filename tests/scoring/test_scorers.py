@@ -41,5 +41,5 @@ def test_nothing_is_not_scored(responses: list[str | None]) -> None:
 
 def test_a_score_too_few_is_refused() -> None:
     """The sentence says how many there are."""
-    with pytest.raises(MetricError, match="gave 1 scores for 2 texts"):
+    with pytest.raises(MetricError, match="gave 1 score for 2 texts"):
         ScorerMetric(lambda _: [1.0])(["a", "b"])

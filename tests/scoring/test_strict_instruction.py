@@ -102,7 +102,7 @@ def test_sentences_can_be_counted_otherwise() -> None:
 )
 def test_instructions_that_are_lacking_are_refused(responses: list[Any], options: dict[str, Any]) -> None:
     """The sentence names the response, or the list that is too short."""
-    with pytest.raises(MetricError, match=r"response 0 needs|1 responses but 0"):
+    with pytest.raises(MetricError, match=r"response 0 needs|1 response but 0 of"):
         StrictInstruction()(responses, **options)
 
 

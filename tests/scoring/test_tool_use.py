@@ -35,7 +35,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     """Expected calls are needed, and an order that there is."""
     with pytest.raises(MetricError, match="give `expected_calls`"):
         ToolUse()([[]])
-    with pytest.raises(MetricError, match="1 responses but 2 expected_calls"):
+    with pytest.raises(MetricError, match="1 response but 2 of `expected_calls`"):
         ToolUse()([[]], expected_calls=[[], []])
     with pytest.raises(MetricError, match="no order 'first'"):
         ToolUse(order="first")  # type: ignore[arg-type]

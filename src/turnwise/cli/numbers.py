@@ -189,11 +189,11 @@ def contrast(
     from turnwise.contrasts import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    rollouts, metric, of, baseline = (
-        runs_of(paths, metric, log_format, errors, fact)
-        if of is None
-        else (rollouts_of(paths, metric, log_format, errors, fact), metric, of, baseline)
-    )
+    if of is None:
+        rollouts, metric, of, first = runs_of(paths, metric, log_format, errors, fact)
+        baseline = baseline or first
+    else:
+        rollouts = rollouts_of(paths, metric, log_format, errors, fact)
     frame = contrasted(
         rollouts,
         of=of,

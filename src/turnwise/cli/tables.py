@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +17,6 @@ def read_logs(
 ) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
     from turnwise import schema
-    from turnwise.labels import counted
     from turnwise.readers.formats import read
 
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
@@ -30,11 +29,14 @@ def read_logs(
     else:
         turns = read(paths, format=log_format, **facts)
         problems = schema.empty(schema.PROBLEMS)
-    say(
-        f"read {counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}, "
-        f"{counted(problems.height, 'problem')}"
-    )
+    _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
+
+
+def _say_read(rollouts: int, turns: int, problems: int) -> None:
+    from turnwise.labels import counted
+
+    say(f"read {counted(rollouts, 'rollout')}, {counted(turns, 'turn')}, {counted(problems, 'problem')}")
 
 
 def scan_logs(paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None) -> "pl.LazyFrame":
@@ -56,12 +58,51 @@ def measured_logs(
     keep: list[str] | None = None,
 ) -> "pl.DataFrame":
     """What the logs measure, a row for each rollout."""
+    from turnwise.files import MANIFEST
     from turnwise.metrics import catalog
     from turnwise.rollouts import measure
 
     expressions = [catalog.expression(name) for name in metric or ()]
-    turns, _ = read_logs(paths, log_format, errors, fact)
-    return measure(turns, *expressions, keep=keep)
+    path = paths[0]
+    parquet = (path.suffix == ".parquet" and path.is_file()) or (path / MANIFEST).is_file()
+    if len(paths) == 1 and parquet and errors == "raise":
+        turns = scan_logs(paths, log_format, errors, fact)
+        if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
+            return _measured_parquet(path, turns, expressions, keep)
+    return measure(read_logs(paths, log_format, errors, fact)[0], *expressions, keep=keep)
+
+
+def _measured_parquet(
+    path: Path, turns: "pl.LazyFrame", expressions: "list[pl.Expr]", keep: list[str] | None
+) -> "pl.DataFrame":
+    """The same of a file, or of a folder of `turnwise convert`, which memory need not hold.
+
+    Texts are read where a metric is made of them, and where rollouts stand in order of their ids, only some are read at a
+    time. What is read is checked as ever.
+    """
+    import polars as pl
+
+    from turnwise.batches import in_order, whole_rollouts
+    from turnwise.readers.native import turns as checked
+    from turnwise.readers.problems import Problems
+    from turnwise.rollouts import measure
+
+    columns = turns.collect_schema()
+    read = {root for expression in expressions for root in expression.meta.root_names()} | set(keep or ())
+    texts = {"context", "prompt", "response", "observation", "tool_calls"} - read
+    unread = [pl.lit(None, columns[name]).alias(name) for name in columns if name in texts]
+    rows = turns.drop(texts)
+    first = rows.select(pl.col("turn").min()).collect().item()
+    in_parts = first != 0 and "node_id" not in columns and in_order(rows)  # numbers from 0 are raised in all or in none
+    parts = []
+    for batch in whole_rollouts(rows) if in_parts else [rows.collect()]:
+        with Problems().record(str(path)):
+            part = checked(batch.with_columns(unread).select(columns.names()))
+        parts.append(measure(part, *expressions, keep=keep))
+    along = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
+    found = pl.concat([part.select(along) for part in parts])
+    _say_read(found.height, int(found["num_turns"].sum()), 0)
+    return found
 
 
 def rollouts_of(
@@ -71,6 +112,10 @@ def rollouts_of(
     from turnwise.readers.measured import read_measured
 
     if len(paths) == 1 and log_format is None and (table := read_measured(paths[0])) is not None:
+        if fact:
+            raise ArgumentError(
+                f"--fact fills in what logs do not say, and {paths[0]} is a table of rollouts; leave it out"
+            )
         return table
     return measured_logs(paths, metric, log_format, errors, fact)
 
@@ -80,15 +125,22 @@ def runs_of(
 ) -> "tuple[pl.DataFrame, list[str], str, str]":
     """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
     from turnwise.evaluation import comparison
+    from turnwise.labels import counted
 
     if len(paths) != 2 or not all(map(comparison.is_run, paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
+    given = {"--log-format": log_format is not None, "--errors": errors != "raise", "--fact": bool(fact)}
+    if any(given.values()):
+        raise ArgumentError(
+            f"contrast: {listing(name for name, there in given.items() if there)} is for reading logs, and these are two "
+            "evaluations; leave it out, or name the column to compare with --of"
+        )
     rollouts = comparison.paired_runs(*paths)
     scores = metric or comparison.scores_in(rollouts)
     differing = comparison.changed(*paths)
     for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():
         say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
-    say(f"{differing.height:,} scores differ")
+    say(f"{counted(differing.height, 'score differs', 'scores differ')}")
     return rollouts, scores, "run", rollouts["run"][0]
 
 

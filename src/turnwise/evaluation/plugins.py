@@ -289,10 +289,10 @@ def find(name: str) -> Registration | None:
 
 
 def everything() -> list[Registration]:
-    """All evaluators that can be found, by name; of one name, the plug-in first."""
+    """All evaluators that can be found, by name; of one name, that which `find` gives first."""
     load_builtins()
     load_installed()
-    return sorted([*_PLUGINS.values(), *_INSTALLED.values(), *_BUILTINS.values()], key=lambda found: found.name)
+    return sorted([*_PLUGINS.values(), *_BUILTINS.values(), *_INSTALLED.values()], key=lambda found: found.name)
 
 
 def listed() -> dict[str, str]:

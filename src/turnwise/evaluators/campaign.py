@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import tenacity
 
-from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.errors import ArgumentError, TurnwiseError, counted
 from turnwise.evaluators.store import Run, RunStore
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
@@ -506,8 +506,13 @@ class _Crew:
             async with asyncio.timeout(patience):
                 await self._places.acquire()
         except TimeoutError:
+            held = counted(
+                self._workers,
+                "call that ran out of time still holds its thread",
+                "calls that ran out of time still hold their threads",
+            )
             raise _NoThreadError(
-                f"run: {self._workers} calls that ran out of time still hold their threads, and none came back within "
+                f"run: {held}, and none came back within "
                 f"{patience:g} s more; make the rollout a coroutine function, which can be stopped, or give its client a "
                 "time-out of its own"
             ) from None

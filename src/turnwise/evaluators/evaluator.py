@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import polars as pl
 
 from turnwise.arguments import frame_of
-from turnwise.errors import ArgumentError, WriteError, listing
+from turnwise.errors import ArgumentError, WriteError, counted, listing
 from turnwise.evaluators.campaign import Run, run
 from turnwise.evaluators.frames import entries_of, text_of, turns_of, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics
@@ -371,7 +371,7 @@ def _seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any],
     listed = list(listed)
     if n_rollouts is not None and n_rollouts > len(listed):
         raise ArgumentError(
-            f"{name}: n_rollouts={n_rollouts} is more than the {len(listed)} seeds; give more seeds, or fewer rollouts"
+            f"{name}: n_rollouts={n_rollouts} is more than the {counted(len(listed), 'seed')}; give more seeds, or fewer rollouts"
         )
     return listed[:n_rollouts], beside
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
+from turnwise.errors import ArgumentError, SchemaError, counted
 from turnwise.evaluators.campaign import Run
 from turnwise.evaluators.evaluator import Evaluator
 from turnwise.evaluators.frames import facts_of, turns_with, with_entries, with_overall
@@ -326,8 +326,9 @@ def _numbers(given: Any, expected: int, name: str) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise SchemaError(f"scores: the scorer of {name} gives no list of numbers ({error})") from error
     if found.shape != (expected,):
+        numbers = "one number" if not found.shape else f"{' x '.join(map(str, found.shape))} numbers"
         raise SchemaError(
-            f"scores: the scorer of {name} gave {' x '.join(map(str, found.shape)) or 'one'} numbers for {expected} texts; "
+            f"scores: the scorer of {name} gave {numbers} for {counted(expected, 'text')}; "
             "it must give one for each, in order"
         )
     return found

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.labels import bracket, level_text, number
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.sequential import (
@@ -70,7 +70,7 @@ class Decision:
         """One line for people."""
         shown = number(self.estimate, self.low, self.high, rate=True)
         ends = bracket(self.low, self.high, value=self.estimate, rate=True)
-        end = f"not enough after {self.n:,} goals" if self.stopped_at is None else f"enough after {self.n:,} goals"
+        end = f"{'not ' if self.stopped_at is None else ''}enough after {counted(self.n, 'goal')}"
         return f"{self.metric} {shown} {ends}, {level_text(self.level)} {self.method}; {end}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from turnwise import schema
+from turnwise import errors, schema
 from turnwise.labels.frames import choose, shape_of
 from turnwise.labels.groups import compared, group_name, grouping, unpooled
 from turnwise.labels.numbers import count, counted, difference_text, interval_text, number
@@ -50,7 +50,7 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
         return sentence(_told(frame, shape))
     parts = [told(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
     most = 3
-    more = f"; and {len(parts) - most} more panels" if len(parts) > most else ""
+    more = f"; and {counted(len(parts) - most, 'more panel')}" if len(parts) > most else ""
     return sentence("; ".join(parts[:most]) + more)
 
 
@@ -119,7 +119,11 @@ def _as_far_as(ends: pl.DataFrame, axis: str) -> str:
         for value in ends.select(pl.col("at").min(), last=pl.col("at").max()).row(0)
     )
     reach = least if least == greatest else f"{least}–{greatest}"
-    said = {"tokens": f"{reach} tokens", "seconds": f"{reach} seconds", "cost_usd": f"{reach} US$"}.get(axis)
+    said = {
+        "tokens": errors.counted(reach, "token"),
+        "seconds": errors.counted(reach, "second"),
+        "cost_usd": f"{reach} US$",
+    }.get(axis)
     return f"up to {said or f'{label(axis)} {reach}'}"
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 
 from turnwise import schema
+from turnwise.errors import plural
 from turnwise.labels.frames import shape_of
 from turnwise.labels.groups import grouping
 from turnwise.labels.numbers import counted, level_text
 from turnwise.labels.text import plain
-from turnwise.labels.words import plural
 
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
 _ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)$")  # how a bootstrap was computed, not what it is

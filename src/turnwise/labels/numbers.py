@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.labels.words import is_rate, plural
+from turnwise import errors
+from turnwise.labels.words import is_rate
 
 NOTHING = "–"  # a value that is not there
 
@@ -114,7 +115,7 @@ def count(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
 
 
-def counted(numbers: float | Sequence[float | None] | pl.Series, noun: str) -> str:
+def counted(numbers: float | Sequence[float | None] | pl.Series, one: str, many: str | None = None) -> str:
     """A number of things, or the `span` of several numbers, in words that agree.
 
     Examples
@@ -122,8 +123,7 @@ def counted(numbers: float | Sequence[float | None] | pl.Series, noun: str) -> s
     >>> counted(1, "file"), counted(1200, "file"), counted([1, 1], "goal × task"), counted([1, 3], "goal × task")
     ('1 file', '1,200 files', '1 goal × task', '1–3 goals × tasks')
     """
-    shown = span(numbers) if isinstance(numbers, Sequence | pl.Series) else count(numbers)
-    return f"{shown} {noun if shown == '1' else plural(noun)}"
+    return errors.counted(span(numbers) if isinstance(numbers, Sequence | pl.Series) else count(numbers), one, many)
 
 
 def share_text(row: Mapping[str, Any], *, rate: bool) -> str:

@@ -78,17 +78,6 @@ def label(name: str) -> str:
     return plain(name.replace("_", " "))
 
 
-def plural(noun: str) -> str:
-    """Several of what the noun names, of each where it names two.
-
-    Examples
-    --------
-    >>> plural("rollout"), plural("goal × task"), plural("verdict or label")
-    ('rollouts', 'goals × tasks', 'verdicts or labels')
-    """
-    return re.sub(" × | or |$", r"s\g<0>", noun)
-
-
 def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -> bool:
     """Whether the metric is a share of rollouts, shown in per cent.
 

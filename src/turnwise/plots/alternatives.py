@@ -94,7 +94,7 @@ def _reliability(marks: pl.DataFrame) -> str:
             f"{part['group'][0]}: where {labels.number(low['x'], rate=True)} sure {low['text']} right, "
             f"where {labels.number(high['x'], rate=True)} sure {high['text']} right"
         )
-    more = f"; and {len(told) - 3} more groups" if len(told) > 3 else ""
+    more = f"; and {labels.counted(len(told) - 3, 'more group')}" if len(told) > 3 else ""
     return f"confidence against what was right, {'; '.join(told[:3])}{more}"
 
 

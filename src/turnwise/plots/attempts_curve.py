@@ -228,10 +228,10 @@ def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_ris
         shown = shown.filter(pl.col("kind").is_in(marks["kind"].implode()))
     said = [labels.caption(shown)]
     if not marks.filter(pl.col("style") == "point")["solid"].all():
-        said.append(f"Hollow: fewer than {min_at_risk} {_goals(shown)} behind it.")
-    unknown = shown["reason"].drop_nulls().str.extract(r"(\d+) attempts? without a value left out")
+        said.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(shown))} behind it.")
+    unknown = shown["reason"].drop_nulls().str.extract(r"([\d,]+) attempts? without a value left out")
     if unknown.drop_nulls().len():
-        most = unknown.drop_nulls().cast(pl.Int64).unique().sort()
+        most = unknown.drop_nulls().str.replace_all(",", "").cast(pl.Int64).unique().sort()
         said.append(f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}.")
     told = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
     if forecast is not None and (told["style"] == "forecast").any():
@@ -240,8 +240,8 @@ def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_ris
     return " ".join([*said, *curve_figure.reasons(lost, 1)])
 
 
-def _goals(frame: pl.DataFrame) -> str:
-    return "tasks" if labels.cluster_unit(frame) == "tasks" else "goals"
+def _goal(frame: pl.DataFrame) -> str:
+    return "task" if labels.cluster_unit(frame) == "tasks" else "goal"
 
 
 def _of_forecast(ahead: pl.DataFrame) -> str:

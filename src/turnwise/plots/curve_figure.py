@@ -190,6 +190,6 @@ def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     )
     said = []
     for reason, rows in told.head(most).iter_rows():
-        some = f" ({rows} of {frame.height} points)" if rows < frame.height else ""
+        some = f" ({rows} of {labels.counted(frame.height, 'point')})" if rows < frame.height else ""
         said.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
     return said

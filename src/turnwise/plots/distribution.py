@@ -103,9 +103,11 @@ def distribution(
         ax.set_xscale("log" if logarithmic else "linear")
         ax.set_xlabel(labels.quantity(metric), fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
-        below = paint(ax, known, groups, own=own)
+        said = _caption(marks, groups, kind) if caption else ""
+        taken = lettering.caption_height(said, theme.size_in_points(ax)[0]) if said else 0.0
+        below = paint(ax, known, groups, own=own, caption=taken)
         if caption:
-            said = _caption(marks, groups, kind)
+            said += _of_key(ax, groups) if kind == "ecdf" else ""
             lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
         single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
@@ -229,6 +231,18 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     if kind == "histogram":
         said.append(f"Bars: share of the group's known values, on one scale; the tallest is {_tallest(marks)}.")
     return " ".join(said)
+
+
+def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
+    """What the key does not say for want of room."""
+    key = ax.get_legend()
+    if key is None and groups.height > 1 and not ax.figure.legends:
+        return f" The names of {groups.height} groups need a higher figure."
+    if key is None or all(
+        strokes.named(row) in {text.get_text() for text in key.get_texts()} for row in groups.to_dicts()
+    ):
+        return ""
+    return f" Each group: n = {labels.span(groups['n'])}."
 
 
 def _tallest(marks: pl.DataFrame) -> str:

@@ -15,6 +15,7 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 _FEW = 4  # groups whose names have room among the curves
+_LEAST = 80.0  # points that curves are high, before the key is as long as it likes
 
 
 def named(group: Mapping[str, Any], most: int = 44) -> str:
@@ -27,8 +28,11 @@ def _sizes(group: Mapping[str, Any]) -> str:
     return f"n = {labels.count(group['n'])}{unknown}"
 
 
-def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
-    """A step function for each group with its marker at the median, and their names; the points all that takes below the Axes."""
+def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, caption: float) -> float:
+    """A step function for each group with its marker at the median, and their names; the points all that takes below the Axes.
+
+    The key leaves room for the curves and for a caption of so many points.
+    """
     theme.dress(ax)
     least, greatest = float(known["x"].min()), float(known["x"].max())  # type: ignore[arg-type]
     logarithmic = ax.get_xscale() == "log"
@@ -56,10 +60,10 @@ def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -
     ax.set_ylim(-0.02, 1.02)
     ticking.percent(ax, "y")
     ax.set_ylabel("share of rollouts at or below", fontsize=theme.NORMAL)
-    return _key(ax, own=own)
+    return _key(ax, groups["group"].to_list(), own=own, caption=caption)
 
 
-def _key(ax: "Axes", *, own: bool) -> float:
+def _key(ax: "Axes", names: list[str], *, own: bool, caption: float) -> float:
     """Names among the curves where they have room, else outside."""
     entries = ax.get_lines()
     theme.settle(ax.get_figure(root=True))
@@ -67,10 +71,11 @@ def _key(ax: "Axes", *, own: bool) -> float:
     if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
         lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
         return theme.AXIS
-    return legends.key(ax, entries, own=own)
+    up = theme.size_in_points(ax)[1] - caption
+    return legends.key(ax, entries, own=own, room=max(up - _LEAST, 0.4 * up), short=names)
 
 
-def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
+def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, caption: float) -> float:
     """A box with whiskers for each group, its points below it; the points that takes below the Axes."""
     from matplotlib.patches import Rectangle
 
@@ -116,7 +121,7 @@ def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -
     return theme.AXIS
 
 
-def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool) -> float:
+def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, caption: float) -> float:
     """A row of bars for each group, all on one scale; the points that takes below the Axes."""
     theme.dress(ax, grid="x")
     highest = float(known["y"].max())  # type: ignore[arg-type]

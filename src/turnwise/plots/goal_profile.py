@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from turnwise import labels, schema
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, listing, plural
 from turnwise.plots import curve_figure, curve_panel
 from turnwise.plots.curve_marks import as_curve, curve_marks
 
@@ -157,9 +157,7 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
     rate = labels.is_rate(metric, frame)
     words = curve_panel.wording(alike)
     if alike["kind"][0] == "goals":
-        across = (
-            f"{labels.label(of)}s, the most vulnerable first" if rate else f"{labels.label(of)}s, the greatest first"
-        )
+        across = f"{plural(labels.label(of))}, the {'most vulnerable' if rate else 'greatest'} first"
         up = labels.quantity(metric, "mean", frame)
         return replace(words, across=across, up=up, rate=rate, whole=True, log=False, unit="")
     goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"

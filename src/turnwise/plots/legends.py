@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NARROW = 300.0  # points across Axes beside which there is no room for a key
+_LETTERS = 8  # of the shortest name
 
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
@@ -75,8 +76,20 @@ def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
     )
 
 
-def key(ax: "Axes", entries: Sequence[Any], *, own: bool, below: float = theme.AXIS) -> float:
-    """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken."""
+def key(
+    ax: "Axes",
+    entries: Sequence[Any],
+    *,
+    own: bool,
+    below: float = theme.AXIS,
+    room: float = float("inf"),
+    short: Sequence[str] = (),
+) -> float:
+    """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken.
+
+    Where the entries need more points than there is room, they are called by their `short` names, shortened further as far as
+    that takes; where these need more as well, there is no key.
+    """
     if own:
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
         ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
@@ -85,23 +98,41 @@ def key(ax: "Axes", entries: Sequence[Any], *, own: bool, below: float = theme.A
     theme.settle(figure)
     across = theme.size_in_points(ax)[0]
     left = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
-    longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
-    columns = max(int((across + left) / longest), 1)
     most = max(int((across + left - 32) / lettering.LETTER), 8)
+    told = [labels.shorten(str(entry.get_label()), most) for entry in entries]
+    columns = _beside(told, across + left)
+    for letters in range(min(most, max(map(len, short), default=0)), _LETTERS - 1, -2):
+        if _rows_height(told, columns) <= room:
+            break
+        told = labels.shorten_all(short, letters)
+        columns = _beside(told, across + left)
+    if _rows_height(told, columns) > room:
+        return below
     legend = ax.legend(
         entries,
-        [labels.shorten(str(entry.get_label()), most) for entry in entries],
+        told,
         fontsize=theme.SMALL,
         frameon=False,
         loc="upper left",
         ncols=columns,
+        handlelength=1.5,
+        columnspacing=0.9,
         borderaxespad=0,
         borderpad=0,
         bbox_to_anchor=(-left / across, -below),
         bbox_transform=theme.points_below(ax),
     )
     lettering.literal(legend.get_texts())
-    return below + 6 + 14.0 * -(-len(entries) // columns)
+    return below + _rows_height(told, columns)
+
+
+def _beside(names: Sequence[str], across: float) -> int:
+    """How many of the names stand beside one another."""
+    return max(int(across / (max(map(lettering.text_width, names)) + 32)), 1)
+
+
+def _rows_height(names: Sequence[str], columns: int) -> float:
+    return 6 + 14.0 * ceil(len(names) / columns)
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:

@@ -239,7 +239,7 @@ def _caption(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int
     if (marks["style"] == "reference").any():
         said.append(f"Level dashed lines: no {labels.label(of)}.")
     if not marks["solid"].all():
-        said.append(f"Hollow: fewer than {min_at_risk} rollouts behind it.")
+        said.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it.")
     lost = frame.filter(pl.col(of).is_not_null() & ~_has(frame, of)).height
     if lost:
         said.append(f"{labels.counted(lost, 'row')} at a {labels.label(of)} that is no number left out.")

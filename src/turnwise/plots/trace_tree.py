@@ -195,7 +195,7 @@ def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     for kind, step in zip(kinds, rows.iter_rows(named=True), strict=True):
         start, end = step.get("start"), step.get("end")
         notes = [_seconds(end - start)] if start is not None and end is not None else []
-        notes += [f"{labels.count(step['tokens'])} tokens"] if step.get("tokens") is not None else []
+        notes += [labels.counted(step["tokens"], "token")] if step.get("tokens") is not None else []
         said = step.get("output") or step.get("input")
         yield {
             "node": str(step["step"]),
@@ -218,7 +218,7 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         said = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
         notes = [_seconds(turn["seconds"])] if turn.get("seconds") is not None else []
         tokens = turn.get("response_tokens")
-        notes += [f"{labels.count(tokens)} tokens"] if tokens is not None else []
+        notes += [labels.counted(tokens, "token")] if tokens is not None else []
         notes += [f"score {turn['score']:g}"] if turn.get("score") is not None else []
         number = "nothing asked" if turn["turn"] is None else f"turn {turn['turn']}"
         about = {"state": state, "color": look.color, "marker": look.marker.replace(".", "o")}
@@ -295,5 +295,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
 def _caption(rows: pl.DataFrame, marks: pl.DataFrame, shown: pl.DataFrame) -> str:
     said = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
     if shown.height < marks.height:
-        said.append(f"{labels.count(marks.height - shown.height)} of {labels.count(marks.height)} rows are not shown.")
+        left = marks.height - shown.height
+        whole = labels.counted(marks.height, "row")
+        said.append(f"{labels.count(left)} of {whole} {'is' if left == 1 else 'are'} not shown.")
     return " ".join(said) or f"{labels.counted(marks.height, 'row')}."

@@ -70,7 +70,7 @@ def trend(
         pl.col("metric").is_in(marks["metric"].implode())
     )
     shown = frame.filter(pl.col("level").is_in(marks["level"].implode(), nulls_equal=True))
-    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {min_at_risk} rollouts behind it."]
+    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it."]
     said = " ".join([labels.caption(shown), *hollow, *curve_figure.reasons(shown)])
     return curve_figure.lay_out(
         marks,

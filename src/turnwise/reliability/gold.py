@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.cells import Sheet, unit_of
-from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.reliability.ratings import alike
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from turnwise.stats.misclassification import Share, accuracy
@@ -121,20 +121,24 @@ def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> 
 def in_words(right: Share, wrong: Share) -> str:
     """The judge's accuracy, and on how many labels it rests."""
     shares = (("sensitivity", right), ("specificity", wrong))
-    known = ", ".join(f"{name} {found.estimate:.3f} of {found.n} labels" for name, found in shares if found.n)
+    known = ", ".join(
+        f"{name} {found.estimate:.3f} of {counted(found.n, 'label')}" for name, found in shares if found.n
+    )
     return known or "no labels"
 
 
 def transport(gold: Gold, labeled: IntArray, names: tuple[str, ...]) -> list[str]:
     """What the reader must believe of labels from elsewhere."""
-    words = []
+    words, whole = [], counted(labeled.size, "label")
     outside = int((~gold.here[labeled]).sum())
     if outside:
         words.append(
-            f"{outside} of {labeled.size} labels are on other rollouts: this holds if the judge errs there as here"
+            f"{outside:,} of {whole} {'is' if outside == 1 else 'are'} on other rollouts: "
+            "this holds if the judge errs there as here"
         )
     for name in names:
         lacking = int(gold.sheet.coded(name).null[labeled].sum()) if gold.sheet.has(name) else labeled.size
         if lacking:
-            words.append(f"{lacking} of {labeled.size} labels have no {name} and are clustered by rollout alone")
+            have, are = ("has", "is") if lacking == 1 else ("have", "are")
+            words.append(f"{lacking:,} of {whole} {have} no {name} and {are} clustered by rollout alone")
     return words

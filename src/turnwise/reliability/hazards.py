@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.stats.misclassified_incidence import corrected_incidence
 
@@ -103,7 +103,10 @@ def correct_curve(
         unit = unit_of(sheet, rows, metric, cluster)
         late = successes_of_unknown_time(sheet, rows, metric)
         notes = [
-            f"{late} successes were judged of whole rollouts, to which errors by turn do not apply" if late else None,
+            f"{counted(late, 'success was judged of a whole rollout', 'successes were judged of whole rollouts')}, "
+            "to which errors by turn do not apply"
+            if late
+            else None,
             *transport(gold, chosen, unit.names),
             POOLED if pool and by else None,
         ]

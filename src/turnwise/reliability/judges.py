@@ -11,7 +11,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from turnwise.cells import Unit, generator, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.ratings import Abstentions, At, Ratings, ratings_of
 from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
@@ -223,9 +223,9 @@ class _Comparison:
             case "judges":
                 return f"judge {self.judge!r} with judge {self.other!r}"
             case "samples":
-                return f"judge {self.judge!r} with itself, of up to {self.ratings.shape[1]} samples"
+                return f"judge {self.judge!r} with itself, of up to {counted(self.ratings.shape[1], 'sample')}"
             case _:
-                return f"{self.ratings.shape[1]} judges"
+                return counted(self.ratings.shape[1], "judge")
 
 
 def _comparisons(ratings: Ratings, units: IntArray) -> Iterator[_Comparison]:
@@ -281,7 +281,11 @@ def _rows(
         for level in levels:
             estimate = _estimate(statistic, comparison, ratings, unit, level, options)
             if comparison.abstained and options.abstentions == "missing":
-                left_out = f"{comparison.abstained} abstentions left out, which are seldom at random"
+                left_out = counted(
+                    comparison.abstained,
+                    "abstention left out, which is seldom at random",
+                    "abstentions left out, which are seldom at random",
+                )
                 estimate = replace(estimate, reason="; ".join(part for part in (estimate.reason, left_out) if part))
             whose = "every verdict" if comparison.kind != "samples" else "every turn"
             yield {

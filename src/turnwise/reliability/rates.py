@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, counts, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, Unit, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.misclassification import corrected_share, share
@@ -154,7 +154,7 @@ class _Cell:
         if half_judged:
             estimate = _opened(estimate, ends)
             notes[0] = estimate.reason
-            said = f"{half_judged} of {self.rows.size} rollouts are half-judged"
+            said = f"{half_judged:,} of {counted(self.rows.size, 'rollout')} {'is' if half_judged == 1 else 'are'} half-judged"
             notes.append(f"{said}: the interval holds whether they are failures or successes")
         return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
             **_bounds(ends),
@@ -177,16 +177,16 @@ class _Cell:
     def _behind(self, names: tuple[str, ...], level: float) -> str:
         """What the correction rests on, for the estimand."""
         if self.method == "prediction-powered":
-            return (
-                f"labels on {int((~np.isnan(self._truth()[self.rows])).sum())} of {self.rows.size} rollouts, at random"
-            )
+            known = int((~np.isnan(self._truth()[self.rows])).sum())
+            return f"labels on {known:,} of {counted(self.rows.size, 'rollout')}, at random"
         return in_words(*self.gold.accuracy(self.labeled, names, level))
 
     def _notes(self, names: tuple[str, ...]) -> list[str]:
         if self.method == "rogan-gladen":
             return transport(self.gold, self.labeled, names)
         outside = int((~self.gold.here[self.gold.known]).sum())
-        return [f"{outside} labels are on other rollouts and left out"] if outside else []
+        said = counted(outside, "label is on another rollout", "labels are on other rollouts")
+        return [f"{said} and left out"] if outside else []
 
 
 def _bounds(ends: list[Estimate]) -> dict[str, float | None]:

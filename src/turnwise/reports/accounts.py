@@ -68,7 +68,7 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
         *(labels.count(row[name]) for name in shown)] for row in found.origins.rows(named=True)
     ]  # fmt: skip
     kind: Literal["table", "folded"] = "table" if len(cells) <= MOST_OPEN else "folded"
-    parts = [Part(kind, text=f"{len(cells)} runs", table=Grid(columns, cells))]
+    parts = [Part(kind, text=labels.counted(len(cells), "run"), table=Grid(columns, cells))]
     if not cells:
         parts = [Part("text", text="No rollout was read.")]
     if problems.height:
@@ -96,7 +96,7 @@ def diagnosis(found: Frames) -> Section:
         calls = Grid(
             columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()]
         )
-        many = "1 analysis" if valid.height == 1 else f"{valid.height} analyses"
+        many = labels.counted(valid.height, "analysis", "analyses")
         text = f"{many} that these logs allow, and the call for each"
         parts.append(Part("folded", text=text, table=calls))
     if blocked.height:

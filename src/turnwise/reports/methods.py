@@ -13,7 +13,7 @@ UNIT = (
 )
 _OWN = (  # what is of one group only, in a sentence that holds for all
     (re.compile(r"; without a value: .*"), ""),
-    (re.compile(r", .* minus .*, over the \d+ (\w+) of both"), r", one group minus another, over the \1 of both"),
+    (re.compile(r", .* minus .*, over the [\d,]+ (\w+) of both"), r", one group minus another, over the \1 of both"),
     (re.compile(r"exceeds [\d.]+"), "exceeds a threshold"),
     (re.compile(r" up to [\d.]+,"), " up to the last turn watched,"),
 )

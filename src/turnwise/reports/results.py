@@ -288,5 +288,5 @@ def _mixed(found: Frames, rows: pl.DataFrame) -> list[Part]:
     if not several:
         return []
     told = [f"{labels.group_name(row, found.by)} ({row['run']} runs)" for row in several[:4]]
-    more = f" and {len(several) - 4} other groups" if len(several) > 4 else ""
+    more = f" and {labels.counted(len(several) - 4, 'other group')}" if len(several) > 4 else ""
     return [Part("note", text=f"Several runs are pooled in {', '.join(told)}{more}; group by run to see them apart.")]

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from turnwise.arguments import frame_of
-from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.scoring.judging import judge
 from turnwise.scoring.verdicts import TEXT, AnyJudge
@@ -140,8 +140,8 @@ def _check_known(told: pl.DataFrame, frame: pl.DataFrame, keys: list[str]) -> No
     if strange.height:
         rollout, turn = strange.sort(keys).row(0)
         raise SchemaError(
-            f"join_verdicts: {strange.height} verdicts are of turns that are not in this table, the first of "
-            f"{keys[1].replace('_id', '')} {turn} of rollout {rollout!r}; join them to the table that was judged"
+            f"join_verdicts: {counted(strange.height, 'verdict is', 'verdicts are')} of turns that are not in this table, "
+            f"the first of {keys[1].replace('_id', '')} {turn} of rollout {rollout!r}; join them to the table that was judged"
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.scoring.callables import identity
 from turnwise.scoring.clients import CallError, ChatModel, Reply, model_of, name_of
 from turnwise.scoring.endpoint import Endpoint
@@ -67,6 +67,8 @@ class LLMJudgeMetric(ResponseMetric):
         A system text for the model.
     store
         A folder that keeps verdicts when the metric is called with lists, as `tw.judge` has it.
+    name
+        What VERDICTS call the judge, before the digest of its configuration; without it, the name of the class.
 
     Raises
     ------
@@ -103,9 +105,10 @@ class LLMJudgeMetric(ResponseMetric):
         reasoning: bool = False,
         system: str | None = None,
         store: Any = None,
+        name: str | None = None,
         **extras: Any,
     ) -> None:
-        super().__init__(**extras)
+        super().__init__(name=name, **extras)
         low, high = scale
         if not low < high:
             raise ArgumentError(f"{self.name}: the scale {scale} goes nowhere; give (lowest, highest)")
@@ -311,7 +314,7 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
     if values is None or isinstance(values, str | int | float):
         return [values] * number
     if len(values) != number:
-        raise ArgumentError(f"{who}: there are {number} responses and {len(values)} {name}; give one for each")
+        raise ArgumentError(f"{who}: {counted(number, 'response')} but {len(values)} of `{name}`; give one for each")
     return list(values)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.scoring.clients import CallError, Messages, Reply, check_installed
 
 PLAIN = "{{ messages[-1]['content'] }}"  # a chat template that adds nothing
@@ -115,7 +115,7 @@ class LocalModel:
         most = getattr(model.config, "max_position_embeddings", None)
         if most is not None and read + self.max_tokens > most:
             raise CallError(
-                f"{self.name}: the conversation has {read} tokens, which with max_tokens={self.max_tokens} is more than "
+                f"{self.name}: the conversation has {counted(read, 'token')}, which with max_tokens={self.max_tokens} is more than "
                 f"the {most} that the model takes; take fewer turns or tokens"
             )
         drawn: dict[str, Any] = {} if self.temperature is None else {"do_sample": self.temperature > 0}

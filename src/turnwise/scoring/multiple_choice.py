@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import MetricError, listing
+from turnwise.errors import MetricError, counted, listing
 from turnwise.metrics.answers import choice_match
 from turnwise.metrics.calibration import majority
 from turnwise.scoring.response_metric import ResponseMetric, require_same_length
@@ -111,7 +111,7 @@ class MCQAPositionalBias(ResponseMetric):
         options = trials["response"].unique().sort()
         if self.num_options is not None and len(options) > self.num_options:
             raise MetricError(
-                f"MCQAPositionalBias: {len(options)} options were chosen ({listing(options)}), more than "
+                f"MCQAPositionalBias: {counted(len(options), 'option was', 'options were')} chosen ({listing(options)}), more than "
                 f"num_options={self.num_options}; parse the choice out of the response first"
             )
         known = self.num_options or len(options)

@@ -1,18 +1,24 @@
 """What is a metric over responses? A class that gives a dict of scores for a list of texts."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError, MetricError, counted
 
 
 class ResponseMetric(ABC):
     """A metric over responses as AISteer360's page writes it: import it as `Metric` and a class of that page runs.
 
     A subclass says in `compute` what the scores of some responses are, as a dict of numbers and lists; calling the
-    metric is calling `compute`. `name` is the name of the class; give two metrics of one class two names. `extras` holds
-    what the constructor was given by keyword.
+    metric is calling `compute`. `name` is what the constructor was given for it, else the name of the class: give two metrics
+    of one class two names. `extras` holds what else the constructor was given by keyword.
+
+    Raises
+    ------
+    ArgumentError
+        Where the name is none: letters, digits, spaces, dots, hyphens and underscores, as folders may be called.
 
     Examples
     --------
@@ -21,15 +27,20 @@ class ResponseMetric(ABC):
     ...         return {"shouting": sum(text.isupper() for text in responses) / len(responses)}
     >>> Shouting()(responses=["NO", "yes"])
     {'shouting': 0.5}
-    >>> Shouting().name
-    'Shouting'
+    >>> Shouting().name, Shouting(name="loud").name
+    ('Shouting', 'loud')
     """
 
     name: str
     extras: dict[str, Any]
 
-    def __init__(self, **extras: Any) -> None:
-        self.name = type(self).__name__
+    def __init__(self, *, name: str | None = None, **extras: Any) -> None:
+        self.name = type(self).__name__ if name is None else str(name)
+        if not re.fullmatch(r"\w[\w .-]*", self.name):
+            raise ArgumentError(
+                f"{type(self).__name__}: name={name!r}; begin it with a letter or digit, and use letters, digits, spaces "
+                "and . - _"
+            )
         self.extras = extras
 
     @abstractmethod
@@ -51,10 +62,10 @@ def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **othe
     ...         return {}
     >>> require_same_length(Nothing(), ["a", "b"], references=["a"])
     Traceback (most recent call last):
-    turnwise.errors.MetricError: Nothing: there are 2 responses but 1 references; give one for each response
+    turnwise.errors.MetricError: Nothing: 2 responses but 1 of `references`; give one for each response
     """
     for what, other in others.items():
         if other is not None and len(other) != len(responses):
             raise MetricError(
-                f"{metric.name}: there are {len(responses)} responses but {len(other)} {what}; give one for each response"
+                f"{metric.name}: {counted(len(responses), 'response')} but {len(other)} of `{what}`; give one for each response"
             )

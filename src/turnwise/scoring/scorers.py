@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import MetricError
+from turnwise.errors import MetricError, counted
 from turnwise.scoring.response_metric import ResponseMetric
 
 Score = Callable[[Sequence[str]], Sequence[float | None]]
@@ -49,7 +49,8 @@ class ScorerMetric(ResponseMetric):
         found = list(self.score([response for response in responses if response is not None])) if known else []
         if len(found) != len(known):
             raise MetricError(
-                f"{self.name}: the scorer gave {len(found)} scores for {len(known)} texts; it owes one for each"
+                f"{self.name}: the scorer gave {counted(len(found), 'score')} for {counted(len(known), 'text')}; "
+                "it owes one for each"
             )
         for row, value in zip(known, found, strict=True):
             scores[row] = None if value is None or math.isnan(value) else float(value)

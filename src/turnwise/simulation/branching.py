@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.simulation.course import hazards, planned
 from turnwise.simulation.design import BoolArray, Design, FloatArray, Group, IntArray, beta_nodes
 from turnwise.simulation.truth import COLUMNS
@@ -28,8 +28,8 @@ def check(design: Design) -> None:
     rollouts = sum(design.goals.values()) * design.attempts[1] * len(design.targets) * len(design.attacks)
     if nodes * rollouts > MOST_NODES:
         raise ArgumentError(
-            f"simulate: {design.branches} branches over {design.turns} turns make up to {nodes * rollouts:,} nodes; "
-            "take fewer branches, turns or goals"
+            f"simulate: {counted(design.branches, 'branch')} over {counted(design.turns, 'turn')} "
+            f"make up to {nodes * rollouts:,} nodes; take fewer branches, turns or goals"
         )
 
 

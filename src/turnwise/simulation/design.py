@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.schema import NO_ATTACK
 
 FloatArray = NDArray[np.float64]
@@ -177,7 +177,9 @@ def goals_by_category(goals: object, categories: Mapping[str, float]) -> Mapping
     """So many goals, dealt to the categories in turn."""
     number = count("goals", goals, least=1)
     if number < len(categories):
-        raise ArgumentError(f"simulate: goals is {number} for {len(categories)} categories; give each at least one")
+        raise ArgumentError(
+            f"simulate: goals is {number} for {counted(len(categories), 'category')}; give each at least one"
+        )
     each, more = divmod(number, len(categories))
     return {category: each + (place < more) for place, category in enumerate(categories)}
 
@@ -252,7 +254,8 @@ def _by_turn(option: str, given: Hazard, turns: int) -> tuple[float, ...]:
         return (probability(option, given),) * turns
     if len(given) != turns:
         raise ArgumentError(
-            f"simulate: {option} has {len(given)} values for {turns} turns; give one number for all, or one for each"
+            f"simulate: {option} has {counted(len(given), 'value')} for {counted(turns, 'turn')}; "
+            "give one number for all, or one for each"
         )
     return tuple(probability(f"{option}[{at}]", one) for at, one in enumerate(given))
 

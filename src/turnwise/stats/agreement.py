@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats import coefficients
 from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile
@@ -226,7 +226,11 @@ def _estimate(
         return replace(point, reason=flaw)
     point = replace(point, std_error=math.sqrt(variance))
     prefix = "two-way " if len(units) > 1 else "" if smallest == n else "cluster "
-    few = f"{smallest} clusters are too few for a bootstrap" if smallest < FEWEST_CLUSTERS and len(units) == 1 else None
+    few = (
+        f"{counted(smallest, 'cluster is', 'clusters are')} too few for a bootstrap"
+        if smallest < FEWEST_CLUSTERS and len(units) == 1
+        else None
+    )
     if asked.interval == "t" or (asked.interval == "auto" and (few or len(units) > 1)):
         return _t(point, asked.level, f"{prefix}t", few if asked.interval == "auto" else None)
     if len(units) > 1:

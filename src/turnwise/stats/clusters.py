@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 
 NO_VALUES = "no values"
@@ -102,7 +102,7 @@ def groupings(clusters: Clusters, n: int) -> tuple[Grouping, ...]:
             pairs = np.unique(one.codes * other.count + other.codes, return_inverse=True)[1].astype(np.int64)
             return one, other, Grouping(pairs, int(pairs.max(initial=-1)) + 1)
         case _:
-            raise ArgumentError(f"clusters has {len(clusters)} ways; name one or two")
+            raise ArgumentError(f"clusters has {counted(len(clusters), 'way')}; name one or two")
 
 
 def crossed(variances: Sequence[FloatArray]) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import (
     NO_VALUES,
@@ -217,7 +217,7 @@ def _order_statistics(ordered: FloatArray, q: float, level: float) -> tuple[floa
     lower = _tail_rank(n, q, (1 - level) / 2)
     from_top = _tail_rank(n, 1 - q, (1 - level) / 2)
     if lower < 1 or from_top < 1:
-        return f"{n} rollouts are too few for an interval of this quantile at level {level:g}"
+        return f"{counted(n, 'rollout is', 'rollouts are')} too few for an interval of this quantile at level {level:g}"
     return float(ordered[lower - 1]), float(ordered[n - from_top])
 
 
@@ -232,7 +232,7 @@ def _woodruff(
     lower = int(np.searchsorted(mass, (q - half) * mass[-1], side="right"))
     upper = int(np.searchsorted(mass, (q + half) * mass[-1], side="left"))
     if lower < 1 or upper >= ordered.size:
-        return f"{share.n_clusters} clusters are too few: the interval would pass the observed values"
+        return f"{counted(share.n_clusters, 'cluster is', 'clusters are')} too few: the interval would pass the observed values"
     return float(ordered[lower - 1]), float(ordered[upper])
 
 

@@ -145,6 +145,9 @@ def html(frame: object, *, metric: str | None = None, statistic: str | None = No
 def latex(frame: object, *, metric: str | None = None, statistic: str | None = None) -> str:
     r"""The frame as a LaTeX table for the booktabs package, its special characters escaped by great_tables.
 
+    LaTeX's own fonts have the letters of western Europe and Greek ones. For other writing compile with XeLaTeX or LuaLaTeX and
+    a font that has it: pdfLaTeX stops at such a letter.
+
     Examples
     --------
     >>> import polars as pl

@@ -2,6 +2,7 @@
 
 import hashlib
 import html as escaping
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,9 +13,18 @@ if TYPE_CHECKING:
     from great_tables import GT
 
 _BLUE, _GUIDE = "#0072B2", "#D0D0D0"
-_MATHEMATICS = {"−": "$-$", "×": r"$\times$", "…": r"\ldots{}"} | {  # letters that LaTeX's own fonts lack
-    raised: rf"\textsuperscript{{{digit}}}" for digit, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")
-}
+_GREEK = (
+    "αalpha βbeta γgamma δdelta εvarepsilon ζzeta ηeta θtheta ιiota κkappa λlambda μmu νnu ξxi πpi ρrho σsigma τtau υupsilon "
+    "φvarphi χchi ψpsi ωomega ΓGamma ΔDelta ΘTheta ΛLambda ΞXi ΠPi ΣSigma ΦPhi ΨPsi ΩOmega"
+)
+_LETTERS = (  # that LaTeX's own fonts lack, or show as others
+    {"−": "$-$", "×": r"$\times$", "…": r"\ldots{}", "|": r"\textbar{}"}
+    | {"≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "≈": r"$\approx$", "→": r"$\to$", "∞": r"$\infty$"}
+    | {raised: rf"\textsuperscript{{{digit}}}" for digit, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+    | {word[0]: rf"$\{word[1:]}$" for word in _GREEK.split()}
+)
+_LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # two letters that LaTeX would make one of
+_OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)  # that would be the end of a row's, before the next row
 
 
 def gt_of(grid: Grid) -> "GT":
@@ -58,8 +68,9 @@ def latex_of(grid: Grid) -> str:
         table = table.cols_align(align=side, columns=chosen) if chosen else table
     for note in (*grid.notes, grid.caption):
         table = table.tab_source_note(note) if note else table
-    written = str(table.as_latex())
-    return "".join(_MATHEMATICS.get(letter, letter) for letter in written)
+    written = str(table.tab_options(table_font_size="12px").as_latex())  # 9 points
+    written = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", written))
+    return "".join(_LETTERS.get(letter, letter) for letter in written)
 
 
 def _drawn(bar: Bar) -> str:

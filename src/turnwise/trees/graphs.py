@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.errors import ArgumentError, SchemaError, counted, listing
 
 IntArray = npt.NDArray[np.int64]
 
@@ -357,7 +357,7 @@ def _facts(graphs: int, ids: Sequence[str | int] | None, facts: dict[str, Any]) 
         values = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
         if len(values) not in {1, graphs}:
             raise ArgumentError(
-                f"flatten: {name} has {len(values)} values for {graphs} graphs; give one, or one for each"
+                f"flatten: {name} has {counted(len(values), 'value')} for {counted(graphs, 'graph')}; give one, or one for each"
             )
         try:
             found[name] = pl.Series(name, values, dtype=schema.TURNS.dtypes[name], strict=True)
@@ -368,5 +368,7 @@ def _facts(graphs: int, ids: Sequence[str | int] | None, facts: dict[str, Any]) 
         return {"rollout_id": place if "run" not in found else (found["run"] + "/" + place).fill_null(place), **found}
     names = pl.Series("rollout_id", [str(name) for name in ids], dtype=pl.String)
     if len(names) != graphs or names.n_unique() < graphs:
-        raise ArgumentError(f"flatten: ids names {names.n_unique()} rollouts for {graphs} graphs; give each its own")
+        raise ArgumentError(
+            f"flatten: ids names {counted(names.n_unique(), 'rollout')} for {counted(graphs, 'graph')}; give each its own"
+        )
     return {"rollout_id": names, **found}

@@ -1,0 +1,112 @@
+"""Sentences agree with the numbers in them: one rollout, two rollouts."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+
+THINGS = (
+    "rollouts|turns|goals|tasks|attempts|clusters|successes|labels|verdicts|abstentions|judges|samples|requirements|scores|"
+    "texts|seeds|values|graphs|rows|bytes|options|branches|categories|ways|calls|tokens|analyses|runs"
+)
+ONE_OF_SEVERAL = re.compile(
+    rf"(?<!\d and )(?<![\d.,–])1 (?:[a-z-]+ )?(?:{THINGS})\b|"
+    rf"(?<![\d.,–])1 of [\d,]+ [a-z]+ (?:are|have)\b|\bof 1 (?:{THINGS})\b"
+)
+
+
+def turns_of(succeeded: list[list[bool | None]], **more: Any) -> pl.DataFrame:
+    """TURNS of a rollout for each list of verdicts, each at a goal of its own, of targets A and B by turns."""
+    rows = [
+        {"rollout_id": f"r{k}", "turn": turn, "target": "AB"[k % 2], "attack": "probe", "goal": f"g{k // 2}"}
+        | {"response": "no", "score": turn / 4, "succeeded": verdict, **more}
+        for k, verdicts in enumerate(succeeded)
+        for turn, verdict in enumerate(verdicts, 1)
+    ]
+    return tw.turns(pl.DataFrame(rows, schema_overrides={"succeeded": pl.Boolean}))
+
+
+def one(**more: Any) -> pl.DataFrame:
+    """ROLLOUTS of one rollout."""
+    return tw.measure(turns_of([[True]]), harm=pl.col("score").max()).with_columns(
+        **{k: pl.lit(v) for k, v in more.items()}
+    )
+
+
+def said(turns: pl.DataFrame) -> list[str]:
+    """Every sentence that the verbs have to say of these turns."""
+    made = tw.measure(turns, m.attack_success(), m.time_to_success(), harm=pl.col("score").max())
+    frames = [
+        tw.summarize(made, statistics=("mean", "median")),
+        tw.summarize(made, metrics=["attack_success"], undecided="drop"),
+        tw.summarize(made, metrics=["harm"], statistics=["mean", "q90"], method="bootstrap"),
+        tw.curve(made),
+        *(tw.attempts(made, k=(1, 2), stopped=stopped) for stopped in ("detect", False)),
+        tw.forecast(made, k=[1, 4]),
+        tw.profile(made),
+        tw.iqm(made, metrics="harm"),
+        tw.trajectory(turns),
+        tw.doctor(turns),
+        tw.gate(made, "attack_success < 0.5"),
+    ]
+    if "B" in made["target"]:
+        frames += [
+            tw.contrast(made, of="target", baseline="B", undecided=undecided, paired=paired)
+            for undecided in ("bounds", "drop")
+            for paired in (True, False)
+        ]
+    return [
+        text
+        for frame in frames
+        for name in frame.columns
+        if frame[name].dtype == pl.String
+        for text in frame[name].drop_nulls()
+    ]
+
+
+@pytest.mark.parametrize(
+    "succeeded",
+    [
+        [[True]],
+        [[None]],
+        [[False, None]],
+        [[False, True], [False]],
+        [[False, None], [True]],
+        [[False], [False, None], [None], [True]],
+        [[None, None], [False], [False], [False, True], [True], [True], [None, False]],
+    ],
+    ids=str,
+)
+def test_one_is_never_several_in_what_the_verbs_say(succeeded: list[list[bool | None]]) -> None:
+    """No reason, method, estimand or note of a small table says '1 rollouts'."""
+    told = said(turns_of(succeeded))
+    assert len(told) > 20
+    assert [text for text in told if ONE_OF_SEVERAL.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: tw.simulate(targets=["a"], turns=2, hazard=[0.1]), "has 1 value for 2 turns"),
+        (lambda: tw.simulate(goals=1), "goals is 1 for 2 categories"),
+        (lambda: tw.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
+        (
+            lambda: tw.best(
+                tw.summarize(one(), metrics="harm", statistics="mean"), metric="harm", where=pl.col("estimate") > 1
+            ),
+            "none of the 1 row of",
+        ),
+        (lambda: tw.check(one(harm=float("nan")), tw.schema.ROLLOUTS), r"holds NaN \(1 row, first"),
+        (lambda: tw.Relevance(lambda prompts: prompts)(["a"], ["b", "c"]), "1 response but 2 of `prompt`"),
+    ],
+    ids=["values", "categories", "graphs", "rows", "NaN", "responses"],
+)
+def test_one_is_never_several_in_what_is_refused(wrong: Callable[[], Any], sentence: str) -> None:
+    """Nor does the sentence of an error."""
+    with pytest.raises(tw.errors.TurnwiseError, match=sentence):
+        wrong()

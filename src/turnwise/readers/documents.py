@@ -169,6 +169,20 @@ class Document:
         return self.keys
 
     @cached_property
+    def first(self) -> dict[str, Any]:
+        """The first record (the first line, the first of a list, or the one value), decoded no deeper than its names.
+
+        Examples
+        --------
+        >>> surface(Document(Path("a.jsonl"), b'{"a": [1]}').first["a"])[0] == b"1"
+        True
+        """
+        found = self._first_line() if self.kind == "lines" else self.top if self.kind == "json" else None
+        if isinstance(found, list) and found:
+            found = surface(found[0])
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
     def inner(self) -> frozenset[str]:
         """The names in the first value of the outermost JSON object."""
         if self.kind != "json" or not isinstance(self.top, dict):

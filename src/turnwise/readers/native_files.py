@@ -10,6 +10,7 @@ from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
 from turnwise.readers.frames import WORDS, from_columns
 from turnwise.readers.native import SIGNS, conform
+from turnwise.readers.nested import from_nested, is_nested
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
@@ -18,11 +19,13 @@ from turnwise.schema import TURNS
 def sniff(document: Document) -> bool:
     """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
-    return "rollout_id" in names and bool(names & SIGNS)
+    return "rollout_id" in names and (bool(names & SIGNS) or is_nested(document))
 
 
 def read_native(document: Document, table: Table) -> None:
     r"""A table in our own names: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
+
+    In JSON, a record is a turn, or it is a rollout and holds its `turns`: see `turnwise.readers.nested`.
 
     ============================ ======================================================================
     theirs                       ours
@@ -53,7 +56,7 @@ def read_native(document: Document, table: Table) -> None:
         case "table":
             frame = from_csv(document)
         case _:
-            frame = _from_json(document, table)
+            frame = from_nested(document, table) if is_nested(document) else _from_json(document, table)
     if frame.is_empty():
         return
     frame = conform(frame, {}, document.name, table.problems)

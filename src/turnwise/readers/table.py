@@ -200,14 +200,23 @@ class Table:
         if owner is None:
             self._owners.update(dict.fromkeys(names, file))
             return True
-        where = "twice in this file" if owner == file else f"in {owner} as well"
-        twice = BrokenError(
-            f"rollout {rollout_id!r} stands {where}",
-            record=rollout_id,
-            remedy='read only one of them, or keep the first: errors="collect" reads the rest',
-        )
-        self.problems.broken(file, twice)
+        self.problems.broken(file, twice(rollout_id, "twice in this file" if owner == file else f"in {owner} as well"))
         return False
+
+
+def twice(rollout_id: str, where: str) -> BrokenError:
+    """What is said of a rollout that is known already.
+
+    Examples
+    --------
+    >>> twice("a", "twice in this file").reason
+    "rollout 'a' stands twice in this file"
+    """
+    return BrokenError(
+        f"rollout {rollout_id!r} stands {where}",
+        record=rollout_id,
+        remedy='read only one of them, or keep the first: errors="collect" reads the rest',
+    )
 
 
 def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:

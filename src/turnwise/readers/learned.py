@@ -1,0 +1,60 @@
+"""Records as structs whose fields are learned from the records met: decoded in one go, straight into columns.
+
+A decoder that knows the names in a record makes no dict of it and looks no name up. What it does not know it refuses,
+so that nothing is passed over: such a record is read the long way, and its names are learned.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+MOST_COLUMNS = 64  # of one file: one that has more has another in every record
+
+
+class Learned:
+    """A struct, and the further fields that records turned out to have.
+
+    Parameters
+    ----------
+    base
+        The fields that are known from the start.
+    kind_of
+        What a further field of that name must be to be taken; None refuses the name. By default, anything.
+
+    Examples
+    --------
+    >>> class Chat(msgspec.Struct):
+    ...     id: int
+    >>> chats = Learned(Chat)
+    >>> chats.learn(["id", "mood"])
+    >>> records = msgspec.json.decode(b'[{"id": 1, "mood": "good"}, {"id": 2}]', type=list[chats.kind])
+    >>> chats.columns(records)
+    {'mood': ['good', None]}
+    """
+
+    def __init__(self, base: type[msgspec.Struct], kind_of: Callable[[str], Any] = lambda name: Any) -> None:
+        self.kind = base
+        self._base = base
+        self._kind_of = kind_of
+        self._names: list[str] = []
+
+    def learn(self, names: Collection[str], base: type[msgspec.Struct] | None = None) -> None:
+        """Know these names as well from now on; `base` takes the place of the one there was."""
+        base = base or self._base
+        known = {*base.__struct_encode_fields__, *self._names}
+        new = [name for name in names if name not in known and self._kind_of(name) is not None]
+        if len(self._names) + len(new) > MOST_COLUMNS:
+            new = []
+        if new or base is not self._base:
+            self._base, self._names = base, [*self._names, *new]
+            fields = [
+                (f"column_{place}", self._kind_of(name), msgspec.field(name=name, default=None))
+                for place, name in enumerate(self._names)
+            ]
+            self.kind = msgspec.defstruct("Learned", fields, bases=(base,), gc=False, forbid_unknown_fields=True)
+
+    def columns(self, records: Sequence[msgspec.Struct]) -> dict[str, list[Any]]:
+        """The columns of the fields that were learned; null where a record has no such field."""
+        return {name: list(map(attrgetter(f"column_{place}"), records)) for place, name in enumerate(self._names)}

@@ -55,7 +55,7 @@ def from_nested(document: Document, table: Table) -> pl.DataFrame:
     >>> from turnwise.readers.problems import Problems
     >>> log = b'{"rollout_id": 7, "goal": "g", "reward": 3, "turns": [{"probe": "Hi", "reward": 1}, {"probe": "?", "reward": 2}]}'
     >>> from_nested(Document(Path("a.jsonl"), log), Table("native", Problems(), {})).rows(named=True)[1]
-    {'rollout_id': 7, 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
+    {'rollout_id': '7', 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
     """
     found = Nested(document, table)
     if document.kind == "lines":
@@ -89,16 +89,16 @@ class Nested:
                 self.add(number, self._document.decoded(line))
 
     def _add_known(self, rollouts: Sequence[Any]) -> bool:
-        counts = [len(rollout.turns) for rollout in rollouts]
-        names = {str(rollout.rollout_id) for rollout in rollouts}
-        if not all(counts) or len(names) < len(rollouts) or not self._seen.isdisjoint(names):
+        ids = [rollout.rollout_id for rollout in rollouts]
+        turns = [rollout.turns for rollout in rollouts]
+        names = set(map(str, ids))
+        if not all(turns) or len(names) < len(ids) or not self._seen.isdisjoint(names):
             return False
         self._seen |= names
-        self._counts += counts
-        ids = [rollout.rollout_id for rollout in rollouts]
-        self._rollouts.extend({"rollout_id": ids, **self._rollout.columns(rollouts)}, len(rollouts))
-        turns = list(chain.from_iterable(rollout.turns for rollout in rollouts))
-        self._turns.extend(self._turn.columns(turns), len(turns))
+        self._counts += map(len, turns)
+        self._rollouts.extend({"rollout_id": ids, **self._rollout.columns(rollouts)}, len(ids))
+        known = list(chain.from_iterable(turns))
+        self._turns.extend(self._turn.columns(known), len(known))
         return True
 
     def add(self, number: int, value: Any) -> None:
@@ -139,8 +139,8 @@ class Nested:
             asked = pl.Series(np.repeat(counts > 0, rows))
             number = pl.Series("turn", np.arange(len(first)) - first + 1, dtype=pl.Int32)
             turns.insert_column(0, number.zip_with(asked, pl.Series([None], dtype=pl.Int32)))
-        rollouts = rollouts.rename(_apart(rollouts.columns, turns.columns))
-        beside = rollouts.select(pl.all().gather(np.repeat(np.arange(len(rows)), rows)))
+        rollouts = rollouts.rename(_apart(rollouts.columns, turns.columns)).cast({"rollout_id": pl.String}).rechunk()
+        beside = rollouts[pl.Series(np.repeat(np.arange(len(rows), dtype=np.uint32), rows))]
         if "context" in beside.columns:
             beside = beside.with_columns(pl.when(pl.Series(first == np.arange(len(first)))).then("context"))
         return pl.concat([beside, turns], how="horizontal")

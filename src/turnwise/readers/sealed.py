@@ -11,6 +11,7 @@ from turnwise.readers.columns import Columns, column
 from turnwise.readers.table import SEALED
 
 EXACT = {str: pl.String(), float: pl.Float64(), bool: pl.Boolean(), int: pl.Int64()}  # from which values come back as they were
+STRICT = {str, bool}  # of which Polars takes nothing else for one
 NOTHING = type(None)
 
 
@@ -69,11 +70,10 @@ class SealedColumns:
 
 def _exact(name: str, values: list[Any]) -> pl.Series | list[Any]:
     """The values as a series from which they come back as they were; else the values."""
-    kinds = set(map(type, values)) - {NOTHING}
-    dtype = EXACT.get(*kinds) if len(kinds) == 1 else None if kinds else pl.Null()
-    if dtype is None:
-        return values
-    try:
-        return pl.Series(name, values, dtype=dtype, strict=True)
-    except (OverflowError, TypeError, UnicodeEncodeError):  # a number too great, half of a surrogate pair
-        return values
+    kind = type(next((value for value in values if value is not None), None))
+    if kind in EXACT and (kind in STRICT or set(map(type, values)) <= {kind, NOTHING}):
+        try:
+            return pl.Series(name, values, dtype=EXACT[kind], strict=True)
+        except (TypeError, OverflowError, UnicodeEncodeError):  # a number too great, half of a surrogate pair, any mixture
+            return values
+    return pl.Series(name, values) if kind is NOTHING else values

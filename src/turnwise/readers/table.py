@@ -130,9 +130,13 @@ class Table:
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
         """Add a frame that is TURNS already."""
-        ids = frame["rollout_id"].unique(maintain_order=True)
+        ids = frame["rollout_id"].unique(maintain_order=True).to_list()
+        if self._owners.keys().isdisjoint(ids):
+            self._owners.update(dict.fromkeys(ids, file))
+            self._frames.append(frame)
+            return
         known = [rollout_id for rollout_id in ids if not self._claimed(file, rollout_id)]
-        self._frames.append(frame.filter(~pl.col("rollout_id").is_in(known)) if known else frame)
+        self._frames.append(frame.filter(~pl.col("rollout_id").is_in(known)))
 
     @property
     def height(self) -> int:
@@ -166,7 +170,7 @@ class Table:
             [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
         )
         rows = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # of each turn: which rollout
-        facts = rollouts.select(pl.all().gather(rows))
+        facts = rollouts[pl.Series(rows)]
         return arrange(pl.concat([self._apart(facts, turns.columns), turns], how="horizontal"))
 
     def _seal(self) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial, reduce
 from itertools import chain, islice
 from pathlib import Path
@@ -169,18 +169,20 @@ class Document:
         return self.keys
 
     @cached_property
-    def first(self) -> dict[str, Any]:
-        """The first record (the first line, the first of a list, or the one value), decoded no deeper than its names.
+    def beginning(self) -> list[dict[str, Any]]:
+        r"""The first 64 lines or records that are objects, or the one value, decoded no deeper than their names.
 
         Examples
         --------
-        >>> surface(Document(Path("a.jsonl"), b'{"a": [1]}').first["a"])[0] == b"1"
-        True
+        >>> [sorted(record) for record in Document(Path("a.jsonl"), b'{"a": [1]}\n[2]\n{"b": 3}').beginning]
+        [['a'], ['b']]
         """
-        found = self._first_line() if self.kind == "lines" else self.top if self.kind == "json" else None
-        if isinstance(found, list) and found:
-            found = surface(found[0])
-        return found if isinstance(found, dict) else {}
+        texts: Iterable[Any] = ()
+        if self.kind == "lines":
+            texts = (line for _, line in islice(self.texts(), EARLY))
+        elif self.kind == "json":
+            texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
+        return [record for record in map(_surface_if_any, texts) if isinstance(record, dict)]
 
     @cached_property
     def inner(self) -> frozenset[str]:
@@ -464,6 +466,13 @@ def names_in(value: Any) -> frozenset[str]:
     if isinstance(value, list) and value:
         value = surface(value[0])
     return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _surface_if_any(value: Any) -> Any:
+    try:
+        return surface(value)
+    except BrokenError:
+        return None
 
 
 def _names_if_any(value: Any) -> frozenset[str]:

@@ -15,6 +15,7 @@ from turnwise.schema import TURNS
 
 PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user")
 RESPONSES = ("output", "completion", "answer", "reply")
+TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # columns of words: text stays as it is beside other things
 SIGNS = frozenset({"turn", "prompt", "response", "outcome", "attack", *PROMPTS, *RESPONSES})
 _ORDER = "__turnwise_order"
 
@@ -130,7 +131,7 @@ def _lazy(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:
 
 def _words(names: Mapping[str, str]) -> frozenset[str]:
     """Their columns that are columns of TURNS."""
-    return WORDS | {theirs for ours, theirs in names.items() if ours in WORDS} | {*PROMPTS, *RESPONSES}
+    return TEXTS | {theirs for ours, theirs in names.items() if ours in WORDS}
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

@@ -8,8 +8,8 @@ import polars as pl
 
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
-from turnwise.readers.frames import WORDS, from_columns
-from turnwise.readers.native import SIGNS, conform
+from turnwise.readers.frames import from_columns
+from turnwise.readers.native import SIGNS, TEXTS, conform
 from turnwise.readers.nested import from_nested, is_nested
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.table import Table
@@ -93,7 +93,7 @@ def _from_json(document: Document, table: Table) -> pl.DataFrame:
             if record.get("rollout_id") is None:
                 raise BrokenError("is missing", field="rollout_id")
             columns.append(record)
-    return from_columns(columns, WORDS)
+    return from_columns(columns, TEXTS)
 
 
 def _records(document: Document) -> Iterable[tuple[int, Any]]:

@@ -9,18 +9,16 @@ import numpy as np
 import polars as pl
 
 from turnwise.readers.documents import Document, names_in, surface
-from turnwise.readers.frames import WORDS
 from turnwise.readers.learned import Learned
 from turnwise.readers.lines import Lines
-from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS
+from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS, TEXTS
 from turnwise.readers.plain import fitting_lines
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Key, parse
+from turnwise.readers.records import Key, parse, spare
 from turnwise.readers.sealed import SealedColumns
 from turnwise.readers.table import Table, twice
 from turnwise.schema import TURNS
 
-TEXTS = WORDS | {*PROMPTS, *RESPONSES}
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
@@ -36,10 +34,23 @@ class Turn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def is_nested(document: Document) -> bool:
-    """Whether the file holds records with `rollout_id` and a list of `turns` in which something is said."""
-    first = document.first
-    turns = surface(first.get("turns")) if "rollout_id" in first else None
-    return isinstance(turns, list) and (not turns or bool(names_in(turns[0]) & SIGNS))
+    r"""Whether the file holds records with `rollout_id` and a list of `turns` in which something is said.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> is_nested(Document(Path("a.jsonl"), b'{"rollout_id": 1, "turns": []}\n{"rollout_id": 2, "turns": [{"probe": "Hi"}]}'))
+    True
+    """
+    known = [_turns(record) for record in document.beginning if "rollout_id" in record]
+    return any(isinstance(turns, list) and (not turns or names_in(turns[0]) & SIGNS) for turns in known)
+
+
+def _turns(record: dict[str, Any]) -> Any:
+    try:
+        return surface(record.get("turns"))
+    except BrokenError:
+        return None
 
 
 def from_nested(document: Document, table: Table) -> pl.DataFrame:
@@ -73,7 +84,6 @@ class Nested:
     def __init__(self, document: Document, table: Table) -> None:
         self._document = document
         self._table = table
-        self._seen: set[str] = set()
         self._rollouts = SealedColumns(TEXTS)
         self._turns = SealedColumns(TEXTS)
         self._counts: list[int] = []  # of each rollout: how many turns
@@ -91,10 +101,8 @@ class Nested:
     def _add_known(self, rollouts: Sequence[Any]) -> bool:
         ids = [rollout.rollout_id for rollout in rollouts]
         turns = [rollout.turns for rollout in rollouts]
-        names = set(map(str, ids))
-        if not all(turns) or len(names) < len(ids) or not self._seen.isdisjoint(names):
+        if not all(turns):
             return False
-        self._seen |= names
         self._counts += map(len, turns)
         self._rollouts.extend({"rollout_id": ids, **self._rollout.columns(rollouts)}, len(ids))
         known = list(chain.from_iterable(turns))
@@ -107,10 +115,6 @@ class Nested:
             if isinstance(value, dict) and value.get("rollout_id") is None:
                 raise BrokenError("is missing", field="rollout_id")
             rollout = parse(value, Rollout)
-            name = str(rollout.rollout_id)
-            if name in self._seen:
-                raise twice(name, "twice in this file")
-            self._seen.add(name)
             self._counts.append(len(rollout.turns))
             self._rollouts.append({key: known for key, known in value.items() if key != "turns"})
             for turn in rollout.turns or [{}]:
@@ -118,32 +122,40 @@ class Nested:
             self._learn(value, rollout.turns)
 
     def _learn(self, record: dict[str, Any], turns: list[dict[str, Any]]) -> None:
-        before = (self._rollout.kind, self._turn.kind)
+        before = self._rollout.kind
+        base = self._turn.kind
         self._turn.learn(dict.fromkeys(chain.from_iterable(turns)))
-        fields = [("rollout_id", Key), ("turns", list[self._turn.kind])]  # type: ignore[name-defined]
-        if self._decoder is None or self._turn.kind is not before[1]:
-            base = msgspec.defstruct("Rollout", fields, gc=False, forbid_unknown_fields=True)
-            self._rollout.learn(record, base)
+        if self._turn.kind is not base or self._decoder is None:
+            fields = [("rollout_id", Key), ("turns", list[self._turn.kind])]  # type: ignore[name-defined]
+            self._rollout.learn(record, msgspec.defstruct("Rollout", fields, gc=False, forbid_unknown_fields=True))
         else:
             self._rollout.learn(record)
-        if self._rollout.kind is not before[0]:
+        if self._rollout.kind is not before:
             self._decoder = msgspec.json.Decoder(self._rollout.kind)
 
     def frame(self) -> pl.DataFrame:
         """A row for each turn, and one without a number for a rollout that has none."""
-        rollouts, turns = self._rollouts.frame(), self._turns.frame()
+        if not self._counts:
+            return pl.DataFrame()
         counts = np.array(self._counts, dtype=np.int64)
         rows = np.maximum(counts, 1)
-        first = np.repeat(rows.cumsum() - rows, rows)  # of each turn: the row of the first of its rollout
+        which = np.repeat(np.arange(len(rows), dtype=np.uint32), rows)  # of each turn: which rollout
+        number = np.arange(1, len(which) + 1) - (rows.cumsum() - rows)[which]
+        turns = self._turns.frame()
+        if "rollout_id" in turns.columns:
+            turns = turns.rename({"rollout_id": spare("rollout_id")})
         if "turn" not in turns.columns:
-            asked = pl.Series(np.repeat(counts > 0, rows))
-            number = pl.Series("turn", np.arange(len(first)) - first + 1, dtype=pl.Int32)
-            turns.insert_column(0, number.zip_with(asked, pl.Series([None], dtype=pl.Int32)))
+            numbered = pl.DataFrame({"turn": pl.Series(number, dtype=pl.Int32), "asked": (counts > 0)[which]})
+            turns.insert_column(0, numbered.select(pl.when("asked").then("turn")).to_series())
+        rollouts = self._rollouts.frame()
         rollouts = rollouts.rename(_apart(rollouts.columns, turns.columns)).cast({"rollout_id": pl.String}).rechunk()
-        beside = rollouts[pl.Series(np.repeat(np.arange(len(rows), dtype=np.uint32), rows))]
-        if "context" in beside.columns:
-            beside = beside.with_columns(pl.when(pl.Series(first == np.arange(len(first)))).then("context"))
-        return pl.concat([beside, turns], how="horizontal")
+        frame = pl.concat([rollouts[pl.Series(which)], turns], how="horizontal")
+        if "context" in rollouts.columns:
+            frame = frame.with_columns(pl.when(pl.Series(number == 1)).then("context"))
+        again = ~rollouts["rollout_id"].is_first_distinct()
+        for name in rollouts["rollout_id"].filter(again):
+            self._table.problems.broken(self._document.name, twice(name, "twice in this file"))
+        return frame.filter(~again[pl.Series(which)]) if again.any() else frame
 
 
 def _apart(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:

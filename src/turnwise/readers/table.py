@@ -129,8 +129,8 @@ class Table:
         return rollout_id in self._owners
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
-        """Add a frame that is TURNS already."""
-        ids = frame["rollout_id"].unique(maintain_order=True).to_list()
+        """Add a frame that is TURNS already, each rollout in one piece."""
+        ids = frame["rollout_id"].rle().struct.field("value").to_list()
         if self._owners.keys().isdisjoint(ids):
             self._owners.update(dict.fromkeys(ids, file))
             self._frames.append(frame)

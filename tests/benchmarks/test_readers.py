@@ -7,6 +7,7 @@ TURNWISE_INSPECT_PYTHON (it also writes the logs that are read), or the tests of
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -45,6 +47,12 @@ def seconds(function: Callable[[], object], rounds: int = 3) -> float:
     return best
 
 
+def alternating(*functions: Callable[[], object], rounds: int = 5) -> list[float]:
+    """The median cost of each, in some rounds of all of them in turn."""
+    spent = [[seconds(function, 1) for function in functions] for _ in range(rounds)]
+    return [statistics.median(costs) for costs in zip(*spent, strict=True)]
+
+
 def report(what: str, ours: float, **others: float) -> None:
     beside = ", ".join(f"{name} {cost:.3f} s ({cost / ours:.1f}x)" for name, cost in others.items())
     print(f"\n{what}: ours {ours:.3f} s; {beside}")  # noqa: T201
@@ -64,6 +72,25 @@ def varied(tmp_path_factory) -> Path:
     """As many of one to nine exchanges, of which every third has a system message, and another third last words."""
     path: Path = tmp_path_factory.mktemp("jsonl") / "varied.jsonl"
     write_chats(path, np.random.default_rng(1).integers(1, 2 * TURNS, ROLLOUTS).tolist(), more=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rollouts(tmp_path_factory) -> Path:
+    """Twenty thousand rollouts of five turns, each a record with its turns: the shape of most logs that people write."""
+    path: Path = tmp_path_factory.mktemp("jsonl") / "rollouts.jsonl"
+    rng = np.random.default_rng(0)
+    pool = [" ".join(WORDS[word] for word in rng.integers(0, len(WORDS), 30)) for _ in range(2000)]
+    rewards, said = rng.random((ROLLOUTS, TURNS)).tolist(), rng.integers(0, len(pool), (ROLLOUTS, TURNS, 2)).tolist()
+    with path.open("wb") as file:
+        for rollout in range(ROLLOUTS):
+            turns = [
+                {"probe": pool[probe], "response": pool[response], "reward": reward}
+                for (probe, response), reward in zip(said[rollout], rewards[rollout], strict=True)
+            ]
+            facts = {"model": f"m{rollout % 8}", "prompt_id": rollout % 1000, "seed": rollout // 1000}
+            record = {"rollout_id": rollout, **facts, "context": f"ctx {rollout}", "turns": turns}
+            file.write(msgspec.json.encode(record) + b"\n")
     return path
 
 
@@ -139,14 +166,50 @@ def beside_a_loop(path: Path, what: str, compared: Callable[..., None], floor: f
     frame, loop = read(path), json_loop(path)
     assert frame["response"].equals(loop["response"])
     assert frame["prompt"].equals(loop["prompt"])
-    ours, by_loop, by_pandas = (
-        seconds(lambda: read(path)),
-        seconds(lambda: json_loop(path)),
-        seconds(lambda: normalized(path)),
-    )
+    ours, by_loop, by_pandas = alternating(lambda: read(path), lambda: json_loop(path), lambda: normalized(path))
     report(f"JSON lines, {frame.height} turns", ours, json=by_loop, json_normalize=by_pandas)
     compared(f"11. JSON lines, {what}", "pandas.json_normalize", by_pandas / ours, target=4, floor=floor)
     compared(f"11. JSON lines, {what}", "a json loop and dicts", by_loop / ours, target=2.5)
+
+
+def test_json_lines_of_rollouts(rollouts, compared):
+    """Records of rollouts with their turns, as in the published figures (2.5 times the loop, 4.05 times json_normalize).
+
+    There, a bare loop decoded each line to typed structs; here are the checks, names and dtypes of `read` as well. Reached
+    are 2.2 to 2.5 and 3.7 to 4.1 times, the less the busier the machine's memory, on which the bare loop is at 2.1 to 2.45.
+    """
+    frame, loop = read(rollouts), turn_dicts(rollouts)
+    assert frame["prompt"].equals(loop["probe"])
+    assert frame["response"].equals(loop["response"])
+    assert frame["reward"].equals(loop["reward"])
+    assert frame["turn"].to_list() == (loop["turn"] + 1).to_list()
+    ours, by_loop, by_pandas = alternating(
+        lambda: read(rollouts), lambda: turn_dicts(rollouts), lambda: normalized_turns(rollouts)
+    )
+    report(f"JSON lines of rollouts, {frame.height} turns", ours, json=by_loop, json_normalize=by_pandas)
+    what = "11. JSON lines, a record for each rollout with its turns"
+    compared(what, "a json loop and dicts", by_loop / ours, target=2.5, floor=1.9)
+    compared(what, "pandas.json_normalize", by_pandas / ours, target=4, floor=3.2)
+
+
+def turn_dicts(path: Path) -> pl.DataFrame:
+    """The usual way: a dict for each turn."""
+    rows: list[dict[str, Any]] = []
+    with path.open("rb") as file:
+        for line in file:
+            record = json.loads(line)
+            facts = {name: record[name] for name in ("rollout_id", "model", "prompt_id", "seed")}
+            rows.extend({**facts, "turn": turn, **said} for turn, said in enumerate(record["turns"]))
+    return pl.DataFrame(rows)
+
+
+def normalized_turns(path: Path) -> Any:
+    """The usual way with pandas, the lines decoded as fast as can be."""
+    import pandas as pd
+
+    with path.open("rb") as file:
+        records = [msgspec.json.decode(line) for line in file]
+    return pd.json_normalize(records, "turns", ["rollout_id", "model", "prompt_id", "seed"])
 
 
 def test_the_second_reading_is_a_scan(chats, tmp_path, compared):
@@ -162,6 +225,7 @@ def test_the_second_reading_is_a_scan(chats, tmp_path, compared):
 # ── Inspect ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 WRITE = """
 import sys
+import msgspec
 import numpy as np
 from inspect_ai import Task, eval as evaluate
 from inspect_ai.dataset import Sample

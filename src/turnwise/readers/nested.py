@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.readers.documents import Document, names_in, surface
-from turnwise.readers.learned import Learned
+from turnwise.readers.learned import Learned, anything
 from turnwise.readers.lines import Lines
 from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS, TEXTS
 from turnwise.readers.plain import fitting_lines
@@ -39,7 +39,9 @@ def is_nested(document: Document) -> bool:
     Examples
     --------
     >>> from pathlib import Path
-    >>> is_nested(Document(Path("a.jsonl"), b'{"rollout_id": 1, "turns": []}\n{"rollout_id": 2, "turns": [{"probe": "Hi"}]}'))
+    >>> is_nested(
+    ...     Document(Path("a.jsonl"), b'{"rollout_id": 1, "turns": []}\n{"rollout_id": 2, "turns": [{"probe": "Hi"}]}')
+    ... )
     True
     """
     known = [_turns(record) for record in document.beginning if "rollout_id" in record]
@@ -87,8 +89,8 @@ class Nested:
         self._rollouts = SealedColumns(TEXTS)
         self._turns = SealedColumns(TEXTS)
         self._counts: list[int] = []  # of each rollout: how many turns
-        self._turn = Learned(Turn)
-        self._rollout = Learned(Turn)
+        self._turn = Learned(Turn, anything)
+        self._rollout = Learned(Turn, anything)
         self._decoder: msgspec.json.Decoder[Any] | None = None
 
     def add_lines(self, block: Lines) -> None:

@@ -1,6 +1,6 @@
 """Columns of any length, of which little is kept as Python's objects: what is plain becomes an Arrow column early."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any
@@ -10,7 +10,12 @@ import polars as pl
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.table import SEALED
 
-EXACT = {str: pl.String(), float: pl.Float64(), bool: pl.Boolean(), int: pl.Int64()}  # from which values come back as they were
+EXACT = {
+    str: pl.String(),
+    float: pl.Float64(),
+    bool: pl.Boolean(),
+    int: pl.Int64(),
+}  # from which values come back as they were
 STRICT = {str, bool}  # of which Polars takes nothing else for one
 NOTHING = type(None)
 
@@ -74,6 +79,10 @@ def _exact(name: str, values: list[Any]) -> pl.Series | list[Any]:
     if kind in EXACT and (kind in STRICT or set(map(type, values)) <= {kind, NOTHING}):
         try:
             return pl.Series(name, values, dtype=EXACT[kind], strict=True)
-        except (TypeError, OverflowError, UnicodeEncodeError):  # a number too great, half of a surrogate pair, any mixture
+        except (
+            TypeError,
+            OverflowError,
+            UnicodeEncodeError,
+        ):  # a number too great, half of a surrogate pair, any mixture
             return values
     return pl.Series(name, values) if kind is NOTHING else values

@@ -198,8 +198,17 @@ def turn_dicts(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:
         for line in file:
             record = json.loads(line)
-            facts = {name: record[name] for name in ("rollout_id", "model", "prompt_id", "seed")}
-            rows.extend({**facts, "turn": turn, **said} for turn, said in enumerate(record["turns"]))
+            rows.extend(
+                {
+                    "rollout_id": record["rollout_id"],
+                    "model": record["model"],
+                    "prompt_id": record["prompt_id"],
+                    "seed": record["seed"],
+                    "turn": turn,
+                    **said,
+                }
+                for turn, said in enumerate(record["turns"])
+            )
     return pl.DataFrame(rows)
 
 

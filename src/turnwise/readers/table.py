@@ -84,13 +84,14 @@ class Table:
         extras: Mapping[str, Any] | None = None,
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
         also: str | None = None,
-    ) -> None:
+    ) -> bool:
         """Add one rollout: its turns (by column with `turn` among them), its facts by their names in TURNS, and extras.
 
-        `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too.
+        `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too. Says
+        whether the rollout was none that is known already.
         """
         if not self._claimed(file, rollout_id, also):
-            return
+            return False
         known = turns if isinstance(turns, Mapping) else _by_column(turns)
         count = len(known["turn"])
         self._counts.append(count)
@@ -99,6 +100,7 @@ class Table:
         self._beside.extend(turn_extras or {}, count)
         if self._turns.height >= SEALED:
             self._seal()
+        return True
 
     def extend(
         self,

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from tests.readers.test_fuzz import DAMAGE, ODD, STEPS, damaged, mutated, rendered
 from tests.readers.test_plain import result
-from turnwise.errors import ReadError
+from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers import nested, plain
 from turnwise.readers.formats import read
 
@@ -128,6 +128,69 @@ def test_a_list_of_turns_that_says_nothing_is_no_table(tmp_path):
     for turns in ([3], [{"role": "user", "content": "Hi"}], 2):
         with pytest.raises(ReadError, match="is not recognized"):
             read(written(tmp_path / "log.jsonl", [{"rollout_id": 1, "turns": turns}] * 2))
+
+
+# ── some columns only ────────────────────────────────────────────────────────────────────────────────────────────────
+WANTED = ["reward", "prompt", "target", "context", "note", "seed", "outcome", "attack"]
+
+
+@given(
+    st.lists(st.sampled_from(WANTED), unique=True),
+    st.lists(st.sampled_from(["input", "attack", "reward", "context", "turn", "node_id"]), unique=True, max_size=3),
+)
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+def test_some_columns_are_as_in_the_whole_table(tmp_path_factory, wanted, more):
+    records = [
+        {
+            "context": "c",
+            "reward": place,
+            "note": None,
+            "attack": "PAIR",
+            "rollout_x": 1,
+            **record,
+            "turns": [
+                {**turn, **{name: at if name in {"reward", "turn"} else f"{name} {place} {at}" for name in more}}
+                for at, turn in enumerate(record["turns"])
+            ],
+        }
+        for place, record in enumerate(ROLLOUTS)
+    ]
+    path = written(tmp_path_factory.mktemp("nested") / "log.jsonl", records)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("turnwise.readers.documents.BLOCK", 400)
+        whole = result(path)
+        some = result(path, columns=wanted)
+    if not isinstance(whole, str):  # what is not wanted may be what it was refused for
+        assert not isinstance(some, str)
+        keys = {"rollout_id", "turn", *(["node_id"] if "node_id" in more else [])}
+        assert_frame_equal(some[0], whole[0].select(name for name in whole[0].columns if name in {*keys, *wanted}))
+
+
+def test_some_columns_of_any_log_and_of_a_cache(tmp_path):
+    chats = FIXTURE.parent.parent / "openai_chat" / "chats.jsonl"
+    for paths in (chats, FIXTURE, [chats, FIXTURE], FIXTURE.parent / "toy.csv"):
+        frame = read(paths)
+        for cache in (None, tmp_path, tmp_path):
+            found = read(paths, columns=["response", "reward"], cache=cache)
+            assert_frame_equal(found, frame.select("rollout_id", "turn", "response", "reward"))
+    for name in ("rollout_reward", "note", "prompt", "context"):
+        assert read(FIXTURE, columns=name)[name].equals(read(FIXTURE)[name])
+    named = read(FIXTURE, columns="goal", attack="PAIR")
+    assert named.columns == ["rollout_id", "turn", "attack", "goal"]
+    assert named["attack"].to_list() == ["PAIR"] * 4
+    with pytest.raises(ArgumentError, match="there is no column 'harm'"):
+        read(FIXTURE, columns=["harm"])
+
+
+def test_what_is_passed_over_must_be_json(tmp_path):
+    path = written(tmp_path / "log.jsonl", ROLLOUTS)
+    with path.open("a") as file:
+        file.write(
+            '{"rollout_id": 8, "mood": [1, 2, "turns": []}\n{"rollout_id": 9, "mood": {"a": "b"}, "turns": []}\n'
+        )
+    frame, problems = read(path, columns=["seed"], errors="collect")
+    assert frame["rollout_id"].n_unique() == len(ROLLOUTS) + 1
+    assert problems["record"].to_list() == ["8"]
 
 
 # ── the same as a row for each turn ──────────────────────────────────────────────────────────────────────────────────

@@ -22,6 +22,8 @@ class Learned:
         The fields that are known from the start.
     kind_of
         What a further field of that name must be to be taken; None refuses the name.
+    whole
+        Whether a record with a name that is not known is refused; else what is under it is passed over.
 
     Examples
     --------
@@ -34,10 +36,11 @@ class Learned:
     {'mood': ['good', None]}
     """
 
-    def __init__(self, base: type[msgspec.Struct], kind_of: Callable[[str], Any]) -> None:
+    def __init__(self, base: type[msgspec.Struct], kind_of: Callable[[str], Any], *, whole: bool = True) -> None:
         self.kind = base
         self._base = base
         self._kind_of = kind_of
+        self._whole = whole
         self._names: list[str] = []
 
     def learn(self, names: Collection[str], base: type[msgspec.Struct] | None = None) -> None:
@@ -53,18 +56,8 @@ class Learned:
                 (f"column_{place}", self._kind_of(name), msgspec.field(name=name, default=None))
                 for place, name in enumerate(self._names)
             ]
-            self.kind = msgspec.defstruct("Learned", fields, bases=(base,), gc=False, forbid_unknown_fields=True)
+            self.kind = msgspec.defstruct("Learned", fields, bases=(base,), gc=False, forbid_unknown_fields=self._whole)
 
     def columns(self, records: Sequence[msgspec.Struct]) -> dict[str, list[Any]]:
         """The columns of the fields that were learned; null where a record has no such field."""
         return {name: list(map(attrgetter(f"column_{place}"), records)) for place, name in enumerate(self._names)}
-
-
-def anything(name: str) -> Any:
-    """The kind of a field that may be anything.
-
-    Examples
-    --------
-    >>> Learned(msgspec.Struct, anything).learn(["mood"])
-    """
-    return Any

@@ -1,6 +1,6 @@
 """Rollouts that hold their turns, a record for each: a table of turns in another layout."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.readers.documents import Document, names_in, surface
-from turnwise.readers.learned import Learned, anything
+from turnwise.readers.learned import Learned
 from turnwise.readers.lines import Lines
 from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS, TEXTS
 from turnwise.readers.plain import fitting_lines
@@ -17,8 +17,9 @@ from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, parse, spare
 from turnwise.readers.sealed import SealedColumns
 from turnwise.readers.table import Table, twice
-from turnwise.schema import TURNS
+from turnwise.schema import TREE_COLUMNS, TURNS
 
+SAID = ("prompt", "response", "attack")
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
@@ -27,10 +28,6 @@ class Rollout(msgspec.Struct):
 
     rollout_id: Key
     turns: list[dict[str, Any]]
-
-
-class Turn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """One turn, of which nothing is known yet."""
 
 
 def is_nested(document: Document) -> bool:
@@ -60,7 +57,7 @@ def from_nested(document: Document, table: Table) -> pl.DataFrame:
 
     What the record says of the rollout stands beside each of its turns. What it says under a name that a turn has, be it
     here or in TURNS, is ``rollout_<name>``: a total of rewards is no reward of a turn. Only a `context` of the record is
-    that of the first turn, where the turns have none.
+    that of the first turn, where the turns have none. What the table has no wish for is passed over, not decoded.
 
     Examples
     --------
@@ -89,9 +86,16 @@ class Nested:
         self._rollouts = SealedColumns(TEXTS)
         self._turns = SealedColumns(TEXTS)
         self._counts: list[int] = []  # of each rollout: how many turns
-        self._turn = Learned(Turn, anything)
-        self._rollout = Learned(Turn, anything)
+        self._needed = None if table.wanted is None else needed(table.wanted)
+        self._turn = Learned(self._empty("Turn"), self._kind_of, whole=self._needed is None)
+        self._rollout = Learned(self._empty("Rollout"), self._kind_of, whole=self._needed is None)
         self._decoder: msgspec.json.Decoder[Any] | None = None
+
+    def _kind_of(self, name: str) -> Any:
+        return Any if self._needed is None or name in self._needed else None
+
+    def _empty(self, name: str, *fields: tuple[str, Any]) -> type[msgspec.Struct]:
+        return msgspec.defstruct(name, fields, gc=False, forbid_unknown_fields=self._needed is None)
 
     def add_lines(self, block: Lines) -> None:
         """Add some lines: all at once, where all they hold is known."""
@@ -118,18 +122,21 @@ class Nested:
                 raise BrokenError("is missing", field="rollout_id")
             rollout = parse(value, Rollout)
             self._counts.append(len(rollout.turns))
-            self._rollouts.append({key: known for key, known in value.items() if key != "turns"})
+            self._rollouts.append({"rollout_id": rollout.rollout_id, **self._known(value)})
             for turn in rollout.turns or [{}]:
-                self._turns.append(turn)
+                self._turns.append(self._known(turn))
             self._learn(value, rollout.turns)
+
+    def _known(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in record.items() if name != "turns" and self._kind_of(name) is not None}
 
     def _learn(self, record: dict[str, Any], turns: list[dict[str, Any]]) -> None:
         before = self._rollout.kind
         base = self._turn.kind
         self._turn.learn(dict.fromkeys(chain.from_iterable(turns)))
         if self._turn.kind is not base or self._decoder is None:
-            fields = [("rollout_id", Key), ("turns", list[self._turn.kind])]  # type: ignore[name-defined]
-            self._rollout.learn(record, msgspec.defstruct("Rollout", fields, gc=False, forbid_unknown_fields=True))
+            turn = list[self._turn.kind]  # type: ignore[name-defined]
+            self._rollout.learn(record, self._empty("Rollout", ("rollout_id", Key), ("turns", turn)))
         else:
             self._rollout.learn(record)
         if self._rollout.kind is not before:
@@ -147,8 +154,8 @@ class Nested:
         if "rollout_id" in turns.columns:
             turns = turns.rename({"rollout_id": spare("rollout_id")})
         if "turn" not in turns.columns:
-            numbered = pl.DataFrame({"turn": pl.Series(number, dtype=pl.Int32), "asked": (counts > 0)[which]})
-            turns.insert_column(0, numbered.select(pl.when("asked").then("turn")).to_series())
+            asked = pl.DataFrame({"turn": pl.Series(number, dtype=pl.Int32), "asked": (counts > 0)[which]})
+            turns = pl.concat([asked.select(pl.when("asked").then("turn")), turns], how="horizontal")
         rollouts = self._rollouts.frame()
         rollouts = rollouts.rename(_apart(rollouts.columns, turns.columns)).cast({"rollout_id": pl.String}).rechunk()
         frame = pl.concat([rollouts[pl.Series(which)], turns], how="horizontal")
@@ -158,6 +165,21 @@ class Nested:
         for name in rollouts["rollout_id"].filter(again):
             self._table.problems.broken(self._document.name, twice(name, "twice in this file"))
         return frame.filter(~again[pl.Series(which)]) if again.any() else frame
+
+
+def needed(wanted: Collection[str]) -> frozenset[str]:
+    """The names that decide what is in the columns wanted.
+
+    Examples
+    --------
+    >>> sorted(needed(["reward", "rollout_n"]) - TREE_COLUMNS)
+    ['n', 'reward', 'rollout_id', 'rollout_n', 'turn']
+    """
+    parts = [name.split("rollout_") for name in wanted]
+    apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
+    names = {"rollout_id", "turn", *TREE_COLUMNS, *wanted, *apart}
+    said = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
+    return frozenset(names | said)
 
 
 def _apart(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:

@@ -51,6 +51,8 @@ class Table:
         The ledger of the reading.
     owners
         The rollouts found so far, with their files; shared by the tables of one reading.
+    wanted
+        The columns that are wanted, where that is not all: a reader may leave out the others.
 
     Examples
     --------
@@ -60,9 +62,12 @@ class Table:
     ('toy', 'run/1', 1, 'parrot', 'Hello', 'good')
     """
 
-    def __init__(self, source: str, problems: Problems, owners: dict[str, str]) -> None:
+    def __init__(
+        self, source: str, problems: Problems, owners: dict[str, str], wanted: Collection[str] | None = None
+    ) -> None:
         self.source = source
         self.problems = problems
+        self.wanted = wanted
         self._owners = owners
         self._rollouts = Columns()
         self._turns = Columns()  # in our columns, of the turns that are not in a frame yet

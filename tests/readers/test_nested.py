@@ -67,6 +67,11 @@ def test_lines_a_list_and_packed_lines_are_the_same(tmp_path, suffix):
     assert frame.height == sum(len(record["turns"]) for record in ROLLOUTS)
 
 
+def test_rollouts_that_count_their_turns_are_read(tmp_path):
+    counted = [{**record, "num_turns": len(record["turns"])} for record in ROLLOUTS]
+    assert read(written(tmp_path / "log.jsonl", counted))["num_turns"].to_list()[:3] == [1, 2, 2]
+
+
 def test_one_rollout_alone_is_one(tmp_path):
     path = tmp_path / "one.json"
     path.write_text(json.dumps(ROLLOUTS[2]))

@@ -78,7 +78,7 @@ LINES = (".jsonl", ".json", ".ndjson")
 FORMATS = (
     Format(
         "native",
-        "a table of turns with a column rollout_id",
+        "a table of turns with a column rollout_id, or rollouts with an id and their turns",
         (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"),
         native_files.sniff,
         native_files.read_native,

@@ -25,14 +25,23 @@ def sniff(document: Document) -> bool:
 def read_native(document: Document, table: Table) -> None:
     r"""A table in our own names: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
 
-    In JSON, a record is a turn, or it is a rollout and holds its `turns`: see `turnwise.readers.nested`.
-
     ============================ ======================================================================
     theirs                       ours
     ============================ ======================================================================
     a column named as in TURNS   the same
     the words that `turns` knows `prompt`, `response`
     any other column             the same, as an extra
+    ============================ ======================================================================
+
+    In JSON, a record may also be a rollout that holds its `turns`, a list of such records without the id. What it says
+    itself stands beside each of its turns, but under a name of the turn's:
+
+    ============================ ======================================================================
+    theirs                       ours
+    ============================ ======================================================================
+    `context`                    that of the first turn, where the turns have none
+    `reward`, or any name that   ``rollout_reward``: a total is no reward of a turn
+    a turn has
     ============================ ======================================================================
 
     `source` is ``native`` where the file does not say otherwise; no other fact is made up. In CSV, an empty field is

@@ -172,7 +172,7 @@ def needed(wanted: Collection[str]) -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted(needed(["reward", "rollout_n"]) - TREE_COLUMNS)
+    >>> sorted(needed(["reward", "rollout_n"]).difference(TREE_COLUMNS))
     ['n', 'reward', 'rollout_id', 'rollout_n', 'turn']
     """
     parts = [name.split("rollout_") for name in wanted]

@@ -136,7 +136,7 @@ def test_a_list_of_turns_that_says_nothing_is_no_table(tmp_path):
 
 
 # ── some columns only ────────────────────────────────────────────────────────────────────────────────────────────────
-WANTED = ["reward", "prompt", "target", "context", "note", "seed", "outcome", "attack"]
+WANTED = ["reward", "prompt", "target", "context", "note", "seed", "outcome", "attack", "late", "rollout_late", "later"]
 
 
 @given(
@@ -153,8 +153,13 @@ def test_some_columns_are_as_in_the_whole_table(tmp_path_factory, wanted, more):
             "attack": "PAIR",
             "rollout_x": 1,
             **record,
+            **({"late": place} if place > 3 else {}),
             "turns": [
-                {**turn, **{name: at if name in {"reward", "turn"} else f"{name} {place} {at}" for name in more}}
+                {
+                    **turn,
+                    **({"late": at, "later": None} if place > 4 else {}),
+                    **{name: at if name in {"reward", "turn"} else f"{name} {place} {at}" for name in more},
+                }
                 for at, turn in enumerate(record["turns"])
             ],
         }
@@ -167,8 +172,8 @@ def test_some_columns_are_as_in_the_whole_table(tmp_path_factory, wanted, more):
         some = result(path, columns=wanted)
     if not isinstance(whole, str):  # what is not wanted may be what it was refused for
         assert not isinstance(some, str)
-        keys = {"rollout_id", "turn", *(["node_id"] if "node_id" in more else [])}
-        assert_frame_equal(some[0], whole[0].select(name for name in whole[0].columns if name in {*keys, *wanted}))
+        keys = ["rollout_id", "turn", *(["node_id"] if "node_id" in more else [])]
+        assert_frame_equal(some[0], whole[0].select(*keys, *wanted))
 
 
 def test_some_columns_of_any_log_and_of_a_cache(tmp_path):
@@ -181,10 +186,13 @@ def test_some_columns_of_any_log_and_of_a_cache(tmp_path):
     for name in ("rollout_reward", "note", "prompt", "context"):
         assert read(FIXTURE, columns=name)[name].equals(read(FIXTURE)[name])
     named = read(FIXTURE, columns="goal", attack="PAIR")
-    assert named.columns == ["rollout_id", "turn", "attack", "goal"]
+    assert named.columns == ["rollout_id", "turn", "goal", "attack"]
     assert named["attack"].to_list() == ["PAIR"] * 4
     with pytest.raises(ArgumentError, match="there is no column 'harm'"):
         read(FIXTURE, columns=["harm"])
+    many = [f"c{number}" for number in range(70)]
+    path = written(tmp_path / "log.jsonl", [{**record, **dict.fromkeys(many, 1)} for record in ROLLOUTS])
+    assert read(path, columns=many).select(many).unique().rows() == [(1,) * 70]
 
 
 def test_what_is_passed_over_must_be_json(tmp_path):
@@ -235,15 +243,21 @@ def both(path: Path, **options: Any) -> int:
     """How many records went the short way; the long way alone must give the same."""
     short: list[object] = []
 
-    def counted(lines: Any, decoder: Any) -> Any:
-        found = fitting(lines, decoder)
+    def together(lines: Any, decoder: Any) -> Any:
+        found = plain.fitting_lines(lines, decoder)
         short.extend(found or [])
         return found
 
-    fitting, results = plain.fitting_lines, []
-    for way in (counted, lambda lines, decoder: None):
+    def alone(line: Any, decoder: Any) -> Any:
+        found = plain.fitting(line, decoder)
+        short.extend([] if found is None else [found])
+        return found
+
+    results = []
+    for ways in ((together, alone), (lambda lines, decoder: None, lambda line, decoder: None)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(nested, "fitting_lines", way)
+            patch.setattr(nested, "fitting_lines", ways[0])
+            patch.setattr(nested, "fitting", ways[1])
             patch.setattr("turnwise.readers.documents.BLOCK", 400)
             results.append(result(path, **options))
     ours, theirs = results
@@ -256,7 +270,13 @@ def both(path: Path, **options: Any) -> int:
 
 
 def test_rollouts_go_the_short_way(tmp_path):
-    assert both(written(tmp_path / "log.jsonl", ROLLOUTS)) >= 5
+    path = written(tmp_path / "log.jsonl", ROLLOUTS)
+    assert both(path) >= 5
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n{}\r\n")
+    assert both(path, errors="collect") >= 5
+    written(path, [{**record, "turns": record["turns"][: place % 2]} for place, record in enumerate(ROLLOUTS)])
+    assert both(path) >= 5
+    assert read(path)["turn"].to_list() == [None, 1, None, 1, None, 1, None]
 
 
 @given(steps=STEPS, damage=DAMAGE)

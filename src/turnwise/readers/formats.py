@@ -227,7 +227,7 @@ def read(
     Returns
     -------
     TURNS, with every column of the schema, the rollouts in one piece and their turns in order; extra columns follow. With
-    `columns`, those.
+    `columns`, those in their order.
     With ``errors="collect"``, TURNS and PROBLEMS.
 
     Raises
@@ -270,12 +270,13 @@ def read(
 
 
 def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:
-    """The columns that are wanted, and the keys."""
+    """The keys, and the columns that are wanted in their order."""
     found = turns.collect_schema().names()
     lacking = next((name for name in wanted if name not in found), None)
     if lacking is not None:
         raise ArgumentError(f"read: there is no column {lacking!r}; `tw.read(paths).columns` are those that there are")
-    return turns.select(name for name in found if name in {"rollout_id", "turn", "node_id", *wanted})
+    keys = [name for name in ("rollout_id", "turn", "node_id") if name in found]
+    return turns.select(list(dict.fromkeys([*keys, *wanted])))
 
 
 def _whole(

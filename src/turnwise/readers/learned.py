@@ -23,7 +23,8 @@ class Learned:
     kind_of
         What a further field of that name must be to be taken; None refuses the name.
     whole
-        Whether a record with a name that is not known is refused; else what is under it is passed over.
+        Whether a record with a name that is not known is refused; else what is under it is passed over, and a name that
+        no record has is no column.
 
     Examples
     --------
@@ -53,11 +54,19 @@ class Learned:
         if new or base is not self._base:
             self._base, self._names = base, [*self._names, *new]
             fields = [
-                (f"column_{place}", self._kind_of(name), msgspec.field(name=name, default=None))
+                (
+                    f"column_{place}",
+                    self._kind_of(name),
+                    msgspec.field(name=name, default=None if self._whole else msgspec.UNSET),
+                )
                 for place, name in enumerate(self._names)
             ]
             self.kind = msgspec.defstruct("Learned", fields, bases=(base,), gc=False, forbid_unknown_fields=self._whole)
 
     def columns(self, records: Sequence[msgspec.Struct]) -> dict[str, list[Any]]:
         """The columns of the fields that were learned; null where a record has no such field."""
-        return {name: list(map(attrgetter(f"column_{place}"), records)) for place, name in enumerate(self._names)}
+        found = {name: list(map(attrgetter(f"column_{place}"), records)) for place, name in enumerate(self._names)}
+        if self._whole:
+            return found
+        there = {name: values for name, values in found.items() if any(value is not msgspec.UNSET for value in values)}
+        return {name: [None if value is msgspec.UNSET else value for value in there[name]] for name in there}

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from turnwise.readers.documents import Document, names_in, surface
-from turnwise.readers.learned import Learned
+from turnwise.readers.learned import MOST_COLUMNS, Learned
 from turnwise.readers.lines import Lines
 from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS, TEXTS
-from turnwise.readers.plain import fitting_lines
+from turnwise.readers.plain import batches, fitting, fitting_lines
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, parse, spare
 from turnwise.readers.sealed import SealedColumns
@@ -86,10 +86,13 @@ class Nested:
         self._rollouts = SealedColumns(TEXTS)
         self._turns = SealedColumns(TEXTS)
         self._counts: list[int] = []  # of each rollout: how many turns
-        self._needed = None if table.wanted is None else needed(table.wanted)
+        known = frozenset() if table.wanted is None else needed(table.wanted)
+        self._needed = known if 0 < len(known) <= MOST_COLUMNS else None
         self._turn = Learned(self._empty("Turn"), self._kind_of, whole=self._needed is None)
         self._rollout = Learned(self._empty("Rollout"), self._kind_of, whole=self._needed is None)
         self._decoder: msgspec.json.Decoder[Any] | None = None
+        if self._needed is not None:  # what is passed over is not learned: what is wanted must be known from the start
+            self._learn(sorted(self._needed), sorted(self._needed))
 
     def _kind_of(self, name: str) -> Any:
         return Any if self._needed is None or name in self._needed else None
@@ -98,22 +101,30 @@ class Nested:
         return msgspec.defstruct(name, fields, gc=False, forbid_unknown_fields=self._needed is None)
 
     def add_lines(self, block: Lines) -> None:
-        """Add some lines: all at once, where all they hold is known."""
+        """Add some lines: all at once where what they hold is known, else as many at a time as can be."""
         rollouts = None if self._decoder is None else fitting_lines(block, self._decoder)
-        if rollouts is None or not self._add_known(rollouts):
-            for number, line in zip(*block.apart(), strict=True):
-                self.add(number, self._document.decoded(line))
+        if rollouts is not None:
+            self._add_known(rollouts)
+            return
+        for numbers, lines, known in batches([block.apart()], self._fitting):
+            if known:
+                self._add_known(known)
+            else:
+                self.add(numbers[0], self._document.decoded(lines[0]))
 
-    def _add_known(self, rollouts: Sequence[Any]) -> bool:
+    def _fitting(self, line: bytes) -> Any:
+        return None if self._decoder is None else fitting(line, self._decoder)
+
+    def _add_known(self, rollouts: Sequence[Any]) -> None:
         ids = [rollout.rollout_id for rollout in rollouts]
         turns = [rollout.turns for rollout in rollouts]
-        if not all(turns):
-            return False
         self._counts += map(len, turns)
         self._rollouts.extend({"rollout_id": ids, **self._rollout.columns(rollouts)}, len(ids))
+        if not all(turns):
+            nothing = [self._turn.kind()]
+            turns = [said or nothing for said in turns]
         known = list(chain.from_iterable(turns))
         self._turns.extend(self._turn.columns(known), len(known))
-        return True
 
     def add(self, number: int, value: Any) -> None:
         """Add one record, and know its names from now on."""
@@ -125,18 +136,19 @@ class Nested:
             self._rollouts.append({"rollout_id": rollout.rollout_id, **self._known(value)})
             for turn in rollout.turns or [{}]:
                 self._turns.append(self._known(turn))
-            self._learn(value, rollout.turns)
+            self._learn(value, dict.fromkeys(chain.from_iterable(rollout.turns)))
 
     def _known(self, record: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in record.items() if name != "turns" and self._kind_of(name) is not None}
 
-    def _learn(self, record: dict[str, Any], turns: list[dict[str, Any]]) -> None:
+    def _learn(self, record: Collection[str], turn: Collection[str]) -> None:
+        """Know the names in a record, and in its turns, from now on."""
         before = self._rollout.kind
         base = self._turn.kind
-        self._turn.learn(dict.fromkeys(chain.from_iterable(turns)))
+        self._turn.learn(turn)
         if self._turn.kind is not base or self._decoder is None:
-            turn = list[self._turn.kind]  # type: ignore[name-defined]
-            self._rollout.learn(record, self._empty("Rollout", ("rollout_id", Key), ("turns", turn)))
+            turns = list[self._turn.kind]  # type: ignore[name-defined]
+            self._rollout.learn(record, self._empty("Rollout", ("rollout_id", Key), ("turns", turns)))
         else:
             self._rollout.learn(record)
         if self._rollout.kind is not before:

@@ -289,7 +289,9 @@ def test_both_ways_agree_on_mutated_records(tmp_path_factory, steps, damage):
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("key", ["rollout_id", "target", "seed", "turns", "turn", "outcome", "new"])
+@pytest.mark.parametrize(
+    "key", ["rollout_id", "target", "seed", "turns", "turn", "outcome", "new", "rollout_id_source"]
+)
 def test_both_ways_agree_on_odd_values(tmp_path, key, odd):
     records = [dict(record) for record in ROLLOUTS]
     records[3][key] = records[5][key] = odd
@@ -300,6 +302,13 @@ def test_both_ways_agree_on_odd_values(tmp_path, key, odd):
         turns = [{**turn, key: odd} for turn in record["turns"]]
         path.write_bytes(rendered([*ROLLOUTS[:4], {**record, "turns": turns}], ".jsonl"))
         both(path, format="native", errors="collect")
+
+
+def test_turns_may_have_turns(tmp_path):
+    records = [{**record, "turns": [{**turn, "turns": 2} for turn in record["turns"]]} for record in ROLLOUTS]
+    path = written(tmp_path / "log.jsonl", records)
+    both(path)
+    assert read(path)["turns"].to_list() == [2] * read(path).height
 
 
 def test_many_columns_are_read_the_long_way(tmp_path):

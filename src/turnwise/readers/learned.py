@@ -68,5 +68,9 @@ class Learned:
         found = {name: list(map(attrgetter(f"column_{place}"), records)) for place, name in enumerate(self._names)}
         if self._whole:
             return found
-        there = {name: values for name, values in found.items() if any(value is not msgspec.UNSET for value in values)}
-        return {name: [None if value is msgspec.UNSET else value for value in there[name]] for name in there}
+        absent = {name: values.count(msgspec.UNSET) for name, values in found.items()}
+        return {
+            name: [None if value is msgspec.UNSET else value for value in values] if absent[name] else values
+            for name, values in found.items()
+            if absent[name] < len(values)
+        }

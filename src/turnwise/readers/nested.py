@@ -17,7 +17,7 @@ from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, parse, spare
 from turnwise.readers.sealed import SealedColumns
 from turnwise.readers.table import Table, twice
-from turnwise.schema import TREE_COLUMNS, TURNS
+from turnwise.schema import TURNS
 
 SAID = ("prompt", "response", "attack")
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
@@ -133,13 +133,14 @@ class Nested:
                 raise BrokenError("is missing", field="rollout_id")
             rollout = parse(value, Rollout)
             self._counts.append(len(rollout.turns))
-            self._rollouts.append({"rollout_id": rollout.rollout_id, **self._known(value)})
+            beside = {name: known for name, known in value.items() if name not in Rollout.__struct_fields__}
+            self._rollouts.append({"rollout_id": rollout.rollout_id, **self._known(beside)})
             for turn in rollout.turns or [{}]:
                 self._turns.append(self._known(turn))
             self._learn(value, dict.fromkeys(chain.from_iterable(rollout.turns)))
 
     def _known(self, record: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in record.items() if name != "turns" and self._kind_of(name) is not None}
+        return {name: value for name, value in record.items() if self._kind_of(name) is not None}
 
     def _learn(self, record: Collection[str], turn: Collection[str]) -> None:
         """Know the names in a record, and in its turns, from now on."""
@@ -184,12 +185,12 @@ def needed(wanted: Collection[str]) -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted(needed(["reward", "rollout_n"]).difference(TREE_COLUMNS))
-    ['n', 'reward', 'rollout_id', 'rollout_n', 'turn']
+    >>> sorted(needed(["reward", "rollout_n"]))
+    ['n', 'node_id', 'reward', 'rollout_n', 'turn']
     """
     parts = [name.split("rollout_") for name in wanted]
     apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
-    names = {"rollout_id", "turn", *TREE_COLUMNS, *wanted, *apart}
+    names = {"turn", "node_id", *wanted, *apart}
     said = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
     return frozenset(names | said)
 

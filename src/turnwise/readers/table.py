@@ -57,7 +57,9 @@ class Table:
     Examples
     --------
     >>> table = Table("toy", Problems(), {})
-    >>> table.add("log.json", "run/1", [Turn(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"})
+    >>> _ = table.add(
+    ...     "log.json", "run/1", [Turn(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"}
+    ... )
     >>> table.frame().select("source", "rollout_id", "turn", "target", "response", "mood").row(0)
     ('toy', 'run/1', 1, 'parrot', 'Hello', 'good')
     """
@@ -160,7 +162,7 @@ class Table:
         Examples
         --------
         >>> table = Table("toy", Problems(), {})
-        >>> table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
+        >>> _ = table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """

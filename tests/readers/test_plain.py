@@ -88,6 +88,7 @@ def both(path: Path, **options: Any) -> int:
     results = []
     for way in (counted, lambda text, decoder: None):
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("turnwise.readers.documents.BLOCK", 600)
             patch.setattr(inspect_ai, "fitting", way)
             patch.setattr(plain.Chats, "decode_lines", lambda self, lines, way=way: together(self, lines, way))
             patch.setattr(plain.Chats, "decode", lambda self, line, way=way: way(line, self._decoder))
@@ -151,6 +152,45 @@ def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):
     records = [*CHATS[:2], {**CHATS[2], key: odd}, CHATS[3], {**CHATS[4], key: odd}]
     path.write_bytes(rendered(records, ".jsonl"))
     both(path, format="openai_chat", errors="collect")
+
+
+def test_what_only_a_record_said_twice_says_is_no_column(tmp_path, monkeypatch):
+    monkeypatch.setattr("turnwise.readers.documents.BLOCK", 200)
+    path = tmp_path / "chats.jsonl"
+    path.write_bytes(rendered([*CHATS[:2], {**CHATS[1], "late": 1}, *CHATS[2:]], ".jsonl"))
+    both(path, format="openai_chat", errors="collect")
+    assert "late" not in read(path, errors="collect")[0].columns
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.booleans(), st.integers(0, 4), st.sampled_from([None, None, "user", "tool", "system", "assistant"])
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_chats_that_alternate(tmp_path_factory, chats):
+    path = tmp_path_factory.mktemp("plain") / "chats.jsonl"
+    records = [
+        {
+            "messages": [
+                *([{"role": "system", "content": f"Be kind {place}."}] if system else []),
+                *({"role": ROLES[1 + said % 2], "content": f"{place} {said}"} for said in range(2 * count)),
+                *([{"role": last, "content": f"Bye {place}"}] if last else []),
+            ]
+        }
+        for place, (system, count, last) in enumerate(chats)
+    ]
+    path.write_bytes(rendered(records, ".jsonl"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("turnwise.readers.documents.BLOCK", 300)
+        both(path, format="openai_chat")
+        found = read(path, format="openai_chat")
+        patch.setattr(plain, "_alternating", lambda chats: None)
+        assert_frame_equal(found, read(path, format="openai_chat"))
 
 
 def test_a_record_said_twice_is_the_same_problem(tmp_path):

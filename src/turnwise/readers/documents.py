@@ -7,7 +7,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial, reduce
 from itertools import chain, islice
 from pathlib import Path
@@ -167,6 +167,22 @@ class Document:
         if self.kind == "json" and isinstance(self.top, list):
             return frozenset(name for record in self.top[:EARLY] for name in _names_if_any(record))
         return self.keys
+
+    @cached_property
+    def beginning(self) -> list[dict[str, Any]]:
+        r"""The first 64 lines or records that are objects, or the one value, decoded no deeper than their names.
+
+        Examples
+        --------
+        >>> [sorted(record) for record in Document(Path("a.jsonl"), b'{"a": [1]}\n[2]\n{"b": 3}').beginning]
+        [['a'], ['b']]
+        """
+        texts: Iterable[Any] = ()
+        if self.kind == "lines":
+            texts = (line for _, line in islice(self.texts(), EARLY))
+        elif self.kind == "json":
+            texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
+        return [record for record in map(_surface_if_any, texts) if isinstance(record, dict)]
 
     @cached_property
     def inner(self) -> frozenset[str]:
@@ -450,6 +466,13 @@ def names_in(value: Any) -> frozenset[str]:
     if isinstance(value, list) and value:
         value = surface(value[0])
     return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _surface_if_any(value: Any) -> Any:
+    try:
+        return surface(value)
+    except BrokenError:
+        return None
 
 
 def _names_if_any(value: Any) -> frozenset[str]:

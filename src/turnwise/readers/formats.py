@@ -1,7 +1,7 @@
 """The door: which formats there are, which of them a file is, and all files of any mix into one table."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from turnwise import schema
+from turnwise.arguments import names_of
 from turnwise.errors import ArgumentError, ReadError, listing
 from turnwise.labels import counted
 from turnwise.object_stores import Options
@@ -77,7 +78,7 @@ LINES = (".jsonl", ".json", ".ndjson")
 FORMATS = (
     Format(
         "native",
-        "a table of turns with a column rollout_id",
+        "a table of turns with a column rollout_id, or rollouts with an id and their turns",
         (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"),
         native_files.sniff,
         native_files.read_native,
@@ -171,6 +172,7 @@ def read(
     *,
     format: str | None = None,
     errors: Literal["raise"] = "raise",
+    columns: str | Sequence[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -181,6 +183,7 @@ def read(
     *,
     format: str | None = None,
     errors: Literal["collect"],
+    columns: str | Sequence[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -190,6 +193,7 @@ def read(
     *,
     format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
     errors: Literal["raise", "collect"] = "raise",
+    columns: str | Sequence[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -207,6 +211,10 @@ def read(
         ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
         PROBLEMS as well. Either way, files of no known format in a folder are listed (as problems, or in one line on
         stderr), and so are records that are whole but no rollouts, and NaN that became null.
+    columns
+        The columns that are wanted beside `rollout_id` and `turn` (and `node_id` of trees); None wants all. JSON lines of
+        rollouts that hold their turns are decoded no further than that, which is twice as fast where no text is wanted: what
+        is passed over must be JSON, and is not looked at. All other logs are read whole, and then narrowed.
     cache
         A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
         has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
@@ -218,7 +226,8 @@ def read(
 
     Returns
     -------
-    TURNS, with every column of the schema, the rollouts in one piece and their turns in order; extra columns follow.
+    TURNS, with every column of the schema, the rollouts in one piece and their turns in order; extra columns follow. With
+    `columns`, those in their order.
     With ``errors="collect"``, TURNS and PROBLEMS.
 
     Raises
@@ -226,7 +235,7 @@ def read(
     ReadError
         Naming file, record, field and remedy. Also where nothing could be read at all.
     ArgumentError
-        For an unknown format or fact.
+        For an unknown format, fact or column.
 
     Notes
     -----
@@ -244,6 +253,7 @@ def read(
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     known = facts_as_given(facts)
+    wanted = None if columns is None else [*names_of(columns), *known]
     problems = Problems(collect=errors == "collect")
     given = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
@@ -251,20 +261,36 @@ def read(
         turns = native.turns(collect_remote(scan_remote(found, storage_options), found))
         known["source"] = pl.lit(FORMATS[0].name)
     else:
-        turns = _whole(given, format, problems, cache)
+        turns = _whole(given, format, problems, cache, wanted)
     problems.announce()
+    if wanted is not None:
+        turns = _narrowed(turns, wanted)
     filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
     return (filled, problems.frame()) if problems.collect else filled
 
 
+def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:
+    """The keys, and the columns that are wanted in their order."""
+    found = turns.collect_schema().names()
+    lacking = next((name for name in wanted if name not in found), None)
+    if lacking is not None:
+        raise ArgumentError(f"read: there is no column {lacking!r}; `tw.read(paths).columns` are those that there are")
+    keys = [name for name in ("rollout_id", "turn", "node_id") if name in found]
+    return turns.select(list(dict.fromkeys([*keys, *wanted])))
+
+
 def _whole(
-    paths: Paths, name: str | None, problems: Problems, folder: str | os.PathLike[str] | None
+    paths: Paths,
+    name: str | None,
+    problems: Problems,
+    folder: str | os.PathLike[str] | None,
+    wanted: list[str] | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """All rollouts of all files: from the logs, or as they were read before."""
     forced = named(name)
     given = listed(paths, "read")
     if folder is None:
-        return _gathered(given, forced, problems)
+        return _gathered(given, forced, problems, wanted)
     unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
     logs = [document.path for document, _ in documents(given, unseen)]
     how = (name, problems.collect, [str(path) for path in given])
@@ -280,16 +306,25 @@ def _whole(
     return turns
 
 
-def _gathered(given: list[Path], forced: Format | None, problems: Problems) -> pl.DataFrame:
+def _gathered(
+    given: list[Path], forced: Format | None, problems: Problems, wanted: list[str] | None = None
+) -> pl.DataFrame:
     """All rollouts of all files, read now."""
-    tables = tables_of(given, forced, problems)
+    tables = tables_of(given, forced, problems, wanted=wanted)
     return arrange(reconcile([frame for table in tables for frame in table.frames()]))
 
 
-def tables_of(given: list[Path], forced: Format | None, problems: Problems, *, outcomes: bool = False) -> list[Table]:
+def tables_of(
+    given: list[Path],
+    forced: Format | None,
+    problems: Problems,
+    *,
+    outcomes: bool = False,
+    wanted: list[str] | None = None,
+) -> list[Table]:
     """All rollouts of all files, a table for each format; with `outcomes`, perhaps without what was said in them."""
     owners: dict[str, str] = {}
-    tables = {kind.name: Table(kind.name, problems, owners) for kind in FORMATS}
+    tables = {kind.name: Table(kind.name, problems, owners, wanted) for kind in FORMATS}
     echoes: list[tuple[Document, Format, bool]] = []
     for document, by_name in documents(given, problems):
         with problems.record(document.name):

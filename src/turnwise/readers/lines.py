@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from itertools import repeat
 
 BOM = b"\xef\xbb\xbf"
-_END, _OPEN, _CLOSE = b"\n{}"
+BETWEEN = b"}\n{"  # two objects on lines of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Lines:
 
     first: int
     text: bytes
-    ends: npt.NDArray[np.intp]
+    ends: Sequence[int]
 
     @property
     def numbers(self) -> range:
@@ -46,11 +44,10 @@ class Lines:
         Then each begins a value: what stands before a line's end is ``}``, what follows is ``{``, and inside of a value
         something stands between the two. So if there are as many values as lines, there is one on each.
         """
-        if not self.text:
+        text, ends = self.text, self.ends
+        if not text.startswith(b"{") or not text.endswith(b"}", 0, ends[-1]):
             return False
-        signs = np.frombuffer(self.text, np.uint8)
-        opens, closes = signs[np.append(0, self.ends[:-1] + 1)], signs[self.ends - 1]
-        return bool((opens == _OPEN).all() and (closes == _CLOSE).all())
+        return all(map(text.startswith, repeat(BETWEEN), map((-1).__add__, ends[:-1])))
 
     def apart(self) -> tuple[Sequence[int], list[bytes]]:
         """Each line that is not blank, and before them their numbers."""
@@ -67,10 +64,10 @@ def lines_of(blocks: Iterable[bytes]) -> Iterator[Lines]:
     >>> [(lines.first, lines.text) for lines in lines_of([b"1\n2", b"2\n3", b"3"])]
     [(1, b'1\n'), (2, b'22\n'), (3, b'33')]
     """
-    first, parts = 1, list[bytes]()  # the parts of a line that no block has ended yet
+    first, parts = 1, list[bytes | memoryview]()  # the parts of a line that no block has ended yet
     for block in blocks:
         end = block.rfind(b"\n") + 1
-        parts.append(block[:end])
+        parts.append(memoryview(block)[:end])
         if end:
             lines = _lines(first, b"".join(parts))
             yield lines
@@ -84,5 +81,7 @@ def lines_of(blocks: Iterable[bytes]) -> Iterator[Lines]:
 
 def _lines(first: int, text: bytes) -> Lines:
     known = text.removeprefix(BOM) if first == 1 else text
-    ends = np.flatnonzero(np.frombuffer(known, np.uint8) == _END)
-    return Lines(first, known, ends if known.endswith(b"\n") else np.append(ends, len(known)))
+    ends, start = list[int](), 0
+    while (start := known.find(b"\n", start) + 1) > 0:
+        ends.append(start - 1)
+    return Lines(first, known, ends if known.endswith(b"\n") else [*ends, len(known)])

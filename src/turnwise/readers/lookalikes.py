@@ -71,7 +71,9 @@ LOOKALIKES = (
     Lookalike("prompts", PROMPTS, _is("goal", "target")),
     Lookalike("prompts", PROMPTS, _strings),
     Lookalike(
-        "rollouts that are measured already", "Polars", has("rollout_id", "num_turns", without=("turn", *_TURNS))
+        "rollouts that are measured already",
+        "Polars",
+        has("rollout_id", "num_turns", without=("turn", "turns", *_TURNS)),
     ),
     Lookalike("steps", "Polars", has("rollout_id", "step", "kind", without=_TURNS)),
 )

@@ -15,6 +15,7 @@ from turnwise.schema import TURNS
 
 PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user")
 RESPONSES = ("output", "completion", "answer", "reply")
+TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # columns of words: text stays as it is beside other things
 SIGNS = frozenset({"turn", "prompt", "response", "outcome", "attack", *PROMPTS, *RESPONSES})
 _ORDER = "__turnwise_order"
 
@@ -130,7 +131,7 @@ def _lazy(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:
 
 def _words(names: Mapping[str, str]) -> frozenset[str]:
     """Their columns that are columns of TURNS."""
-    return WORDS | {theirs for ours, theirs in names.items() if ours in WORDS} | {*PROMPTS, *RESPONSES}
+    return TEXTS | {theirs for ours, theirs in names.items() if ours in WORDS}
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
@@ -189,12 +190,16 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
                 "TURNS: a tree needs a column `turn`, the depth of each node; `tw.flatten(graphs)` gives it"
             )
         return frame.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("rollout_id").alias("turn"))
+    if not (frame["turn"] == 0).any():
+        return frame
     starts = frame.lazy().group_by("rollout_id").agg(turn.min()).select(turn.drop_nulls()).collect()["turn"]
     return frame.with_columns(turn + 1) if starts.len() and (starts == 0).all() else frame
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """Rollouts as they first appear, each in one piece, and its turns in order (nodes of a tree as they stand)."""
+    if schema.in_order(frame):
+        return frame
     frame = frame.with_row_index(_ORDER).with_columns(pl.col(_ORDER).min().over("rollout_id"))
     by = [_ORDER] if schema.is_tree(frame) else [_ORDER, "turn"]
     return frame.sort(by, maintain_order=True).drop(_ORDER)

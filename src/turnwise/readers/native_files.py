@@ -8,8 +8,9 @@ import polars as pl
 
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
-from turnwise.readers.frames import WORDS, from_columns
-from turnwise.readers.native import SIGNS, conform
+from turnwise.readers.frames import from_columns
+from turnwise.readers.native import SIGNS, TEXTS, conform
+from turnwise.readers.nested import from_nested, is_nested
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
@@ -18,7 +19,7 @@ from turnwise.schema import TURNS
 def sniff(document: Document) -> bool:
     """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
-    return "rollout_id" in names and bool(names & SIGNS)
+    return "rollout_id" in names and (bool(names & SIGNS) or is_nested(document))
 
 
 def read_native(document: Document, table: Table) -> None:
@@ -30,6 +31,17 @@ def read_native(document: Document, table: Table) -> None:
     a column named as in TURNS   the same
     the words that `turns` knows `prompt`, `response`
     any other column             the same, as an extra
+    ============================ ======================================================================
+
+    In JSON, a record may also be a rollout that holds its `turns`, a list of such records without the id. What it says
+    itself stands beside each of its turns, but under a name of the turn's:
+
+    ============================ ======================================================================
+    theirs                       ours
+    ============================ ======================================================================
+    `context`                    that of the first turn, where the turns have none
+    `reward`, or any name that   ``rollout_reward``: a total is no reward of a turn
+    a turn has
     ============================ ======================================================================
 
     `source` is ``native`` where the file does not say otherwise; no other fact is made up. In CSV, an empty field is
@@ -53,7 +65,7 @@ def read_native(document: Document, table: Table) -> None:
         case "table":
             frame = from_csv(document)
         case _:
-            frame = _from_json(document, table)
+            frame = from_nested(document, table) if is_nested(document) else _from_json(document, table)
     if frame.is_empty():
         return
     frame = conform(frame, {}, document.name, table.problems)
@@ -90,7 +102,7 @@ def _from_json(document: Document, table: Table) -> pl.DataFrame:
             if record.get("rollout_id") is None:
                 raise BrokenError("is missing", field="rollout_id")
             columns.append(record)
-    return from_columns(columns, WORDS)
+    return from_columns(columns, TEXTS)
 
 
 def _records(document: Document) -> Iterable[tuple[int, Any]]:

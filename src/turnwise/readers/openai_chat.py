@@ -109,14 +109,14 @@ def _add_plain(
 
 
 def _add(document: Document, table: Table, run: str, number: int, value: Any) -> bool:
-    """Add any record, and say whether it was whole."""
+    """Add any record, and say whether it is in the table now."""
     with table.record(document.name, number):
         record = parse(value, Record)
         extras = leftovers(value, Record)
         stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
         facts = {SPARED[name]: extras.pop(name) for name in stated}
         thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS]
-        table.add(
+        return table.add(
             document.name,
             f"{run}/{number if record.id is None else record.id}",
             split(record.messages),
@@ -124,5 +124,4 @@ def _add(document: Document, table: Table, run: str, number: int, value: Any) ->
             extras,
             {"reasoning": thought} if any(thought) else None,
         )
-        return True
     return False

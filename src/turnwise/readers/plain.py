@@ -5,22 +5,23 @@ narrow types here (a tool call, a part, an unknown role, a column not met before
 what is wrong where something is.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from operator import is_not
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from turnwise.readers.chat import by_turn
+from turnwise.readers.chat import ANSWERS, SYSTEM, by_turn
+from turnwise.readers.learned import Learned
 from turnwise.readers.lines import Lines
 from turnwise.readers.records import Key, T, spare
 
 SPARED = "_source"  # how a column ends that may stand for another
 TOGETHER = 64  # chats
 MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-MOST_COLUMNS = 64  # of one file: one that has more has another in every record
+PAIR = ["user", "assistant"]
 
 K = TypeVar("K")
 F = TypeVar("F")
@@ -39,6 +40,16 @@ class Text(msgspec.Struct, gc=False):
     name: str | None = None
 
 
+class Brief(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """One message that is a text and nothing else, as most are."""
+
+    role: Role
+    content: str
+
+
+BRIEF = frozenset(Brief.__struct_fields__)
+
+
 class Known(Text, gc=False, forbid_unknown_fields=True):
     """One message with no field but these: what is passed over is not looked at, and might be no text at all."""
 
@@ -53,9 +64,15 @@ class Known(Text, gc=False, forbid_unknown_fields=True):
 class Chat(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """One record."""
 
-    messages: list[Known]
+    messages: list[Brief]
     id: Key | None = None
     model: str | None = None
+
+
+class KnownChat(Chat, gc=False, forbid_unknown_fields=True):
+    """One record whose messages have more."""
+
+    messages: list[Known]  # type: ignore[assignment]  # has what a brief one has
 
 
 class Chats:
@@ -72,32 +89,21 @@ class Chats:
     >>> line = b'{"messages": [{"role": "assistant", "content": "Hello"}], "goal": "g", "score": 2}'
     >>> chats.decode(line) is None
     True
-    >>> chats.learn(["messages", "goal", "score"])
+    >>> chats.learn({"messages": [{"role": "assistant", "content": "Hello"}], "goal": "g", "score": 2})
     >>> chats.columns([chats.decode(line)])
     {'goal': ['g'], 'score_source': [2]}
     """
 
     def __init__(self, facts: Collection[str]) -> None:
         self._facts = facts
-        self._columns: list[str] = []
-        self._decoder = msgspec.json.Decoder(Chat)
+        self._learned = Learned(Chat, self._kind_of)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Chat)
 
-    def learn(self, names: Collection[str]) -> None:
-        """Take records with these names for plain as well from now on."""
-        known = {*Chat.__struct_fields__, *self._columns}
-        new = [name for name in names if name not in known and not name.endswith(SPARED)]
-        if new and len(self._columns) + len(new) <= MOST_COLUMNS:
-            self._columns += new
-            fields = [
-                (
-                    f"column_{place}",
-                    (str if name in self._facts else Any) | msgspec.UnsetType,
-                    msgspec.field(name=name, default=msgspec.UNSET),
-                )
-                for place, name in enumerate(self._columns)
-            ]
-            kind = msgspec.defstruct("Learned", fields, bases=(Chat,), gc=False, forbid_unknown_fields=True)
-            self._decoder = msgspec.json.Decoder(kind)
+    def learn(self, record: Mapping[str, Any]) -> None:
+        """Take records with these names for plain as well from now on, be it in the chat or in its messages."""
+        brief = all(message.keys() <= BRIEF for message in record["messages"])
+        self._learned.learn(record, None if brief else KnownChat)
+        self._decoder = msgspec.json.Decoder(self._learned.kind)
 
     def decode(self, line: bytes) -> Chat | None:
         """The record; None where it must be read the long way."""
@@ -105,23 +111,32 @@ class Chats:
 
     def decode_lines(self, lines: Lines) -> list[Chat] | None:
         """The records of some lines; None where one of them must be read the long way, or stands on no line of its own."""
-        if not lines.objects:
-            return None
-        try:
-            found = self._decoder.decode_lines(lines.text)
-        except MISFITS:
-            return None
-        return found if len(found) == len(lines.ends) else None
+        return fitting_lines(lines, self._decoder)
 
     def columns(self, chats: Sequence[Chat]) -> dict[str, list[Any]]:
-        """The columns of the records' own that they have."""
-        found: dict[str, list[Any]] = {}
-        for place, name in enumerate(self._columns):
-            values = [getattr(chat, f"column_{place}") for chat in chats]
-            if any(value is not msgspec.UNSET for value in values):
-                known = [None if value is msgspec.UNSET else value for value in values]
-                found[name if name in self._facts else spare(name)] = known
-        return found
+        """The columns of the records' own."""
+        columns = self._learned.columns(chats)
+        return {name if name in self._facts else spare(name): values for name, values in columns.items()}
+
+    def _kind_of(self, name: str) -> Any:
+        return None if name.endswith(SPARED) else str if name in self._facts else Any
+
+
+def fitting_lines(lines: Lines, decoder: "msgspec.json.Decoder[T]") -> list[T] | None:
+    r"""The lines of JSON as the decoder's structs; None where one does not fit, or stands on no line of its own.
+
+    Examples
+    --------
+    >>> fitting_lines(Lines(1, b'{"role": "user", "content": ["Hi"]}\n', [35]), msgspec.json.Decoder(Text)) is None
+    True
+    """
+    if not lines.objects:
+        return None
+    try:
+        found = decoder.decode_lines(lines.text)
+    except MISFITS:
+        return None
+    return found if len(found) == len(lines.ends) else None
 
 
 def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
@@ -163,7 +178,48 @@ def batches(
 _there = partial(is_not, None)
 
 
-def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequence[Any]]]:
+def turns_of(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[str, Sequence[Any]]]:
     """How many rows some chats of texts have, and their columns; see `by_turn`."""
+    found = _alternating(chats)
+    if found is not None:
+        return found
     roles = [[message.role for message in messages] for messages in chats]
     return by_turn(roles, [message.content for messages in chats for message in messages])
+
+
+def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[str, Sequence[Any]]] | None:
+    """The same of chats in which user and assistant take turns, as in most: what one says is every second text.
+
+    A chat may begin with system text and end with last words; None where one of them goes on otherwise.
+    """
+    counts: list[int] = []
+    said: list[Text | Brief] = []
+    contexts: list[tuple[int, str]] = []
+    observations: list[tuple[int, str]] = []
+    for messages in chats:
+        start, end = 0, len(messages)
+        if end and messages[0].role in SYSTEM:
+            contexts.append((len(said), messages[0].content))
+            start = 1
+        if (end - start) % 2 and messages[-1].role not in ANSWERS:
+            end -= 1
+            observations.append((len(said) + end - start - 2, messages[-1].content))
+        if end - start < 2 or (end - start) % 2:
+            return None
+        said += messages[start:end] if start or end < len(messages) else messages
+        counts.append((end - start) // 2)
+    if [message.role for message in said] != PAIR * (len(said) // 2):
+        return None
+    texts = [message.content for message in said]
+    columns: dict[str, Sequence[Any]] = {
+        "turn": list(chain.from_iterable(range(1, count + 1) for count in counts)),
+        "prompt": texts[0::2],
+        "response": texts[1::2],
+    }
+    for name, cells in (("context", contexts), ("observation", observations)):
+        if cells:
+            column: list[str | None] = [None] * (len(said) // 2)
+            for place, text in cells:
+                column[place // 2] = text
+            columns[name] = column
+    return counts, columns

@@ -51,18 +51,25 @@ class Table:
         The ledger of the reading.
     owners
         The rollouts found so far, with their files; shared by the tables of one reading.
+    wanted
+        The columns that are wanted, where that is not all: a reader may leave out the others.
 
     Examples
     --------
     >>> table = Table("toy", Problems(), {})
-    >>> table.add("log.json", "run/1", [Turn(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"})
+    >>> _ = table.add(
+    ...     "log.json", "run/1", [Turn(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"}
+    ... )
     >>> table.frame().select("source", "rollout_id", "turn", "target", "response", "mood").row(0)
     ('toy', 'run/1', 1, 'parrot', 'Hello', 'good')
     """
 
-    def __init__(self, source: str, problems: Problems, owners: dict[str, str]) -> None:
+    def __init__(
+        self, source: str, problems: Problems, owners: dict[str, str], wanted: Collection[str] | None = None
+    ) -> None:
         self.source = source
         self.problems = problems
+        self.wanted = wanted
         self._owners = owners
         self._rollouts = Columns()
         self._turns = Columns()  # in our columns, of the turns that are not in a frame yet
@@ -84,13 +91,14 @@ class Table:
         extras: Mapping[str, Any] | None = None,
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
         also: str | None = None,
-    ) -> None:
+    ) -> bool:
         """Add one rollout: its turns (by column with `turn` among them), its facts by their names in TURNS, and extras.
 
-        `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too.
+        `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too. Says
+        whether the rollout was none that is known already.
         """
         if not self._claimed(file, rollout_id, also):
-            return
+            return False
         known = turns if isinstance(turns, Mapping) else _by_column(turns)
         count = len(known["turn"])
         self._counts.append(count)
@@ -99,6 +107,7 @@ class Table:
         self._beside.extend(turn_extras or {}, count)
         if self._turns.height >= SEALED:
             self._seal()
+        return True
 
     def extend(
         self,
@@ -129,10 +138,14 @@ class Table:
         return rollout_id in self._owners
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
-        """Add a frame that is TURNS already."""
-        ids = frame["rollout_id"].unique(maintain_order=True)
+        """Add a frame that is TURNS already, each rollout in one piece."""
+        ids = frame["rollout_id"].rle().struct.field("value").to_list()
+        if self._owners.keys().isdisjoint(ids):
+            self._owners.update(dict.fromkeys(ids, file))
+            self._frames.append(frame)
+            return
         known = [rollout_id for rollout_id in ids if not self._claimed(file, rollout_id)]
-        self._frames.append(frame.filter(~pl.col("rollout_id").is_in(known)) if known else frame)
+        self._frames.append(frame.filter(~pl.col("rollout_id").is_in(known)))
 
     @property
     def height(self) -> int:
@@ -149,7 +162,7 @@ class Table:
         Examples
         --------
         >>> table = Table("toy", Problems(), {})
-        >>> table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
+        >>> _ = table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """
@@ -166,7 +179,7 @@ class Table:
             [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
         )
         rows = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # of each turn: which rollout
-        facts = rollouts.select(pl.all().gather(rows))
+        facts = rollouts[pl.Series(rows)]
         return arrange(pl.concat([self._apart(facts, turns.columns), turns], how="horizontal"))
 
     def _seal(self) -> None:
@@ -200,14 +213,23 @@ class Table:
         if owner is None:
             self._owners.update(dict.fromkeys(names, file))
             return True
-        where = "twice in this file" if owner == file else f"in {owner} as well"
-        twice = BrokenError(
-            f"rollout {rollout_id!r} stands {where}",
-            record=rollout_id,
-            remedy='read only one of them, or keep the first: errors="collect" reads the rest',
-        )
-        self.problems.broken(file, twice)
+        self.problems.broken(file, twice(rollout_id, "twice in this file" if owner == file else f"in {owner} as well"))
         return False
+
+
+def twice(rollout_id: str, where: str) -> BrokenError:
+    """What is said of a rollout that is known already.
+
+    Examples
+    --------
+    >>> twice("a", "twice in this file").reason
+    "rollout 'a' stands twice in this file"
+    """
+    return BrokenError(
+        f"rollout {rollout_id!r} stands {where}",
+        record=rollout_id,
+        remedy='read only one of them, or keep the first: errors="collect" reads the rest',
+    )
 
 
 def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:

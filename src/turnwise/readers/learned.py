@@ -1,0 +1,76 @@
+"""Records as structs whose fields are learned from the records met: decoded in one go, straight into columns.
+
+A decoder that knows the names in a record makes no dict of it and looks no name up. What it does not know it refuses,
+so that nothing is passed over: such a record is read the long way, and its names are learned.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+MOST_COLUMNS = 64  # of one file: one that has more has another in every record
+
+
+class Learned:
+    """A struct, and the further fields that records turned out to have.
+
+    Parameters
+    ----------
+    base
+        The fields that are known from the start.
+    kind_of
+        What a further field of that name must be to be taken; None refuses the name.
+    whole
+        Whether a record with a name that is not known is refused; else what is under it is passed over, and a name that
+        no record has is no column.
+
+    Examples
+    --------
+    >>> class Chat(msgspec.Struct):
+    ...     id: int
+    >>> chats = Learned(Chat, lambda name: Any)
+    >>> chats.learn(["id", "mood"])
+    >>> records = msgspec.json.decode(b'[{"id": 1, "mood": "good"}, {"id": 2}]', type=list[chats.kind])
+    >>> chats.columns(records)
+    {'mood': ['good', None]}
+    """
+
+    def __init__(self, base: type[msgspec.Struct], kind_of: Callable[[str], Any], *, whole: bool = True) -> None:
+        self.kind = base
+        self._base = base
+        self._kind_of = kind_of
+        self._whole = whole
+        self._names: list[str] = []
+
+    def learn(self, names: Collection[str], base: type[msgspec.Struct] | None = None) -> None:
+        """Know these names as well from now on; `base` takes the place of the one there was."""
+        base = base or self._base
+        known = {*base.__struct_encode_fields__, *self._names}
+        new = [name for name in names if name not in known and self._kind_of(name) is not None]
+        if len(self._names) + len(new) > MOST_COLUMNS:
+            new = []
+        if new or base is not self._base:
+            self._base, self._names = base, [*self._names, *new]
+            fields = [
+                (
+                    f"column_{place}",
+                    self._kind_of(name),
+                    msgspec.field(name=name, default=None if self._whole else msgspec.UNSET),
+                )
+                for place, name in enumerate(self._names)
+            ]
+            self.kind = msgspec.defstruct("Learned", fields, bases=(base,), gc=False, forbid_unknown_fields=self._whole)
+
+    def columns(self, records: Sequence[msgspec.Struct]) -> dict[str, list[Any]]:
+        """The columns of the fields that were learned; null where a record has no such field."""
+        found = {name: list(map(attrgetter(f"column_{place}"), records)) for place, name in enumerate(self._names)}
+        if self._whole:
+            return found
+        absent = {name: values.count(msgspec.UNSET) for name, values in found.items()}
+        return {
+            name: [None if value is msgspec.UNSET else value for value in values] if absent[name] else values
+            for name, values in found.items()
+            if absent[name] < len(values)
+        }

@@ -30,7 +30,7 @@ BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # the same, each
 _BLOCK = 1 << 18  # bytes of text: what is made of them stays in the cache
 _LIMB = 8  # bytes of a number
 _ALL = 2**64 - 1
-_SPACE, _DIGIT, _UPPER, _UNDERSCORE, _LOWER, _DELETE, _BEYOND = np.array([32, 48, 65, 95, 97, 127, 128], dtype=np.uint8)
+_SPACE, _DIGIT, _UPPER, _UNDERSCORE, _LOWER, _DELETE = np.array([32, 48, 65, 95, 97, 127], dtype=np.uint8)
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
 _ARTICLES = [int.from_bytes(word.ljust(_LIMB, b"\xff"), "little") for word in (b"a", b"an", b"the")]
 _BLANKS = np.isin(np.arange(256), [*range(9, 14), *range(28, 33)])
@@ -39,11 +39,14 @@ _FILLED = np.array([_ALL << 8 * n & _ALL for n in range(_LIMB + 1)], dtype=np.ui
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Texts without nulls, their bytes with a space behind each text, and where each begins."""
+    """The bytes of texts, a space behind each, and where each text begins."""
 
-    texts: pl.Series
     joined: Bytes
     begins: Places
+
+    def block(self, rows: slice) -> tuple[Bytes, Places]:
+        begins = self.begins[rows.start : rows.stop + 1]
+        return self.joined[begins[0] : begins[-1]], begins - begins[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +77,38 @@ class _Words:
 
 # ── from texts to words ───────────────────────────────────────────────────────────────────────────────────────────────
 def _column(texts: pl.Series) -> _Column:
+    """Texts without nulls, ready to be cut."""
     begins = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum(texts.str.len_bytes().to_numpy() + np.int64(1), out=begins[1:])
     together = texts.extend_constant("", 1).str.join(" ").cast(pl.Binary).item()
-    return _Column(texts, np.frombuffer(together, dtype=np.uint8), begins)
+    return _Column(np.frombuffer(together, dtype=np.uint8), begins)
+
+
+def _squad_column(texts: pl.Series) -> _Column:
+    """The same, what bytes do not tell written as SQuAD compares it."""
+    column = _column(texts)
+    odd = _beyond_ascii(texts)
+    control = np.flatnonzero((column.joined < _SPACE) | (column.joined == _DELETE))
+    control = control[~_BLANKS[column.joined[control]]]  # beside these an article is a word of its own
+    if control.size:
+        odd = np.union1d(odd, np.searchsorted(column.begins, control, side="right") - 1)
+    if odd.size == 0:
+        return column
+    plain = texts.gather(odd).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
+    plain = plain.str.replace_all(f"[{BLANK}]", " ").str.replace_all(_ARTICLE, " ")
+    return _column(texts.scatter(odd, plain))
+
+
+def _beyond_ascii(texts: pl.Series) -> Places:
+    """Which texts hold more than ASCII."""
+    return (texts.str.len_bytes() != texts.str.len_chars()).arg_true().cast(pl.Int64).to_numpy()
 
 
 def _in_blocks(work: Callable[[slice], Found], columns: Sequence[_Column]) -> list[Found]:
-    """What is found in each block of rows, on as many threads as Polars takes."""
+    """What is found in each block of rows, on as many threads as Polars takes.
+
+    The work is NumPy's alone: a thread that asked Polars could wait for the very threads that wait for it.
+    """
     reached = np.add.reduce([column.begins for column in columns]) // (_BLOCK * len(columns))
     bounds = [0, *(np.flatnonzero(np.diff(reached[:-1])) + 1).tolist(), len(reached) - 1]
     rows = [slice(*pair) for pair in pairwise(bounds)]
@@ -91,46 +118,23 @@ def _in_blocks(work: Callable[[slice], Found], columns: Sequence[_Column]) -> li
         return list(threads.map(work, rows))
 
 
-def _lowered(column: _Column, rows: slice, *, squad: bool) -> tuple[Bytes, Places]:
-    """The bytes of some texts with small letters and with spaces for blanks, and where each text begins."""
-    begins = column.begins[rows.start : rows.stop + 1]
-    low, begins = _lower(column.joined[begins[0] : begins[-1]]), begins - begins[0]
-    odd = np.flatnonzero(low >= _BEYOND) if low.max(initial=0) >= _BEYOND else np.empty(0, dtype=np.int64)
-    if squad:  # beside a control character an article is a word of its own
-        odd = np.concatenate([odd, np.flatnonzero((low < _SPACE) | (low == _DELETE))])
-    if odd.size == 0:
-        return low, begins
-    texts = column.texts[rows]
-    which = _texts_of(odd, begins)
-    plain = texts.gather(which).str.to_lowercase()
-    plain = (plain.str.replace_all(_PUNCTUATION, "") if squad else plain).str.replace_all(f"[{BLANK}]", " ")
-    again = _column(texts.scatter(which, plain.str.replace_all(_ARTICLE, " ") if squad else plain))
-    return _lower(again.joined), again.begins
-
-
-def _texts_of(places: Places, begins: Places) -> Places:
-    """Which texts some places lie in, each once."""
-    return np.unique(np.searchsorted(begins, places, side="right") - 1)
-
-
 def _lower(text: Bytes) -> Bytes:
     capital = (text - _UPPER < 26).view(np.uint8)
-    capital <<= np.uint8(5)  # 32 lies between a capital and its small letter
+    capital <<= np.uint8(5)
     low: Bytes = np.bitwise_or(text, capital, out=capital)
     control = np.flatnonzero(low < _SPACE)
     low[control[_BLANKS[low[control]]]] = _SPACE
     return low
 
 
-def _cut(column: _Column, rows: slice, *, squad: bool = True) -> _Words:
-    """The words of some texts, in lower case; SQuAD's without ASCII punctuation and with articles that do not count."""
-    low, begins = _lowered(column, rows, squad=squad)
-    if squad:
-        stays = (low - _LOWER < 26) | (low - _DIGIT < 10) | (low <= _SPACE) | (low >= _DELETE)
-        begins = begins - np.searchsorted(np.flatnonzero(~stays), begins)
-        low = low[stays]
-    text = np.full(len(low) + _LIMB, _SPACE)  # eight bytes can be read from every place
-    text[: len(low)] = low
+def _cut(column: _Column, rows: slice) -> _Words:
+    """The words of some texts, in lower case and without ASCII punctuation; articles do not count."""
+    text, begins = column.block(rows)
+    low = _lower(text)
+    stays = (low - _LOWER < 26) | (low - _DIGIT < 10) | (low <= _SPACE) | (low >= _DELETE)
+    begins = begins - np.searchsorted(np.flatnonzero(~stays), begins)
+    low = low[stays]
+    text = np.concatenate([low, np.full(_LIMB, _SPACE)])  # so that eight bytes can be read from every place
     ends = np.flatnonzero(low == _SPACE)
     starts = np.empty_like(ends)
     starts[:1], starts[1:] = 0, ends[:-1] + 1
@@ -140,14 +144,13 @@ def _cut(column: _Column, rows: slice, *, squad: bool = True) -> _Words:
         some = np.flatnonzero(starts < ends)
         starts, ends, text_of = starts[some], ends[some], text_of[some]
     first = _limb(text, starts, ends)
-    if squad:
-        text_of[(first == _ARTICLES[0]) | (first == _ARTICLES[1]) | (first == _ARTICLES[2])] = len(words)
+    text_of[(first == _ARTICLES[0]) | (first == _ARTICLES[1]) | (first == _ARTICLES[2])] = len(words)
     return _Words(text, starts, ends, first, text_of)
 
 
 def _limb(text: Bytes, starts: Places, ends: Places) -> Numbers:
     """The first eight bytes of what stands between two places, as one number."""
-    eights = np.ndarray(len(text) - _LIMB + 1, np.dtype("<u8"), text, strides=(1,))
+    eights = np.ndarray(len(text) - _LIMB + 1, np.dtype("<u8"), text, strides=(1,))  # one begins at each place
     found: Numbers = eights[starts]
     found |= _FILLED[np.minimum(ends - starts, _LIMB)]
     return found
@@ -158,20 +161,19 @@ def word_count(texts: pl.Series) -> pl.Series:
     r"""How often the pattern `\w+` matches, Unicode's letters, marks and digits (UInt32); null where the text is."""
 
     def of(rows: slice) -> Places:
-        begins = column.begins[rows.start : rows.stop + 1]
-        text, begins = column.joined[begins[0] : begins[-1]], begins - begins[0]
+        text, begins = column.block(rows)
         inside = np.zeros(len(text) + 1, dtype=bool)
-        small = text | _SPACE
+        small = text | _SPACE  # a capital differs from its small letter by the bit of a space
         np.bitwise_or((small - _LOWER < 26) | (text - _DIGIT < 10), text == _UNDERSCORE, out=inside[1:])
-        counts = np.diff(np.searchsorted(np.flatnonzero(inside[1:] > inside[:-1]), begins))
-        which = _texts_of(np.flatnonzero(text >= _BEYOND), begins) if text.max(initial=0) >= _BEYOND else ()
-        if len(which):
-            counts[which] = column.texts[rows].gather(which).str.count_matches(r"\w+").to_numpy()
-        return counts
+        return np.diff(np.searchsorted(np.flatnonzero(inside[1:] > inside[:-1]), begins))
 
-    column = _column(texts.fill_null(""))
-    counts = pl.Series(np.concatenate(_in_blocks(of, [column])), dtype=pl.UInt32)
-    return counts.set(texts.is_null(), None) if texts.null_count() else counts
+    known = texts.fill_null("")
+    column, odd = _column(known), _beyond_ascii(known)
+    counts = np.concatenate(_in_blocks(of, [column]))
+    if odd.size:
+        counts[odd] = known.gather(odd).str.count_matches(r"\w+").to_numpy()
+    found = pl.Series(counts, dtype=pl.UInt32)
+    return found.set(texts.is_null(), None) if texts.null_count() else found
 
 
 # ── two columns of texts ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,9 +189,10 @@ def same_words(ours: pl.Series, theirs: pl.Series) -> pl.Series:
         own, other = (words.chosen(np.flatnonzero(alike[words.text_of])) for words in sides)
         left, right = _numbered(own, other)
         alike[own.text_of[left != right]] = False
-        return alike[:total]
+        found: Flags = alike[:total]
+        return found
 
-    columns = [_column(texts) for texts in (ours, theirs)]
+    columns = [_squad_column(texts) for texts in (ours, theirs)]
     return pl.Series(np.concatenate(_in_blocks(of, columns)), dtype=pl.Boolean)
 
 
@@ -216,10 +219,10 @@ def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) 
         if distinct:
             every = np.bincount(one_side >> 32, minlength=total + 1) - shared
         else:
-            every = sum(np.bincount(words.text_of, minlength=total + 1) for words in (own, other))
+            every = np.bincount(np.concatenate([own.text_of, other.text_of]), minlength=total + 1)
         return np.stack([shared[:total], every[:total]])
 
-    columns = [_column(texts) for texts in (ours, theirs)]
+    columns = [_squad_column(texts) for texts in (ours, theirs)]
     shared, times = np.concatenate(_in_blocks(of, columns), axis=1)
     return pl.DataFrame({"shared": shared, "all": times})
 

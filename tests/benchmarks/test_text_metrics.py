@@ -156,40 +156,40 @@ AT_LEAST: dict[str, Any] = {"relation": "at least"}
 Loop = Callable[[pl.DataFrame], Any]
 # the expression, the loop, how much slower the loop is at least, and which part of the table it runs over
 WORK: dict[str, tuple[pl.Expr, Loop, float, int]] = {
-    "exact_match": (m.exact_match("response", "expected"), paired(exact), 3, 10),
+    "exact_match": (m.exact_match("response", "expected"), paired(exact), 4, 10),
     "token_f1": (
         m.token_f1("response", "expected"),
         paired(lambda a, b: f1(normal(a).split(), normal(b).split())),
-        2,
+        3,
         10,
     ),
-    "jaccard_similarity": (m.jaccard_similarity("response", "expected"), paired(jaccard), 2, 10),
+    "jaccard_similarity": (m.jaccard_similarity("response", "expected"), paired(jaccard), 3, 10),
     "tfidf_cosine": (m.tfidf_cosine("response", "expected"), paired(cosine), 30, 100),
     "levenshtein_similarity": (m.levenshtein_similarity("response", "expected"), paired(edits), 100, 1000),
     "levenshtein, loop in C": (m.levenshtein_similarity("response", "expected"), paired(edits_in_c), 0.3, 10),
     "choice_match": (
         m.choice_match("response", "expected"),
         paired(lambda a, b: a.strip().upper() == b.strip().upper()),
-        0.3,
+        1.3,
         10,
     ),
     "distinct_1": (m.distinct_n(1), lambda frame: distinct(frame["response"].to_list(), 1), 1, 1),
     "distinct_2": (m.distinct_n(2), lambda frame: distinct(frame["response"].to_list(), 2), 1, 1),
-    "tool_call_f1": (m.tool_call_f1("tool_calls"), called, 1, 10),
-    "no_comma": (follows("punctuation:no_comma"), each(lambda text: not re.search(r"\,", text)), 1, 10),
+    "tool_call_f1": (m.tool_call_f1("tool_calls"), called, 5, 10),
+    "no_comma": (follows("punctuation:no_comma"), each(lambda text: not re.search(r"\,", text)), 4, 10),
     "number_words": (
         follows("length_constraints:number_words", num_words=20, **AT_LEAST),
         each(lambda text: len(re.findall(r"\w+", text)) >= 20),
-        1,
+        4,
         10,
     ),
     "keywords": (
         follows("keywords:existence", keywords=["that", "with"]),
         each(lambda text: all(re.search(word, text, re.IGNORECASE) for word in ("that", "with"))),
-        1,
+        5,
         10,
     ),
-    "number_bullet_lists": (follows("detectable_format:number_bullet_lists", num_bullets=2), each(bullets), 1, 10),
+    "number_bullet_lists": (follows("detectable_format:number_bullet_lists", num_bullets=2), each(bullets), 5, 10),
 }
 
 

@@ -10,21 +10,17 @@ space. Where a script writes no white space, `levenshtein_similarity` compares c
 """
 
 import math
-import re
-import string
 from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
-from turnwise.metrics.text import BLANK
+from turnwise.words import BLANKS, same_words, shared_words
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
 
-_PUNCTUATION = f"[{re.escape(string.punctuation)}]"
-_ARTICLE = r"\b(?:a|an|the)\b"
 _AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
 
 
@@ -70,30 +66,6 @@ def pairwise(
     return pl.struct(ours=ours, theirs=theirs).map_batches(of_pairs, return_dtype=dtype, is_elementwise=True)
 
 
-def _in_words(texts: pl.DataFrame) -> pl.DataFrame:
-    """Both columns as lists of words."""
-    return texts.select(_words(pl.all()))
-
-
-def _words(text: pl.Expr) -> pl.Expr:
-    """The words that SQuAD compares."""
-    plain = text.str.to_lowercase().str.replace_all(_PUNCTUATION, "")
-    apart = plain.map_batches(_words_apart, return_dtype=pl.String, is_elementwise=True)
-    word = pl.element()
-    return apart.str.split(" ").list.filter((word != "") & (word != "a") & (word != "an") & (word != "the"))
-
-
-def _words_apart(texts: pl.Series) -> pl.Series:
-    """The texts with spaces for other blanks, and for articles beside a sign that is no letter, as in “the end”.
-
-    Most texts hold neither, which one look tells; other articles are dropped as words by themselves.
-    """
-    odd = texts.str.contains(r"[^\w ]").arg_true()
-    if len(odd) == 0:
-        return texts
-    return texts.scatter(odd, texts.gather(odd).str.replace_all(f"[{BLANK}]", " ").str.replace_all(_ARTICLE, " "))
-
-
 @metric(better="higher", concerns="task")
 def exact_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Whether the answer is the expected one but for case, punctuation, articles and blanks (Boolean): SQuAD's EM.
@@ -111,8 +83,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        plain = _in_words(pairs).select(pl.all().list.join(" "))
-        return plain["ours"] == plain["theirs"]
+        return same_words(pairs["ours"], pairs["theirs"])
 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
 
@@ -136,7 +107,12 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     >>> turns.select(token_f1("response", "expected")).to_series().round(3).to_list()
     [0.333, 1.0, None]
     """
-    return _compared(response, expected, lambda pairs: shared_share(_in_words(pairs)), "token_f1")
+
+    def of(pairs: pl.DataFrame) -> pl.Series:
+        found = shared_words(pairs["ours"], pairs["theirs"])
+        return found.select(_share(2 * pl.col("shared"), pl.col("all"))).to_series()
+
+    return _compared(response, expected, of, "token_f1")
 
 
 @metric(better="higher", concerns="task")
@@ -153,11 +129,8 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        sizes = _in_words(pairs).select(
-            pl.all().list.n_unique(), shared=pl.col("ours").list.set_intersection("theirs").list.len()
-        )
-        either = pl.col("ours") + pl.col("theirs") - pl.col("shared")
-        return sizes.select(pl.when(either == 0).then(1.0).otherwise(pl.col("shared") / either)).to_series()
+        found = shared_words(pairs["ours"], pairs["theirs"], distinct=True)
+        return found.select(_share(pl.col("shared"), pl.col("all"))).to_series()
 
     return _compared(response, expected, of, "jaccard_similarity")
 
@@ -231,16 +204,25 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        bare = pairs.select(pl.all().str.replace_all(f"^[{BLANK}]+|[{BLANK}]+$", "").str.to_uppercase())
-        return bare["ours"] == bare["theirs"]
+        bare = pairs.select(pl.all().str.strip_chars(BLANKS))
+        size, ascii_only = pl.all().str.len_bytes(), pl.all().str.len_bytes() == pl.all().str.len_chars()
+        ours, theirs = bare.select(size)
+        near = ((ours == theirs) | bare.select(pl.all_horizontal(ascii_only).not_()).to_series()).arg_true()
+        upper = bare.select(pl.all().gather(near).str.to_uppercase())
+        return pl.zeros(len(pairs), pl.Boolean, eager=True).scatter(near, upper["ours"] == upper["theirs"])
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)
+
+
+def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """A part of the whole; 1 of nothing."""
+    return pl.when(whole == 0).then(1.0).otherwise(part / whole)
 
 
 def shared_share(pairs: pl.DataFrame) -> pl.Series:
     """Twice what the lists `ours` and `theirs` share over the lengths of both; 1 for two empty ones."""
     lengths = pairs.select(pl.col("ours").list.len() + pl.col("theirs").list.len()).to_series()
-    return pl.select(pl.when(lengths == 0).then(1.0).otherwise(2 * shared_items(pairs) / lengths)).to_series()
+    return pl.select(_share(2 * pl.lit(shared_items(pairs)), pl.lit(lengths))).to_series()
 
 
 def shared_items(pairs: pl.DataFrame) -> pl.Series:

@@ -16,6 +16,7 @@ import polars as pl
 from turnwise.errors import MetricError, listing
 from turnwise.metrics.answers import Text, text_of
 from turnwise.metrics.metric import metric
+from turnwise.words import word_count
 
 Detect = Callable[[str], str | None]
 
@@ -53,6 +54,13 @@ def _cut(text: pl.Expr, pattern: str) -> pl.Expr:
 
 def _blank(text: pl.Expr) -> pl.Expr:
     return text.str.contains(r"\S").not_()
+
+
+def _said(texts: pl.Series) -> pl.Series:
+    """Whether a text has anything but blanks: surely where it begins with a visible sign of ASCII, which needs no look further."""
+    said = (texts >= "!") & (texts < "\x80")
+    unsure = said.not_().arg_true()
+    return said.scatter(unsure, texts.gather(unsure).str.contains(r"\S")) if len(unsure) else said
 
 
 def _related(count: pl.Expr, number: int, relation: str) -> pl.Expr:
@@ -134,7 +142,8 @@ def _number_sentences(
 
 
 def _number_words(text: pl.Expr, *, num_words: int, relation: str) -> pl.Expr:
-    return _related(text.str.count_matches(r"\w+"), num_words, relation)
+    counted = text.map_batches(word_count, return_dtype=pl.UInt32, is_elementwise=True)
+    return _related(counted, num_words, relation)
 
 
 def _number_paragraphs(text: pl.Expr, *, num_paragraphs: int) -> pl.Expr:
@@ -328,6 +337,6 @@ def instruction_followed(
                 f"the arguments of instruction {instruction!r} do not fit: {problem}; give IFEval's own, "
                 "and `detect=turnwise.scoring.detect_language` or your own function where it asks for a language"
             ) from error
-        followed.append(_blank(variant).not_() & found)
+        followed.append(variant.map_batches(_said, return_dtype=pl.Boolean, is_elementwise=True) & found)
     name = f"instruction_followed_{instruction.replace(':', '_')}"
     return pl.any_horizontal(followed).alias(f"{name}_loosely" if loose else name)

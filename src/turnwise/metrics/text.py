@@ -9,8 +9,7 @@ import polars as pl
 
 from turnwise.errors import MetricError
 from turnwise.metrics.metric import metric
-
-BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at: Unicode's white space and the four separators of ASCII
+from turnwise.words import BLANK
 
 
 @metric()

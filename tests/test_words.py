@@ -1,0 +1,115 @@
+"""Words of texts as numbers, with plain Python as the oracle."""
+
+import re
+import string
+from collections import Counter
+
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from turnwise import metrics as m
+from turnwise import words as w
+
+
+def squad(text: str) -> list[str]:
+    """The words of SQuAD, as its script cuts them."""
+    plain = "".join(character for character in text.lower() if character not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", plain).split()
+
+
+# all of Unicode but surrogates and the categories in which \w of Python and \w of Unicode differ: marks (below),
+# numbers and symbols such as ² and Ⓐ, connectors such as ‿, what only a newer Unicode knows, joiners, and İ, whose small
+# letter has a mark; in all others they agree, and so does what is found beside them
+UNICODE = st.characters(
+    exclude_categories=("Cs", "Mn", "Mc", "Me", "Cn", "No", "So", "Pc"), exclude_characters="İ\u200c\u200d"
+)
+BLANK = st.sampled_from(w.BLANKS)
+PIECES = st.sampled_from(
+    [
+        *["the", "The", "a", "AN", "cat", "don't", "eightlet", "ninelette", "sixteen-letters!", "x" * 16, "x" * 17],
+        *["y" * 40, "ß", "ΟΔΟΣ", "é", "中文", "\x00", "\x7f", "a\x00", "\x01an", "_", "12", ".", " ", "  "],
+    ]
+)
+TEXTS = st.lists(st.one_of(PIECES, BLANK, UNICODE), max_size=12).map("".join)
+PAIRS = st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=8)
+
+
+def series(texts: list[str]) -> pl.Series:
+    return pl.Series(texts, dtype=pl.String)
+
+
+@pytest.mark.parametrize("block", [1, 64, 1 << 18])
+@given(PAIRS)
+@example([("a\x00", "\x00 a"), ("x\x00", "x"), ("eightlet" + "x" * 9, "eightlet" + "x" * 8), ("", "  ")])
+def test_any_two_texts(block: int, pairs: list[tuple[str, str]]) -> None:
+    """Whatever the script and however the rows are divided, words are the same where Python's are."""
+    ours, theirs = (series(list(side)) for side in zip(*pairs, strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(w, "_BLOCK", block)
+        same = w.same_words(ours, theirs).to_list()
+        often, once = w.shared_words(ours, theirs), w.shared_words(ours, theirs, distinct=True)
+    cut = [(squad(a), squad(b)) for a, b in pairs]
+    assert same == [a == b for a, b in cut]
+    assert often.rows() == [(sum((Counter(a) & Counter(b)).values()), len(a) + len(b)) for a, b in cut]
+    assert once.rows() == [(len({*a} & {*b}), len({*a} | {*b})) for a, b in cut]
+
+
+@pytest.mark.parametrize("block", [1, 64, 1 << 18])
+@given(st.lists(st.one_of(st.none(), TEXTS), max_size=8))
+def test_words_are_counted_as_the_pattern_counts_them(block: int, texts: list[str | None]) -> None:
+    """As many as Polars finds, and where there is no mark as Python finds; null where there is no text."""
+    column = pl.Series(texts, dtype=pl.String)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(w, "_BLOCK", block)
+        found = w.word_count(column)
+    assert found.equals(column.str.count_matches(r"\w+"), null_equal=True)
+    assert found.to_list() == [None if text is None else len(re.findall(r"\w+", text)) for text in texts]
+
+
+def test_marks_belong_to_their_letters() -> None:
+    """A letter with a mark is no article, and one word with it."""
+    assert w.same_words(series(["a\u0301"]), series([""])).to_list() == [False]
+    assert w.word_count(series(["cafe\u0301s", "नमस्ते", "İthe"])).to_list() == [1, 1, 1]
+    assert w.shared_words(series(["İ the İthe"]), series(["i\u0307 İ"])).rows() == [(1, 4)]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=60))
+def test_items_are_numbered_by_their_likes(items: list[int]) -> None:
+    """Two have the same number where they are the same, and only there."""
+    limbs = [
+        pl.Series(items, dtype=pl.UInt64).to_numpy(),
+        pl.Series([i % 3 for i in items], dtype=pl.UInt64).to_numpy(),
+    ]
+    numbers = w._first_alike(limbs).tolist()
+    assert len(set(numbers)) == len(set(items))
+    assert [items[number] for number in numbers] == items
+
+
+def test_blanks_are_those_of_python() -> None:
+    """Every character that `str.split` splits at stands in the list, and the pattern matches just these."""
+    every = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    assert set(w.BLANKS) == set(filter(str.isspace, every))
+    assert series(every).filter(series(every).str.contains(f"^[{w.BLANK}]$")).to_list() == sorted(w.BLANKS)
+
+
+def test_many_expressions_over_many_blocks_at_once() -> None:
+    """Threads within the threads of Polars do not wait for each other; every engine gives the values of single rows."""
+    texts = ["Ünï the Cat\x00 a", "a dog's life", "\u2003the end\x1c", "an Ox " * 20] * 20_000
+    frame = pl.DataFrame(
+        {"response": texts, "expected": texts[1:] + texts[:1], "g": [i % 7 for i in range(len(texts))]}
+    )
+    expressions = [
+        m.exact_match("response", "expected"),
+        m.token_f1("response", "expected"),
+        m.jaccard_similarity("response", "expected"),
+        m.choice_match("response", "expected"),
+        m.instruction_followed("length_constraints:number_words", "response", num_words=3, relation="at least"),
+    ]
+    whole = frame.select(expressions)
+    assert whole.equals(frame.lazy().select(expressions).collect(engine="streaming"))
+    assert whole.head(4).equals(frame.head(4).select(expressions))
+    assert whole.slice(4, 4).equals(whole.head(4))
+    means = frame.group_by("g", maintain_order=True).agg(e.mean() for e in expressions)
+    assert means.height == 7

@@ -40,13 +40,14 @@ def series(texts: list[str]) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-@pytest.mark.parametrize("block", [1, 64, 1 << 18])
+@pytest.mark.parametrize(("part", "block"), [(1, 1), (64, 64), (300, 1 << 18), (1 << 28, 64)])
 @given(PAIRS)
 @example([("a\x00", "\x00 a"), ("x\x00", "x"), ("eightlet" + "x" * 9, "eightlet" + "x" * 8), ("", "  ")])
-def test_any_two_texts(block: int, pairs: list[tuple[str, str]]) -> None:
+def test_any_two_texts(part: int, block: int, pairs: list[tuple[str, str]]) -> None:
     """Whatever the script and however the rows are divided, words are the same where Python's are."""
     ours, theirs = (series(list(side)) for side in zip(*pairs, strict=True))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(w, "_PART", part)
         patch.setattr(w, "_BLOCK", block)
         same = w.same_words(ours, theirs).to_list()
         often, once = w.shared_words(ours, theirs), w.shared_words(ours, theirs, distinct=True)

@@ -8,7 +8,7 @@ A word is its bytes read as little-endian integers, filled up with the byte 255,
 are equal where the words are, and only there. Where a hash says where to look, the words themselves are compared.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,6 +27,7 @@ Found = TypeVar("Found")
 BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at: Unicode's white space and the four separators of ASCII
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # the same, each once; none lies beyond U+3000
 
+_PART = 1 << 28  # bytes of text that are joined: Polars holds 2³² in one piece
 _BLOCK = 1 << 18  # bytes of text: what is made of them stays in the cache
 _LIMB = 8  # bytes of a number
 _ALL = 2**64 - 1
@@ -76,6 +77,15 @@ class _Words:
 
 
 # ── from texts to words ───────────────────────────────────────────────────────────────────────────────────────────────
+def _parts(*columns: pl.Series) -> Iterator[tuple[pl.Series, ...]]:
+    """Some rows at a time, of texts without nulls; all at once where they are few."""
+    sizes = sum(texts.str.len_bytes().to_numpy().astype(np.int64) + 1 for texts in columns)
+    reached = np.cumsum(sizes) // _PART
+    bounds = [0, *(np.flatnonzero(np.diff(reached)) + 1).tolist(), len(reached)]
+    for start, end in pairwise(bounds):
+        yield tuple(texts[start:end] for texts in columns)
+
+
 def _column(texts: pl.Series) -> _Column:
     """Texts without nulls, ready to be cut."""
     begins = np.zeros(len(texts) + 1, dtype=np.int64)
@@ -159,7 +169,12 @@ def _limb(text: Bytes, starts: Places, ends: Places) -> Numbers:
 # ── one column of texts ───────────────────────────────────────────────────────────────────────────────────────────────
 def word_count(texts: pl.Series) -> pl.Series:
     r"""How often the pattern `\w+` matches, Unicode's letters, marks and digits (UInt32); null where the text is."""
+    known = texts.cast(pl.String).fill_null("") if texts.dtype == pl.Null else texts.fill_null("")
+    found = pl.Series(np.concatenate([_counts(part) for (part,) in _parts(known)]), dtype=pl.UInt32)
+    return found.set(texts.is_null(), None) if texts.null_count() else found
 
+
+def _counts(texts: pl.Series) -> Places:
     def of(rows: slice) -> Places:
         text, begins = column.block(rows)
         inside = np.zeros(len(text) + 1, dtype=bool)
@@ -167,19 +182,20 @@ def word_count(texts: pl.Series) -> pl.Series:
         np.bitwise_or((small - _LOWER < 26) | (text - _DIGIT < 10), text == _UNDERSCORE, out=inside[1:])
         return np.diff(np.searchsorted(np.flatnonzero(inside[1:] > inside[:-1]), begins))
 
-    known = texts.fill_null("")
-    column, odd = _column(known), _beyond_ascii(known)
+    column, odd = _column(texts), _beyond_ascii(texts)
     counts = np.concatenate(_in_blocks(of, [column]))
     if odd.size:
-        counts[odd] = known.gather(odd).str.count_matches(r"\w+").to_numpy()
-    found = pl.Series(counts, dtype=pl.UInt32)
-    return found.set(texts.is_null(), None) if texts.null_count() else found
+        counts[odd] = texts.gather(odd).str.count_matches(r"\w+").to_numpy()
+    return counts
 
 
 # ── two columns of texts ──────────────────────────────────────────────────────────────────────────────────────────────
 def same_words(ours: pl.Series, theirs: pl.Series) -> pl.Series:
     """Whether two texts have the same words of SQuAD in the same order (Boolean); no text may be null."""
+    return pl.Series(np.concatenate([_same(*part) for part in _parts(ours, theirs)]), dtype=pl.Boolean)
 
+
+def _same(ours: pl.Series, theirs: pl.Series) -> Flags:
     def of(rows: slice) -> Flags:
         total = rows.stop - rows.start
         sides = [_cut(column, rows) for column in columns]
@@ -193,7 +209,7 @@ def same_words(ours: pl.Series, theirs: pl.Series) -> pl.Series:
         return found
 
     columns = [_squad_column(texts) for texts in (ours, theirs)]
-    return pl.Series(np.concatenate(_in_blocks(of, columns)), dtype=pl.Boolean)
+    return np.concatenate(_in_blocks(of, columns))
 
 
 def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) -> pl.DataFrame:
@@ -201,7 +217,11 @@ def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) 
 
     A word counts as often as it stands, in `shared` as often as in both; with ``distinct=True`` once.
     """
+    shared, times = np.concatenate([_shared(*part, distinct=distinct) for part in _parts(ours, theirs)], axis=1)
+    return pl.DataFrame({"shared": shared, "all": times})
 
+
+def _shared(ours: pl.Series, theirs: pl.Series, *, distinct: bool) -> Places:
     def of(rows: slice) -> Places:
         total = rows.stop - rows.start
         own, other = (_cut(column, rows) for column in columns)
@@ -223,8 +243,7 @@ def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) 
         return np.stack([shared[:total], every[:total]])
 
     columns = [_squad_column(texts) for texts in (ours, theirs)]
-    shared, times = np.concatenate(_in_blocks(of, columns), axis=1)
-    return pl.DataFrame({"shared": shared, "all": times})
+    return np.concatenate(_in_blocks(of, columns), axis=1)
 
 
 def _numbered(own: _Words, other: _Words) -> tuple[Places, Places]:

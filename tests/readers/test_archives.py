@@ -143,7 +143,7 @@ def test_of_two_members_with_one_name_the_later_counts():
 
 def test_a_large_archive_is_opened_at_once():
     data = packed({f"samples/{number}_epoch_1.json": b"{}" for number in range(5000)})
-    start = time.perf_counter()
+    start = time.process_time()
     with opened(data) as archive:
         assert len(archive.names) == 5000
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -94,16 +94,18 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 def child() -> Callable[..., dict[str, float]]:
     """Run Python source in a process of its own: what its last line prints, with its `seconds`, `cpu` and peak `mib`.
 
-    The source defines `work()`, whose best time of some rounds is taken; arguments are in `sys.argv`.
+    The source defines `work()`, whose best time of some rounds is taken; arguments are in `sys.argv`. `allocator` is a setting
+    of Polars' allocator.
     """
 
-    def run(source: str, *arguments: str, rounds: int = 1) -> dict[str, float]:
+    def run(source: str, *arguments: str, rounds: int = 1, allocator: str = "") -> dict[str, float]:
         timed = f"{source}\n_ROUNDS = {rounds}\n{_TIMED}"
         done = subprocess.run(
             [sys.executable, "-c", timed, *arguments],
             capture_output=True,
             text=True,
             check=False,
+            env={**os.environ, "_RJEM_MALLOC_CONF": allocator},
         )
         assert done.returncode == 0, done.stderr
         found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import turnwise as tw
-from turnwise.runs import by_run
+from turnwise.runs import Reduction
 
 X, Y = pl.col("x"), pl.col("y")
 AGGREGATES = [
@@ -55,7 +55,7 @@ def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataTy
         theirs = [each for each in AGGREGATES if each.meta.output_name() != "how many"]  # x + 1 may overflow there
     else:
         theirs = AGGREGATES
-    ours = by_run(frame.lazy(), ["fact"], theirs)
+    ours = Reduction(["fact"], theirs)(frame.lazy())
     grouped = frame.lazy().group_by("rollout_id", maintain_order=True).agg(pl.col("fact").first(), *theirs)
     expected = grouped.collect(engine="in-memory")
     digits = 1e-6 if dtype == pl.Float32 else 1e-12
@@ -71,7 +71,7 @@ def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataTy
 def test_first_and_last_of_anything(values: list[object]) -> None:
     """What is neither number nor truth has a first and a last as well."""
     frame = pl.DataFrame({"rollout_id": [1, 1, 2], "x": values}, strict=False)
-    found = by_run(frame.lazy(), [], [X.first().alias("first"), X.last().alias("last"), X.count().alias("count")])
+    found = Reduction([], [X.first().alias("first"), X.last().alias("last"), X.count().alias("count")])(frame.lazy())
     assert found.rows() == [(1, values[0], values[1], 1), (2, values[2], values[2], 1)]
 
 
@@ -84,8 +84,8 @@ def test_a_sum_is_that_of_its_own_rows() -> None:
     frame = pl.DataFrame({"rollout_id": ids, "x": values, "y": rng.random(ids.size) < 0.5})
     frame = frame.with_columns(x=pl.when(pl.int_range(pl.len()) % 11 != 3).then("x"))
     asked = [X.sum(), X.mean().alias("mean"), X.std().alias("spread"), X.filter(Y).sum().alias("some")]
-    whole = by_run(frame.lazy(), [], asked)
-    alone = [by_run(part.lazy(), [], asked) for part in frame.partition_by("rollout_id", maintain_order=True)]
+    whole = Reduction([], asked)(frame.lazy())
+    alone = [Reduction([], asked)(part.lazy()) for part in frame.partition_by("rollout_id", maintain_order=True)]
     assert whole.equals(pl.concat(alone))
 
 

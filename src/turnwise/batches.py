@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from turnwise.runs import by_run
+from turnwise.runs import Reduction
 from turnwise.two_steps import two_steps
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
@@ -61,25 +61,19 @@ def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr])
     if not in_order(turns):
         yield _grouped(turns, facts, values).collect(engine="streaming")
         return
+    reduction = Reduction(facts, values)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
         for batch in _batches(turns, facts, values):
-            waiting.append(pool.submit(at_once, batch, facts, values, together=True))
+            waiting.append(pool.submit(reduction, batch))
             if len(waiting) == _AT_ONCE:
                 yield waiting.popleft().result()
         for made in waiting:
             yield made.result()
 
 
-def at_once(
-    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], *, together: bool = False
-) -> pl.DataFrame:
-    """The same, now, of turns that are in memory; sums of floats are added in one order, see `by_run`.
-
-    Parameters
-    ----------
-    together
-        Whether the turns of each rollout are known to stand together; else that is looked at, and they are brought together.
+def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The same, now, of turns that are in memory, in any order; see `Reduction`.
 
     Examples
     --------
@@ -87,11 +81,10 @@ def at_once(
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
-    steps = two_steps(values)
-    if not (together or _stand_together(turns)):
+    if not _stand_together(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
-    return by_run(turns, facts, steps.aggregates).select("rollout_id", *facts, *steps.made)
+    return Reduction(facts, values)(turns)
 
 
 def _stand_together(turns: pl.LazyFrame) -> bool:

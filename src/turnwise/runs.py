@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from turnwise.two_steps import by_row, expression_of
+from turnwise.two_steps import by_row, expression_of, two_steps
 
 _WHOLE = {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64}
 _REAL = {pl.Float32, pl.Float64}
@@ -33,42 +33,52 @@ class _Leaf(NamedTuple):
     of: pl.Expr
 
 
-def by_run(turns: pl.LazyFrame, facts: Sequence[str], aggregates: Sequence[pl.Expr]) -> pl.DataFrame:
-    """A row for each run of one `rollout_id`: the id, the first of each fact, and the aggregates.
+class Reduction:
+    """What turns a batch of TURNS into a row for each rollout: its id, the first of each fact, and its values.
 
-    A sum of floats is added in the order of its rows, in float64, whatever stands before and after the run: its last digits do
-    not depend on the batch it came in, nor on the number of threads. Polars shares the rows of a group out to threads where
+    A sum of floats is added in the order of its rows, in float64, whatever stands before and after the rollout: its last digits
+    do not depend on the batch it came in, nor on the number of threads. Polars shares the rows of a group out to threads where
     there are many; not so where the key is known to be sorted, as the number of a run is.
 
     Parameters
     ----------
-    turns
-        TURNS, in memory; the rows of a rollout stand together.
     facts
         Columns whose first value counts.
-    aggregates
+    values
         Expressions that reduce the turns of a rollout to one value.
 
     Examples
     --------
-    >>> turns = pl.LazyFrame({"rollout_id": ["b", "b", "a"], "turn": [1, 2, 1]})
-    >>> by_run(turns, [], [pl.col("turn").max()]).rows()
+    >>> reduction = Reduction([], [pl.col("turn").max()])
+    >>> reduction(pl.LazyFrame({"rollout_id": ["b", "b", "a"], "turn": [1, 2, 1]})).rows()
     [('b', 2), ('a', 1)]
     """
-    key = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
-    grouped = turns.group_by(key, maintain_order=True)
-    dtypes = grouped.agg(aggregates).collect_schema()
-    leaves = [leaf for aggregate in aggregates if (leaf := _leaf(aggregate)) is not None]
-    given = turns.select(leaf.of for leaf in leaves).collect_schema()
-    quick = [leaf for leaf in leaves if (known := _REDUCED[leaf.kind]) is None or given[leaf.name] in known]
-    ids = ["rollout_id", *facts]
-    rows = turns.select(*ids, *(leaf.of for leaf in quick), key).collect(engine="in-memory").rechunk()
-    runs = _Runs(rows["\0run"].to_numpy())
-    reduced = [runs.reduced(leaf.kind, rows[leaf.name]).cast(dtypes[leaf.name], wrap_numerical=True) for leaf in quick]
-    found = rows.select(ids)[runs.starts].hstack(reduced)
-    names = {leaf.name for leaf in quick}
-    rest = [aggregate for aggregate in aggregates if aggregate.meta.output_name() not in names]
-    return found.hstack(grouped.agg(rest).drop("\0run").collect(engine="in-memory")) if rest else found
+
+    def __init__(self, facts: Sequence[str], values: Sequence[pl.Expr]) -> None:
+        self._facts = facts
+        self._aggregates, self._made = two_steps(values)
+        self._leaves = [leaf for aggregate in self._aggregates if (leaf := _leaf(aggregate)) is not None]
+
+    def __call__(self, turns: pl.LazyFrame) -> pl.DataFrame:
+        """The rows of turns in memory, where those of a rollout stand together, in the order in which they stand."""
+        given = turns.select(leaf.of for leaf in self._leaves).collect_schema()
+        quick = [leaf for leaf in self._leaves if (kinds := _REDUCED[leaf.kind]) is None or given[leaf.name] in kinds]
+        rows = (
+            turns.select("rollout_id", *self._facts, *(leaf.of for leaf in quick)).collect(engine="in-memory").rechunk()
+        )
+        key = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
+        grouped = turns.group_by(key, maintain_order=True)
+        dtypes = grouped.agg(self._aggregates).collect_schema()
+        runs = _Runs(rows["rollout_id"])
+        reduced = [
+            runs.reduced(leaf.kind, rows[leaf.name]).cast(dtypes[leaf.name], wrap_numerical=True) for leaf in quick
+        ]
+        found: pl.DataFrame = rows.select("rollout_id", *self._facts)[runs.starts].hstack(reduced)
+        known = {leaf.name for leaf in quick}
+        rest = [aggregate for aggregate in self._aggregates if aggregate.meta.output_name() not in known]
+        if rest:
+            found = found.hstack(grouped.agg(rest).drop("\0run").collect(engine="in-memory"))
+        return found.select("rollout_id", *self._facts, *self._made)
 
 
 def _leaf(aggregate: pl.Expr) -> _Leaf | None:
@@ -92,11 +102,12 @@ def _leaf(aggregate: pl.Expr) -> _Leaf | None:
 
 
 class _Runs:
-    """Where each run starts and ends, from the number of the run that each row is in."""
+    """Where each run of one id starts and ends."""
 
-    def __init__(self, numbers: NDArray[np.uint32]) -> None:
-        self.starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] + 1))
-        self._ends = np.append(self.starts, len(numbers))[1:] - 1
+    def __init__(self, ids: pl.Series) -> None:
+        self._lengths = ids.rle().struct.field("len").to_numpy().astype(np.int64)
+        self._ends = self._lengths.cumsum() - 1
+        self.starts = self._ends - self._lengths + 1
 
     @np.errstate(all="ignore")  # infinite and undefined numbers are values like others
     def reduced(self, kind: str, values: pl.Series) -> pl.Series:
@@ -108,7 +119,7 @@ class _Runs:
             case "Last":
                 return values.gather(self._ends)
             case "Len":
-                made = self._ends - self.starts + 1
+                made = self._lengths
             case "Count":
                 made = self._known(values)
             case "Sum":
@@ -125,7 +136,7 @@ class _Runs:
     def _known(self, values: pl.Series) -> NDArray[np.int64]:
         """How many values are not null."""
         if not values.null_count():
-            return self._ends - self.starts + 1
+            return self._lengths
         return np.add.reduceat(values.is_not_null().to_numpy(), self.starts, dtype=np.int64)
 
     def _sums(self, values: pl.Series) -> NDArray[np.number]:

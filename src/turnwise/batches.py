@@ -58,9 +58,13 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
 
 
 def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-    if not in_order(turns):
+    if in_order(turns):
+        yield from _in_batches(turns, facts, values)
+    else:
         yield _grouped(turns, facts, values).collect(engine="streaming")
-        return
+
+
+def _in_batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
     reduction = Reduction(facts, values)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
@@ -81,6 +85,8 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
+    if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
+        return pl.concat(_in_batches(turns, facts, values))  # what stays in the cache is faster
     if not _stand_together(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()

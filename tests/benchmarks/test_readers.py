@@ -247,7 +247,6 @@ def test_the_second_reading_is_a_scan(chats, tmp_path, compared):
 # ── Inspect ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 WRITE = """
 import sys
-import msgspec
 import numpy as np
 from inspect_ai import Task, eval as evaluate
 from inspect_ai.dataset import Sample

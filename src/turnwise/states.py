@@ -74,9 +74,13 @@ def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     for batch in rows.collect_batches(maintain_order=True):
         held.append(batch)
         if sum(map(len, held)) >= ROWS_AT_A_TIME // 4:
-            yield pl.concat(held).sort(_ROW)
+            yield _sorted(pl.concat(held))
             held = held[:1]
-    yield pl.concat(held).sort(_ROW)
+    yield _sorted(pl.concat(held))
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows if rows[_ROW].is_sorted() else rows.sort(_ROW)
 
 
 def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) -> State:

@@ -85,7 +85,7 @@ def file(tmp_path: Path):
          r"question_key` names the column 'qestion', .*did you mean `question`\?"),
         ("_type: json", "_type: json\n      filter: {allowlist: {field: {topik: [x]}}}", r"line 7: `eval.general.dataset.filter."
          r"allowlist.field.topik` is no column of the data set"),
-        ("_type: json", "_type: json\n      filter: {denylist: {field: {id: ['*']}}}", r"leaves none of 1 entries; loosen it"),
+        ("_type: json", "_type: json\n      filter: {denylist: {field: {id: ['*']}}}", r"leaves none of 1 entry; loosen it"),
         ("data.json", "nothing.json", r"line 7: `eval.general.dataset.file_path` is .*nothing.json', but there is no such file"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from turnwise.configuration import Document, Place, meant
-from turnwise.errors import ReadError, TurnwiseError, listing
+from turnwise.errors import ReadError, TurnwiseError, counted, listing
 from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
 from turnwise.places import found_at
@@ -76,7 +76,7 @@ def read(document: Document, config: Dataset, override: Path | None = None) -> t
     columns = list(dict.fromkeys(name for entry in entries for name in entry))
     kept = list(_filtered(entries, config, columns, document))
     if not kept:
-        raise document.error((*HERE, "filter"), f"leaves none of {len(entries)} entries; loosen it")
+        raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
     return list(_items(kept, config, columns, document, where)), path
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from turnwise.errors import counted
 from turnwise.readers.chat import ANSWERS, Message, split
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, Problems
@@ -244,7 +245,7 @@ def _each(values: Sequence[Any], count: int, name: str) -> list[float | None]:
     place = f"detector_results.{name}"
     flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
     if len(flat) not in {0, count}:
-        raise BrokenError(f"has {len(flat)} scores for {count} outputs", field=place)
+        raise BrokenError(f"has {counted(len(flat), 'score')} for {counted(count, 'output')}", field=place)
     try:
         scores = parse(flat, list[float | bool | None])
     except BrokenError as error:

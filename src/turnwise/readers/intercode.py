@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from turnwise.errors import counted
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, leftovers, parse, spare, worded
@@ -130,7 +131,9 @@ def _history(trajectory: Trajectory) -> History:
     count = len(done.actions)
     for name, values in (("observations", done.observations), ("rewards", done.rewards)):
         if len(values) not in {0, count}:
-            raise BrokenError(f"has {len(values)} entries for {count} actions", field=f"turn_history.{name}")
+            raise BrokenError(
+                f"has {counted(len(values), 'entry')} for {counted(count, 'action')}", field=f"turn_history.{name}"
+            )
     return done
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from turnwise import blanks
 from turnwise import metrics as m
 from turnwise import words as w
 
@@ -25,7 +26,7 @@ def squad(text: str) -> list[str]:
 UNICODE = st.characters(
     exclude_categories=("Cs", "Mn", "Mc", "Me", "Cn", "No", "So", "Pc"), exclude_characters="İ\u200c\u200d"
 )
-BLANK = st.sampled_from(w.BLANKS)
+BLANK = st.sampled_from(blanks.BLANKS)
 PIECES = st.sampled_from(
     [
         *["the", "The", "a", "AN", "cat", "don't", "eightlet", "ninelette", "sixteen-letters!", "x" * 16, "x" * 17],
@@ -91,8 +92,8 @@ def test_items_are_numbered_by_their_likes(items: list[int]) -> None:
 def test_blanks_are_those_of_python() -> None:
     """Every character that `str.split` splits at stands in the list, and the pattern matches just these."""
     every = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    assert set(w.BLANKS) == set(filter(str.isspace, every))
-    assert series(every).filter(series(every).str.contains(f"^[{w.BLANK}]$")).to_list() == sorted(w.BLANKS)
+    assert set(blanks.BLANKS) == set(filter(str.isspace, every))
+    assert series(every).filter(series(every).str.contains(f"^[{blanks.BLANK}]$")).to_list() == sorted(blanks.BLANKS)
 
 
 def test_many_expressions_over_many_blocks_at_once() -> None:

@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from turnwise.blanks import BLANK
+
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint64]
 Found = TypeVar("Found")
-
-BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at: Unicode's white space and the four separators of ASCII
-BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # the same, each once; none lies beyond U+3000
 
 _PART = 1 << 28  # bytes of text that are joined: Polars holds 2³² in one piece
 _BLOCK = 1 << 18  # bytes of text: what is made of them stays in the cache

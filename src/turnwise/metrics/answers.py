@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+from turnwise.blanks import BLANKS
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
-from turnwise.words import BLANKS, same_words, shared_words
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
@@ -83,6 +83,8 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
+        from turnwise.words import same_words
+
         return same_words(pairs["ours"], pairs["theirs"])
 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
@@ -109,6 +111,8 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
+        from turnwise.words import shared_words
+
         found = shared_words(pairs["ours"], pairs["theirs"])
         return found.select(_share(2 * pl.col("shared"), pl.col("all"))).to_series()
 
@@ -129,6 +133,8 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
+        from turnwise.words import shared_words
+
         found = shared_words(pairs["ours"], pairs["theirs"], distinct=True)
         return found.select(_share(pl.col("shared"), pl.col("all"))).to_series()
 

@@ -16,7 +16,6 @@ import polars as pl
 from turnwise.errors import MetricError, listing
 from turnwise.metrics.answers import Text, text_of
 from turnwise.metrics.metric import metric
-from turnwise.words import word_count
 
 Detect = Callable[[str], str | None]
 
@@ -142,7 +141,12 @@ def _number_sentences(
 
 
 def _number_words(text: pl.Expr, *, num_words: int, relation: str) -> pl.Expr:
-    counted = text.map_batches(word_count, return_dtype=pl.UInt32, is_elementwise=True)
+    def count(texts: pl.Series) -> pl.Series:
+        from turnwise.words import word_count
+
+        return word_count(texts)
+
+    counted = text.map_batches(count, return_dtype=pl.UInt32, is_elementwise=True)
     return _related(counted, num_words, relation)
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import polars as pl
 
+from turnwise.blanks import BLANK
 from turnwise.errors import MetricError
 from turnwise.metrics.metric import metric
-from turnwise.words import BLANK
 
 
 @metric()

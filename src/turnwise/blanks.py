@@ -1,0 +1,7 @@
+"""What stands between words."""
+
+BLANK = r"\s\x1c-\x1f"
+"""In a set of a pattern: what `str.split` splits at, Unicode's white space and the four separators of ASCII."""
+
+BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""The same, each once; none lies beyond U+3000."""

@@ -70,9 +70,10 @@ class Reduction:
         grouped = turns.group_by(key, maintain_order=True)
         dtypes = grouped.agg(self._aggregates).collect_schema()
         runs = _Runs(rows["rollout_id"])
-        reduced = [
-            runs.reduced(leaf.kind, rows[leaf.name]).cast(dtypes[leaf.name], wrap_numerical=True) for leaf in quick
-        ]
+        with np.errstate(all="ignore"):  # infinite and undefined numbers are values like others
+            reduced = [
+                runs.reduced(leaf.kind, rows[leaf.name]).cast(dtypes[leaf.name], wrap_numerical=True) for leaf in quick
+            ]
         found: pl.DataFrame = rows.select("rollout_id", *self._facts)[runs.starts].hstack(reduced)
         known = {leaf.name for leaf in quick}
         rest = [aggregate for aggregate in self._aggregates if aggregate.meta.output_name() not in known]
@@ -109,7 +110,6 @@ class _Runs:
         self._ends = self._lengths.cumsum() - 1
         self.starts = self._ends - self._lengths + 1
 
-    @np.errstate(all="ignore")  # infinite and undefined numbers are values like others
     def reduced(self, kind: str, values: pl.Series) -> pl.Series:
         """What the values come to in each run."""
         made: NDArray[np.generic]

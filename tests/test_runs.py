@@ -41,8 +41,9 @@ NUMBERS: dict[type[pl.DataType], st.SearchStrategy[float]] = {
 @settings(deadline=None, max_examples=60)
 @given(st.data(), st.sampled_from(list(NUMBERS)))
 def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataType]) -> None:
-    """Any numbers, nulls and NaN among them, in runs of any length, none at all too."""
-    sizes = data.draw(st.lists(st.integers(1, 6), max_size=8))
+    """Any numbers, nulls and NaN among them, in runs of any length or all of one, none at all too."""
+    alike = st.tuples(st.integers(1, 4), st.integers(1, 8)).map(lambda shape: [shape[0]] * shape[1])
+    sizes = data.draw(st.lists(st.integers(1, 6), max_size=8) | alike)
     total = sum(sizes)
     values = data.draw(st.lists(st.none() | NUMBERS[dtype], min_size=total, max_size=total))
     marks = data.draw(st.lists(st.none() | st.booleans(), min_size=total, max_size=total))
@@ -55,7 +56,7 @@ def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataTy
         theirs = [each for each in AGGREGATES if each.meta.output_name() != "how many"]  # x + 1 may overflow there
     else:
         theirs = AGGREGATES
-    ours = Reduction(["fact"], theirs)(frame.lazy())
+    ours = Reduction(frame.schema, ["fact"], theirs)(frame.lazy())
     grouped = frame.lazy().group_by("rollout_id", maintain_order=True).agg(pl.col("fact").first(), *theirs)
     expected = grouped.collect(engine="in-memory")
     digits = 1e-6 if dtype == pl.Float32 else 1e-12
@@ -71,7 +72,9 @@ def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataTy
 def test_first_and_last_of_anything(values: list[object]) -> None:
     """What is neither number nor truth has a first and a last as well."""
     frame = pl.DataFrame({"rollout_id": [1, 1, 2], "x": values}, strict=False)
-    found = Reduction([], [X.first().alias("first"), X.last().alias("last"), X.count().alias("count")])(frame.lazy())
+    found = Reduction(frame.schema, [], [X.first().alias("first"), X.last().alias("last"), X.count().alias("count")])(
+        frame.lazy()
+    )
     assert found.rows() == [(1, values[0], values[1], 1), (2, values[2], values[2], 1)]
 
 
@@ -84,8 +87,11 @@ def test_a_sum_is_that_of_its_own_rows() -> None:
     frame = pl.DataFrame({"rollout_id": ids, "x": values, "y": rng.random(ids.size) < 0.5})
     frame = frame.with_columns(x=pl.when(pl.int_range(pl.len()) % 11 != 3).then("x"))
     asked = [X.sum(), X.mean().alias("mean"), X.std().alias("spread"), X.filter(Y).sum().alias("some")]
-    whole = Reduction([], asked)(frame.lazy())
-    alone = [Reduction([], asked)(part.lazy()) for part in frame.partition_by("rollout_id", maintain_order=True)]
+    whole = Reduction(frame.schema, [], asked)(frame.lazy())
+    alone = [
+        Reduction(frame.schema, [], asked)(part.lazy())
+        for part in frame.partition_by("rollout_id", maintain_order=True)
+    ]
     assert whole.equals(pl.concat(alone))
 
 

@@ -65,7 +65,7 @@ def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr])
 
 
 def _in_batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-    reduction = Reduction(facts, values)
+    reduction = Reduction(turns.collect_schema(), facts, values)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
         for batch in _batches(turns, facts, values):
@@ -90,7 +90,7 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     if not _stand_together(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
-    return Reduction(facts, values)(turns)
+    return Reduction(turns.collect_schema(), facts, values)(turns)
 
 
 def _stand_together(turns: pl.LazyFrame) -> bool:

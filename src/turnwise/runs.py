@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars.lazyframe.group_by import LazyGroupBy
 
 from turnwise.two_steps import by_row, expression_of, two_steps
 
@@ -23,6 +25,8 @@ _REDUCED = {
     "Sum": _WHOLE | _REAL | {pl.Boolean},
     "Mean": _WHOLE | _REAL | {pl.Boolean},
 }
+_LONG = 64  # rows of a run; below it a few passes over all rows are faster than a loop over runs
+_Which = slice | NDArray[np.int64]
 
 
 class _Leaf(NamedTuple):
@@ -42,6 +46,8 @@ class Reduction:
 
     Parameters
     ----------
+    columns
+        Those of TURNS.
     facts
         Columns whose first value counts.
     values
@@ -49,37 +55,41 @@ class Reduction:
 
     Examples
     --------
-    >>> reduction = Reduction([], [pl.col("turn").max()])
-    >>> reduction(pl.LazyFrame({"rollout_id": ["b", "b", "a"], "turn": [1, 2, 1]})).rows()
+    >>> turns = pl.LazyFrame({"rollout_id": ["b", "b", "a"], "turn": [1, 2, 1]})
+    >>> reduction = Reduction(turns.collect_schema(), [], [pl.col("turn").max()])
+    >>> reduction(turns).rows()
     [('b', 2), ('a', 1)]
     """
 
-    def __init__(self, facts: Sequence[str], values: Sequence[pl.Expr]) -> None:
-        self._facts = facts
-        self._aggregates, self._made = two_steps(values)
-        self._leaves = [leaf for aggregate in self._aggregates if (leaf := _leaf(aggregate)) is not None]
+    def __init__(self, columns: pl.Schema, facts: Sequence[str], values: Sequence[pl.Expr]) -> None:
+        aggregates, self._made = two_steps(values)
+        leaves = [leaf for aggregate in aggregates if (leaf := _leaf(aggregate)) is not None]
+        turns = pl.LazyFrame(schema=columns)
+        given = turns.select(leaf.of for leaf in leaves).collect_schema()
+        self._facts = ["rollout_id", *facts]
+        self._leaves = [leaf for leaf in leaves if (kinds := _REDUCED[leaf.kind]) is None or given[leaf.name] in kinds]
+        known = {leaf.name for leaf in self._leaves}
+        self._rest = [aggregate for aggregate in aggregates if aggregate.meta.output_name() not in known]
+        self._dtypes = _by_run(turns).agg(aggregates).collect_schema()
 
     def __call__(self, turns: pl.LazyFrame) -> pl.DataFrame:
         """The rows of turns in memory, where those of a rollout stand together, in the order in which they stand."""
-        given = turns.select(leaf.of for leaf in self._leaves).collect_schema()
-        quick = [leaf for leaf in self._leaves if (kinds := _REDUCED[leaf.kind]) is None or given[leaf.name] in kinds]
-        rows = (
-            turns.select("rollout_id", *self._facts, *(leaf.of for leaf in quick)).collect(engine="in-memory").rechunk()
-        )
-        key = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
-        grouped = turns.group_by(key, maintain_order=True)
-        dtypes = grouped.agg(self._aggregates).collect_schema()
+        asked = turns.select(*self._facts, *(leaf.of for leaf in self._leaves))
+        rows = asked.collect(engine="in-memory").rechunk()
         runs = _Runs(rows["rollout_id"])
         with np.errstate(all="ignore"):  # infinite and undefined numbers are values like others
             reduced = [
-                runs.reduced(leaf.kind, rows[leaf.name]).cast(dtypes[leaf.name], wrap_numerical=True) for leaf in quick
+                runs.reduced(leaf.kind, rows[leaf.name]).cast(self._dtypes[leaf.name], wrap_numerical=True)
+                for leaf in self._leaves
             ]
-        found: pl.DataFrame = rows.select("rollout_id", *self._facts)[runs.starts].hstack(reduced)
-        known = {leaf.name for leaf in quick}
-        rest = [aggregate for aggregate in self._aggregates if aggregate.meta.output_name() not in known]
-        if rest:
-            found = found.hstack(grouped.agg(rest).drop("\0run").collect(engine="in-memory"))
-        return found.select("rollout_id", *self._facts, *self._made)
+        found: pl.DataFrame = rows[runs.starts, self._facts].hstack(reduced)
+        if self._rest:
+            found = found.hstack(_by_run(turns).agg(self._rest).drop("\0run").collect(engine="in-memory"))
+        return found.select(*self._facts, *self._made)
+
+
+def _by_run(turns: pl.LazyFrame) -> LazyGroupBy:
+    return turns.group_by(pl.col("rollout_id").rle_id().set_sorted().alias("\0run"), maintain_order=True)
 
 
 def _leaf(aggregate: pl.Expr) -> _Leaf | None:
@@ -125,30 +135,65 @@ class _Runs:
             case "Sum":
                 made = self._sums(values)
             case "Mean":
-                made = self._sums(values.cast(pl.Float64)) / self._known(values)
+                known = self._known(values)
+                made = self._sums(values.cast(pl.Float64)) / known
+                return pl.Series(values.name, made).set(pl.Series(known == 0), None)
             case _:
-                made = self._most(kind, values)
-        found = pl.Series(values.name, made)
-        if kind not in {"Max", "Min", "Mean"} or not values.null_count():
-            return found
-        return found.zip_with(pl.Series(self._known(values) > 0), pl.Series([None], dtype=found.dtype))
+                return self._most(kind, values)
+        return pl.Series(values.name, made)
 
     def _known(self, values: pl.Series) -> NDArray[np.int64]:
         """How many values are not null."""
-        if not values.null_count():
-            return self._lengths
+        if values.null_count() in {0, len(values)}:
+            return self._lengths * (not values.null_count())
         return np.add.reduceat(values.is_not_null().to_numpy(), self.starts, dtype=np.int64)
 
     def _sums(self, values: pl.Series) -> NDArray[np.number]:
         wide = pl.Float64 if values.dtype.is_float() else pl.UInt64 if values.dtype.is_unsigned_integer() else pl.Int64
-        return np.add.reduceat(values.cast(wide).fill_null(0).to_numpy(), self.starts)
+        return np.add.reduceat(_filled(values.cast(wide), 0), self.starts)
 
-    def _most(self, kind: str, values: pl.Series) -> NDArray[np.number]:
-        """The greatest or the least; NaN only where there is nothing else, as to Polars."""
-        if values.dtype.is_float():
-            reduce = np.fmax if kind == "Max" else np.fmin
-            return reduce.reduceat(values.fill_null(np.nan).to_numpy(), self.starts)
-        limits = np.iinfo(values.clear().to_numpy().dtype)
-        if kind == "Max":
-            return np.maximum.reduceat(values.fill_null(limits.min).to_numpy(), self.starts)
-        return np.minimum.reduceat(values.fill_null(limits.max).to_numpy(), self.starts)
+    def _most(self, kind: str, values: pl.Series) -> pl.Series:
+        """The greatest or the least; null where there is nothing, NaN only where there is nothing else, as to Polars."""
+        real = values.dtype.is_float()
+        limits = None if real else np.iinfo(values.clear().to_numpy().dtype)
+        low, high = (-np.inf, np.inf) if limits is None else (limits.min, limits.max)
+        reduce, undefined, filler = (np.maximum, np.fmax, low) if kind == "Max" else (np.minimum, np.fmin, high)
+        made = self._in_any_order(reduce, _filled(values, filler))
+        if real and np.isnan(made).any():
+            made, filler = undefined.reduceat(_filled(values, np.nan), self.starts), np.nan
+        found = pl.Series(values.name, made)
+        if not values.null_count():
+            return found
+        nothing = self._known(values) == 0 if (values == filler).any() else made == filler
+        return found.set(pl.Series(nothing), None)
+
+    def _in_any_order(self, reduce: np.ufunc, numbers: NDArray[np.number]) -> NDArray[np.number]:
+        """Each run reduced where order and repeats do not matter, so that two windows which overlap may cover a run."""
+        if self._lengths.max(initial=0) > _LONG:
+            made: NDArray[np.number] = reduce.reduceat(numbers, self.starts)
+            return made
+        made, reached = np.empty(len(self.starts), dtype=numbers.dtype), 1
+        for width, runs, first, second in self._windows:
+            while reached < width:
+                numbers = reduce(numbers[:-reached], numbers[reached:])  # of windows twice as wide
+                reached *= 2
+            made[runs] = reduce(numbers[first], numbers[second])
+        return made
+
+    @cached_property
+    def _windows(self) -> list[tuple[int, _Which, _Which, _Which]]:
+        """Powers of two, the runs for which each is the greatest that fits, and where their two windows start."""
+        power = np.frexp(self._lengths)[1] - 1
+        longest = int(self._lengths.max(initial=1))
+        if (self._lengths == longest).all():  # slices spare all but the rows that count
+            width = 1 << int(power.max(initial=0))
+            return [(width, slice(None), slice(0, None, longest), slice(longest - width, None, longest))]
+        found: list[tuple[int, _Which, _Which, _Which]] = []
+        for each in np.flatnonzero(np.bincount(power)).tolist():
+            runs = np.flatnonzero(power == each)
+            found.append((1 << each, runs, self.starts[runs], self._ends[runs] - (1 << each) + 1))
+        return found
+
+
+def _filled(values: pl.Series, filler: float) -> NDArray[np.number]:
+    return (values.fill_null(filler) if values.null_count() else values).to_numpy()

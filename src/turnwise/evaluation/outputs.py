@@ -83,14 +83,15 @@ class Folder:
         tables.items = []  # all that they hold stands in the frames, which need the room
         for each in scored:
             each.items = []
-        told = summary(items, scores, failures, self._config.eval.general.level)
-        frames = dict(zip(FRAMES, (items, turns, scores, told), strict=True))
+        frames = {"items.parquet": items, "turns.parquet": turns, "scores.parquet": scores}
         if steps.height:
             frames["steps.parquet"] = steps
         if self._asked.reps > 1 and importlib.util.find_spec("turnwise.repeats") is not None:
             frames["attempts.parquet"] = _repeats(items, scores)
         for name, frame in frames.items():
             write(frame, self.path / name, overwrite=True)
+        told = summary(items, scores, failures, self._config.eval.general.level)  # last, for it needs the most room
+        write(told, self.path / "summary.parquet", overwrite=True)
         self._say(COMPLETED, failed=list(failures))
         return Evaluation(self._config, turns, steps, items, scores, told, failures, self.path)
 

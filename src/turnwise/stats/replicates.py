@@ -107,7 +107,8 @@ def ratio_replicates(
     drawn = product[:, width:]
     empty = drawn <= 0.5 * mass.min(axis=0, where=mass > 0, initial=np.inf)
     drawn[empty] = np.nan
-    made = product[:, :width] / drawn
+    made = product[:, :width]
+    made /= drawn
     made += ratio
     return made
 

@@ -6,7 +6,7 @@ clusters by their id before anything becomes an array, so that no order of rows,
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -166,6 +166,13 @@ class Unit:
     codes: Clusters
     ids: Callable[[], list[str]]
     nulls: int
+    _entropy: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def generator(self, seed: int) -> np.random.Generator:
+        """The unit's own stream of random numbers, see `generator`; all metrics of a group look its ids up once."""
+        if seed not in self._entropy:
+            self._entropy[seed] = _entropy(seed, self.ids())
+        return np.random.Generator(np.random.PCG64DXSM(self._entropy[seed]))
 
     @property
     def words(self) -> str:
@@ -304,12 +311,16 @@ def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:
     >>> bool(generator(0, ["a", "b"]).random() == generator(0, ["a", "b"]).random())
     True
     """
+    return np.random.Generator(np.random.PCG64DXSM(_entropy(seed, [*ids, *arm])))
+
+
+def _entropy(seed: int, words: Sequence[str]) -> int:
     digest = hashlib.blake2b(str(seed).encode(), digest_size=16)
-    for name in (*ids, *arm):
+    for name in words:
         word = name.encode(errors="surrogatepass")
         digest.update(len(word).to_bytes(8, "little"))
         digest.update(word)
-    return np.random.Generator(np.random.PCG64DXSM(int.from_bytes(digest.digest(), "little")))
+    return int.from_bytes(digest.digest(), "little")
 
 
 def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:

@@ -16,7 +16,6 @@ from turnwise.cells import (
     causes,
     columns_of,
     endings,
-    generator,
     positions_of,
     rows_of,
     successes_of_unknown_time,
@@ -272,7 +271,7 @@ def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, l
     if options.kind == "survival":
         cause = np.where(cause == EVENT, EVENT, CENSORED)
     if options.seed is not None:
-        rng = generator(options.seed, unit.ids())
+        rng = unit.generator(options.seed)
         made_at = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
     if options.kind == "survival":
         found = kaplan_meier(duration, cause == EVENT, unit.codes, level=made_at)

@@ -8,7 +8,7 @@ import numpy as np
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts
 from turnwise.arguments import Cluster, quantile_of
-from turnwise.cells import Sheet, Unit, causes, chosen, endings, generator, row_of, strata_of, unit_of
+from turnwise.cells import Sheet, Unit, causes, chosen, endings, row_of, strata_of, unit_of
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -192,7 +192,7 @@ def _estimate(cell: Cell, sample: _Sample, statistic: str, level: float) -> Esti
                 weights=sample.weights,
                 level=level,
                 interval=_OF_A_QUANTILE.get(cell.options.method, "auto"),
-                rng=lambda: generator(cell.options.seed, sample.unit.ids()),
+                rng=lambda: sample.unit.generator(cell.options.seed),
                 resamples=cell.options.resamples,
             )
 
@@ -213,7 +213,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         clusters,
         weights=weights,
         level=level,
-        rng=lambda: generator(cell.options.seed, sample.unit.ids()),
+        rng=lambda: sample.unit.generator(cell.options.seed),
         resamples=cell.options.resamples,
         interval="percentile" if drawn and len(clusters) > 1 else _OF_A_MEAN[method],
         draw=method == "resample",
@@ -236,7 +236,7 @@ def _stratified(cell: Cell, sample: _Sample, level: float) -> Estimate:
         clusters,
         weights=sample.weights,
         level=level,
-        rng=lambda: generator(options.seed, sample.unit.ids()),
+        rng=lambda: sample.unit.generator(options.seed),
         resamples=options.resamples,
         interval="basic" if options.method == "basic" else "percentile",
         strata=strata,

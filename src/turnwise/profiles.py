@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import VALUE, Headings, counts, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, metric_columns, names_of, require_rollouts
-from turnwise.cells import Sheet, generator, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -190,7 +190,7 @@ class _Goals:
             which,
             drawn=draws,
             rates=rates,
-            rng=generator(seed, self.unit.ids()),
+            rng=self.unit.generator(seed),
             resamples=resamples,
             target=target,
         )

@@ -9,7 +9,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, Unit, generator, row_of, rows_of, strata_of, unit_of
+from turnwise.cells import Sheet, Unit, row_of, rows_of, strata_of, unit_of
 from turnwise.errors import ArgumentError, MetricError, listing
 from turnwise.stats.bootstrap import basic_interval, bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings
@@ -165,7 +165,7 @@ def _estimates(sheet: Sheet, rows: IntArray, unit: Unit, asked: _Asked, levels: 
         asked.statistic,
         arrays,
         ways,
-        rng=generator(asked.seed, unit.ids()),
+        rng=unit.generator(asked.seed),
         resamples=asked.resamples,
         strata=None if asked.strata is None else strata_of(sheet, rows, ways, asked.strata, "bootstrap"),
         vectorized=asked.vectorized,

@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from turnwise.cells import Sheet, generator, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.stats.mean import mean
 
@@ -115,7 +115,7 @@ def _group(
     for at in span:
         rows = np.asarray(group[(since == at) & ~np.isnan(values)])
         unit = unit_of(sheet, rows, column, cluster)
-        estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=generator(seed, unit.ids()))
+        estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
         turns = "turn" if abs(at) == 1 else "turns"
         said = f"mean {column} {at:+d} {turns} from the event, of rollouts that had it and reached there"
         made.append(

@@ -10,7 +10,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from turnwise.cells import Unit, generator, row_of, rows_of, unit_of
+from turnwise.cells import Unit, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.ratings import Abstentions, At, Ratings, ratings_of
 from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
@@ -346,7 +346,7 @@ def _estimate(
         if not rows.any():
             return Estimate(reason=NO_PAIRS if not len(pairs) else _NOTHING[statistic])
         return _of_a_share(values[rows], rows, unit, level, options)
-    drawn: dict[str, Any] = {"level": level, "resamples": options.resamples, "rng": generator(options.seed, unit.ids())}
+    drawn: dict[str, Any] = {"level": level, "resamples": options.resamples, "rng": unit.generator(options.seed)}
     if statistic == "ac1":
         known = ~np.isnan(rated).all(axis=1)
         every = unit_of(ratings.sheet, comparison.units[known], "", options.cluster)
@@ -381,7 +381,7 @@ def _of_a_share(values: FloatArray, rows: BoolArray, unit: Unit, level: float, o
     wilson = proportion(values, clusters, level=level)
     if options.method == "auto" or len(clusters) > 1 or wilson.low is None:
         return wilson
-    rng = generator(options.seed, unit.ids())
+    rng = unit.generator(options.seed)
     drawn = mean(values, clusters, level=level, rng=rng, resamples=options.resamples, interval="bca")
     if drawn.low is None:
         return replace(wilson, reason=f"{drawn.reason}; Wilson instead of the bootstrap")

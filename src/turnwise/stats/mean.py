@@ -239,11 +239,10 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing)
     )[:, 0]
     if kind == "bca":
         low, high = bca_interval(replicates, 0.0, leave_one_out, how.level)
-        flaw = bca_flaw(replicates, 0.0, leave_one_out, how.level)
     else:
         low, high = percentile_interval(replicates, how.level)
-        flaw = null_flaw(replicates)
     if low is None or high is None:
+        flaw = bca_flaw(replicates, 0.0, leave_one_out, how.level) if kind == "bca" else null_flaw(replicates)
         return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=how.resamples)
     ends = (-high, -low) if kind == "basic" else (low, high)
     return _Bounds(*ends, f"{name}; weights x GEMM", None, how.resamples)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from turnwise.stats.blocks import blocks
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.multinomial import counts
 from turnwise.stats.threads import one_thread
@@ -178,14 +179,10 @@ def _add_up(whole: FloatArray, rng: np.random.Generator, rows: int, out: FloatAr
     """Sums (B, K) of whole numbers (G, K) over G clusters drawn with replacement, exactly, into `out`; so many rows at a time."""
     if len(whole) > _LONG:
         return _add_up_stretches(whole, rng, out)
-    together = rows * (4 if whole.shape[1] >= _WIDE else 1)
-    drawn = np.empty((min(together, len(out)), len(whole)))
-    for start in range(0, len(out), together):
-        here = out[start : start + together]
-        for first in range(0, len(here), rows):
-            block = drawn[first : min(first + rows, len(here))]
-            counts(rng, len(block), len(whole), out=block)
-        np.matmul(drawn[: len(here)], whole, out=here)
+    start = 0
+    for block in blocks(rng, len(out), len(whole), rows=rows, together=4 if whole.shape[1] >= _WIDE else 1):
+        np.matmul(block, whole, out=out[start : start + len(block)])
+        start += len(block)
     return out
 
 

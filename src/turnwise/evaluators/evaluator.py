@@ -12,10 +12,11 @@ import polars as pl
 
 from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, WriteError, counted, listing
-from turnwise.evaluators.campaign import Run, run
+from turnwise.evaluators.campaign import run
 from turnwise.evaluators.frames import entries_of, text_of, turns_of, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics
 from turnwise.evaluators.results import JSONLike, json_of
+from turnwise.evaluators.store import Run
 from turnwise.evaluators.until import Decision, Observation, Rule
 from turnwise.files import whole, whole_folder
 from turnwise.metrics import num_turns

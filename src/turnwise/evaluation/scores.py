@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.errors import TurnwiseError
+from turnwise.errors import TurnwiseError, type_and_message, writable
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.dataset import Item
@@ -69,11 +69,12 @@ def _one(
         complete(_built(box, keyword, registration, options, builder, seen, folder, progress=progress))
         made = box[0](seen) if callable(box[0]) else box[0]  # columns are computed where no loop runs
         output = made if isinstance(made, EvalOutput) else EvalOutput.model_validate(made)
+        by_id = {each.id: each for each in output.eval_output_items}
+        _written(output.average_score)
     except TurnwiseError as error:
-        return Scored(keyword, registration.name, [], failure=str(error))
+        return Scored(keyword, registration.name, [], failure=writable(str(error)))
     except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why it has no results
-        return Scored(keyword, registration.name, [], failure=f"{type(error).__name__}: {error}")
-    by_id = {each.id: each for each in output.eval_output_items}
+        return Scored(keyword, registration.name, [], failure=type_and_message(error))
     nothing = "the evaluator gave no score for this item"
     items = [_sound(by_id.get(each.id)) or failed(each.id, nothing) for each in seen.eval_input_items]
     return Scored(keyword, registration.name, items, average=output.average_score)
@@ -109,15 +110,20 @@ async def _built(
 
 def _sound(item: EvalOutputItem | None) -> EvalOutputItem | None:
     """What an evaluator said of an item; an error where it is nothing that can be written."""
-    if item is None or item.error is not None:
-        return item
-    if is_number(item.score) and not math.isfinite(item.score):
+    if item is None:
+        return None
+    if item.error is None and is_number(item.score) and not math.isfinite(item.score):
         return failed(item.id, f"the score is {item.score}, which is no number")
     try:
-        msgspec.json.encode([item.score, item.reasoning], enc_hook=plain)
+        _written([item.score, item.reasoning, item.error])
     except (TypeError, ValueError, RecursionError) as error:
-        return failed(item.id, str(error))
+        return failed(item.id, item.error or str(error))
     return item
+
+
+def _written(said: Any) -> bytes:
+    """What was said as JSON, as it will be written; TypeError, ValueError or RecursionError where it cannot be."""
+    return msgspec.json.encode(said, enc_hook=plain)
 
 
 def _whole(made: Scored, items: Sequence[Item], asked: Options) -> Scored:

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias
 
 import tenacity
 
-from turnwise.errors import ArgumentError, TurnwiseError, counted
+from turnwise.errors import ArgumentError, TurnwiseError, counted, type_and_message
 from turnwise.evaluators.store import Run
 
 Rollout: TypeAlias = Callable[[Any], Any]
@@ -193,7 +193,7 @@ class Crew:
         except Exception as error:  # noqa: BLE001  # any error of a rollout is its outcome
             turns = getattr(error, "graph", None)
             partial = turns if hasattr(turns, "children") else None
-            run = Run(seed, partial, _words(error), tries, time.perf_counter() - began)
+            run = Run(seed, partial, type_and_message(error), tries, time.perf_counter() - began)
             return Outcome(position, run, error)
         return Outcome(position, Run(seed, graph, None, tries, time.perf_counter() - began), None)
 
@@ -286,9 +286,3 @@ class Crew:
 def _may_pass(error: BaseException) -> bool:
     """Whether to try again: not after an interrupt, and not where the request itself makes no sense."""
     return isinstance(error, Exception) and not isinstance(error, ArgumentError | _NoThreadError)
-
-
-def _words(error: Exception) -> str:
-    """Type and message, as text that can be written anywhere."""
-    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return message.encode("utf-8", "backslashreplace").decode()

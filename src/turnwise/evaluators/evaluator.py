@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
-from turnwise.errors import ArgumentError, WriteError, listing
+from turnwise.errors import ArgumentError, WriteError, listing, type_and_message
 from turnwise.evaluators.campaign import run
 from turnwise.evaluators.frames import entries_of, text_of, turns_of, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics
@@ -323,7 +323,7 @@ class Evaluator(ABC):
         except Exception as error:
             if not record:
                 raise
-            self._flaws[id(graph)] = graph, f"{type(error).__name__}: {error}"
+            self._flaws[id(graph)] = graph, type_and_message(error)
             return None
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:

@@ -9,7 +9,7 @@ import numpy as np
 from turnwise.stats.clusters import variation
 from turnwise.stats.differences import ONE_PAIR, Arm, Difference, Draws, Ends, Method, t_test, with_test
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
-from turnwise.stats.mean import Interval, mean
+from turnwise.stats.mean import OF_A_MEAN, Interval, mean
 from turnwise.stats.pairs import bonett_price, mcnemar_mid_p, newcombe, score_difference, share_of
 from turnwise.stats.permutation import Permuted, sign_flip
 from turnwise.stats.proportion import proportion
@@ -174,7 +174,7 @@ def _paired_ends(
 
 
 def _of_a_mean(moved: FloatArray, clusters: Clusters, draws: Draws, level: float, method: Method) -> Ends:
-    interval: Interval = _OF_A_MEAN[method]
+    interval: Interval = OF_A_MEAN[method]
     if len(clusters) > 1 and interval == "bca":
         interval = "percentile"
     found = mean(
@@ -187,18 +187,6 @@ def _of_a_mean(moved: FloatArray, clusters: Clusters, draws: Draws, level: float
         draw=method == "resample",
     )
     return Ends(found.low, found.high, found.method, found.reason, found.resamples)
-
-
-_OF_A_MEAN: dict[str, Interval] = {
-    "auto": "auto",
-    "t": "t",
-    "bootstrap": "bca",
-    "resample": "bca",
-    "bca": "bca",
-    "percentile": "percentile",
-    "basic": "basic",
-    "studentized": "studentized",
-}
 
 
 def _clustered_score(pairs: Pairs, level: float) -> tuple[float, float]:

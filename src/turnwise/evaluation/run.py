@@ -89,6 +89,12 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
         answer(tables.items, workflow, config, asked, config.folder / KEPT)
     scored = scores_of(found, tables, models, config, asked, config.folder / KEPT)
     made = folder.write(tables, scored)
+    _tell(made)
+    return made
+
+
+def _tell(made: Evaluation) -> None:
+    """Say which evaluators have no results, and which items no score."""
     errors = made.scores.select("judge", "error").drop_nulls()
     told = errors.group_by("judge", maintain_order=True).agg(n=pl.len(), first=pl.col("error").first())
     for keyword, n, first in told.iter_rows():
@@ -96,7 +102,6 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
             say(f"evaluator {keyword} failed and has no results: {made.failures[keyword]}")
         else:
             say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {first}")
-    return made
 
 
 def _tables(document: Document, config: EvalConfig, asked: Options) -> tuple[Tables, Path | None]:

@@ -74,6 +74,14 @@ def test_a_duplicate_key_is_named() -> None:
         schema.check(summary.with_columns(target=pl.lit("x")), schema.SUMMARY)
 
 
+@pytest.mark.parametrize("shape", [schema.ROLLOUTS, schema.PROMPTS], ids=lambda shape: shape.name)
+def test_a_column_of_ones_own_makes_no_key_of_a_record(shape: schema.Schema) -> None:
+    """A rollout or a prompt that stands twice is refused, also where a column that the schema does not know tells them apart."""
+    twice = pl.DataFrame({shape.key[0]: ["a", "a"], "mine": [1, 2]})
+    with pytest.raises(SchemaError, match=f"{shape.name}: two rows have the same key .{shape.key[0]} 'a'"):
+        schema.check(twice, shape)
+
+
 def test_nodes_of_a_tree_are_keyed_by_node() -> None:
     """In a tree the node is the key, and turns may repeat."""
     tree = pl.DataFrame({"rollout_id": ["a", "a"], "turn": pl.Series([1, 1], dtype=pl.Int32), "node_id": ["1", "2"]})

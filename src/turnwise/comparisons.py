@@ -12,17 +12,9 @@ from turnwise.cells import Sheet, generator, unit_of
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimates import also
 from turnwise.pairing import Match
-from turnwise.stats.differences import (
-    Arm,
-    Difference,
-    Draws,
-    Method,
-    Pairs,
-    paired,
-    paired_difference,
-    unpaired_difference,
-)
+from turnwise.stats.differences import Arm, Difference, Draws, Method
 from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.stats.paired_differences import Pairs, paired, paired_difference
 from turnwise.stats.shifts import (
     chance_of_more,
     paired_improvement,
@@ -30,6 +22,7 @@ from turnwise.stats.shifts import (
     restricted_difference,
     unpaired_improvement,
 )
+from turnwise.stats.unpaired_differences import unpaired_difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

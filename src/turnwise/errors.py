@@ -40,6 +40,28 @@ class WriteError(TurnwiseError):
     """A result that cannot be written where it was asked for."""
 
 
+def type_and_message(error: BaseException) -> str:
+    """An error's type and message, as text that can be written anywhere.
+
+    Examples
+    --------
+    >>> type_and_message(KeyError("goal")), type_and_message(TimeoutError())
+    ("KeyError: 'goal'", 'TimeoutError')
+    """
+    return writable(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+
+def writable(text: str) -> str:
+    r"""The text, with half of a surrogate pair spelled out: no file can hold one.
+
+    Examples
+    --------
+    >>> writable("½ \ud83d")
+    '½ \\ud83d'
+    """
+    return text.encode(errors="backslashreplace").decode()
+
+
 def listing(words: object, *, most: int = 8) -> str:
     """The words in one line for a sentence, sorted and cut: ``'a, b, c and 4 more'``.
 

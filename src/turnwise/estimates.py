@@ -14,7 +14,7 @@ from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.intervals import ShareInterval
-from turnwise.stats.mean import Interval, mean
+from turnwise.stats.mean import OF_A_MEAN, mean
 from turnwise.stats.proportion import proportion
 from turnwise.stats.quantiles import QuantileInterval, extreme, quantile
 from turnwise.stats.survival import restricted_mean, survival_median
@@ -47,16 +47,6 @@ _OF_A_SHARE: dict[str, ShareInterval] = {
     "exact": "exact",
     "jeffreys": "jeffreys",
     "agresti-coull": "agresti-coull",
-}
-_OF_A_MEAN: dict[str, Interval] = {
-    "auto": "auto",
-    "t": "t",
-    "bootstrap": "bca",
-    "resample": "bca",
-    "bca": "bca",
-    "percentile": "percentile",
-    "basic": "basic",
-    "studentized": "studentized",
 }
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
     "bootstrap": "percentile",
@@ -204,7 +194,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         return _stratified(cell, sample, level)
     if share and method in _OF_A_SHARE:
         return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
-    if method not in _OF_A_MEAN or (share and method == "basic"):
+    if method not in OF_A_MEAN or (share and method == "basic"):
         plain = mean(sample.values, clusters, weights=weights, level=level, interval="t")
         why = "of a share it can leave [0, 1]" if share else "is for shares; this is a number"
         return replace(plain, low=None, high=None, method=None, design_effect=None, reason=f"{method}: {why}")
@@ -215,7 +205,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         level=level,
         rng=lambda: sample.unit.generator(cell.options.seed),
         resamples=cell.options.resamples,
-        interval="percentile" if drawn and len(clusters) > 1 else _OF_A_MEAN[method],
+        interval="percentile" if drawn and len(clusters) > 1 else OF_A_MEAN[method],
         draw=method == "resample",
     )
     if share and estimate.low is None and drawn:

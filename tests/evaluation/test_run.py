@@ -298,6 +298,38 @@ def test_one_failing_evaluator_takes_no_other_down(bench, items, how) -> None:
     assert bench.read("config_metadata.json")["failed_evaluators"] == ["bad"]
 
 
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("ids", "TypeError: unhashable type: 'list'"),
+        ("average", "TypeError: a builtins.object is nothing that JSON can hold; give text, numbers, lists or dicts"),
+        ("half", r"ValueError: half \ud800"),
+    ],
+)
+def test_results_that_cannot_be_written_take_no_other_evaluator_down(bench, items, how, why) -> None:
+    """Ids that nothing can be looked up by, an average that is no JSON, an error in half a character: each is a failure."""
+    bench.data(items)
+    bench.config({"bad": {"_type": "broken", "how": how}, "good": {"_type": "exact_match"}})
+    made = bench.run(skip_workflow=True)
+    assert made.failures == {"bad": why}
+    assert bench.read("good_output.json")["average_score"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("how", "why"), [("half items", r"ValueError: half \ud800 of "), ("half errors", r"half \ud800 of ")]
+)
+def test_an_error_in_half_a_character_is_spelled_out(bench, items, how, why) -> None:
+    """Why an item has no score is written, whatever stands in it; the other evaluators go on."""
+    bench.data(items)
+    bench.config({"bad": {"_type": "broken", "how": how}, "good": {"_type": "exact_match"}})
+    made = bench.run(skip_workflow=True)
+    assert made.failures == {}
+    assert [item["error"] for item in bench.read("bad_output.json")["eval_output_items"]] == [
+        f"{why}{n}" for n in range(1, 7)
+    ]
+    assert bench.read("good_output.json")["average_score"] == 0.5
+
+
 def test_what_was_asked_is_written_without_secrets(bench, items, monkeypatch) -> None:
     """The file as it was and as it was overridden; a key in the file is masked, one of the environment stays out."""
     monkeypatch.setenv("SECRET_OF_TEST", "sk-environment")

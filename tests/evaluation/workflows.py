@@ -10,6 +10,7 @@ from pathlib import Path
 
 from turnwise import (
     BaseEvaluator,
+    EvalOutput,
     EvalOutputItem,
     EvaluatorBaseConfig,
     EvaluatorInfo,
@@ -148,10 +149,34 @@ class Surrogate(BaseEvaluator):
         return EvalOutputItem(id=item.id, score=1.0, reasoning={"half": "\ud800" if item.id == 1 else ""})
 
 
+class Halved(BaseEvaluator):
+    async def evaluate_item(self, item):
+        raise ValueError(f"half \ud800 of {item.id}")
+
+
+def unkeyed(eval_input):
+    """Gives ids that are nothing to look up by."""
+    return EvalOutput(average_score=1.0, eval_output_items=[EvalOutputItem(id=[1], score=1.0)])
+
+
+def unwritten(eval_input):
+    """Gives an average that no file can hold."""
+    return EvalOutput(average_score=object(), eval_output_items=[])
+
+
+def halved(eval_input):
+    """Gives errors that no file can hold."""
+    items = [EvalOutputItem(id=item.id, error=f"half \ud800 of {item.id}") for item in eval_input.eval_input_items]
+    return EvalOutput(average_score=None, eval_output_items=items)
+
+
 @register_evaluator(config_type=BrokenConfig)
 async def broken(config, builder):
     async def evaluate(eval_input):
         raise RuntimeError("it is broken")
+
+    async def half(eval_input):
+        raise ValueError("half \ud800")
 
     if config.how == "build":
         raise RuntimeError("it cannot be built")
@@ -160,6 +185,11 @@ async def broken(config, builder):
         "items": Choosy().evaluate,
         "words": Wordy().evaluate,
         "surrogate": Surrogate().evaluate,
+        "ids": unkeyed,
+        "average": unwritten,
+        "half": half,
+        "half items": Halved().evaluate,
+        "half errors": halved,
     }[config.how]
     yield EvaluatorInfo(config=config, evaluate_fn=made, description="Breaks")
 

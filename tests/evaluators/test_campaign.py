@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from turnwise.errors import ArgumentError, WriteError
-from turnwise.evaluators import campaign
-from turnwise.evaluators.campaign import CampaignError, Run, run
+from turnwise.evaluators.campaign import run
+from turnwise.evaluators.crew import CampaignError, Crew
 from turnwise.evaluators.graph import Graph, Node
 from turnwise.evaluators.sampler import RolloutError
-from turnwise.evaluators.store import RunStore, stored_runs
+from turnwise.evaluators.store import Run, RunStore, stored_runs
 from turnwise.evaluators.until import Above, Below, Endless, Precision
 
 quiet = functools.partial(run, progress=False)
@@ -31,7 +31,7 @@ quiet = functools.partial(run, progress=False)
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch):
     """Retries follow at once, nearly."""
-    monkeypatch.setattr(campaign, "FIRST_PAUSE", 0.002)
+    monkeypatch.setattr("turnwise.evaluators.crew.FIRST_PAUSE", 0.002)
 
 
 async def coroutine(seed):
@@ -288,14 +288,14 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
-    crew = campaign._Crew(plain, [], [], 1, None, 0)
-    monkeypatch.setattr(campaign, "FIRST_PAUSE", 1.0)
+    crew = Crew(plain, [], [], 1, None, 0)
+    monkeypatch.setattr("turnwise.evaluators.crew.FIRST_PAUSE", 1.0)
     pauses = np.array([[crew._pause(SimpleNamespace(attempt_number=k)) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
     assert np.all(pauses <= limits)
     assert pauses.max(axis=0) == pytest.approx(limits, rel=0.05)
     assert pauses.mean(axis=0) == pytest.approx(limits / 2, rel=0.15)
-    monkeypatch.setattr(campaign, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("turnwise.evaluators.crew.FIRST_PAUSE", 0.001)
     random.seed(1)
     expected = random.random()
     random.seed(1)

@@ -6,7 +6,8 @@ import pytest
 import turnwise as tw
 from turnwise.errors import ArgumentError
 from turnwise.evaluators.graph import Graph, Node
-from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, goal_and_attempt, outcome
+from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, outcome
+from turnwise.evaluators.seeds import goal_and_attempt
 from turnwise.trees import flatten
 
 

@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.evaluators.campaign import run
 from turnwise.evaluators.graph import Graph, Node
+from turnwise.evaluators.payloads import canonical, decode, encode
 from turnwise.evaluators.sampler import Rollout, Turn
-from turnwise.evaluators.store import Run, RunStore, canonical, decode, encode, stored_runs
+from turnwise.evaluators.store import Run, RunStore, stored_runs
 
 KILLS, SEEDS, CONCURRENCY = 30, 700, 8
 
@@ -32,7 +33,7 @@ CAMPAIGN = """
 import asyncio, json, os, random, sys, time
 from types import SimpleNamespace as Node
 from turnwise.evaluators.campaign import run
-from turnwise.evaluators.store import encode
+from turnwise.evaluators.payloads import encode
 
 kind, folder, log, seeds, concurrency = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 executed = os.open(log, os.O_APPEND | os.O_CREAT | os.O_WRONLY)

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from turnwise.stats.differences import Arm, Draws, Pairs, paired, paired_difference, unpaired_difference
+from turnwise.stats.differences import Arm, Draws
+from turnwise.stats.paired_differences import Pairs, paired, paired_difference
 from turnwise.stats.pairs import newcombe
+from turnwise.stats.unpaired_differences import unpaired_difference
 
 
 def draws(seed=0, resamples=2000):

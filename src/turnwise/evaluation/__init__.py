@@ -18,8 +18,10 @@ if TYPE_CHECKING:
         IntermediateStep,
         WorkflowOutput,
     )
+    from turnwise.evaluation.options import Options
+    from turnwise.evaluation.outputs import Evaluation
     from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
-    from turnwise.evaluation.run import Evaluation, Options, evaluate
+    from turnwise.evaluation.run import evaluate
 
 _ROOMS = {
     "BaseEvaluator": "item_evaluator",
@@ -28,11 +30,11 @@ _ROOMS = {
     "EvalInputItem": "items",
     "EvalOutput": "items",
     "EvalOutputItem": "items",
-    "Evaluation": "run",
+    "Evaluation": "outputs",
     "EvaluatorBaseConfig": "plugins",
     "EvaluatorInfo": "plugins",
     "IntermediateStep": "items",
-    "Options": "run",
+    "Options": "options",
     "WorkflowOutput": "items",
     "evaluate": "run",
     "register_evaluator": "plugins",

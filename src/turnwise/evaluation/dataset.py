@@ -37,11 +37,15 @@ class Item:
     expected_steps: list[Any] = field(default_factory=list)
     error: str | None = None
 
+    def name(self, *, rep: bool) -> Any:
+        """What results call the item: its id, with the attempt where there are several (`rep`)."""
+        return f"{self.id}_rep{self.attempt - 1}" if rep else self.id
+
     def seen(self, *, rep: bool, whole: bool) -> EvalInputItem:
-        """The item as an evaluator sees it: `rep` says that its id names the attempt, `whole` that it has its entry."""
+        """The item as an evaluator sees it: `whole` says that it has its entry."""
         return EvalInputItem.model_construct(
             _FIELDS,
-            id=f"{self.id}_rep{self.attempt - 1}" if rep else self.id,
+            id=self.name(rep=rep),
             input_obj=self.question,
             expected_output_obj=self.answer,
             output_obj=self.generated,

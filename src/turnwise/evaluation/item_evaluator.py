@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, type_and_message, writable
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem
 from turnwise.evaluation.results_log import ResultsLog
 
@@ -73,7 +73,7 @@ class BaseEvaluator(ABC):
         try:
             said = _sound(await self.evaluate_item(item), item)
         except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why this item has no score
-            return failed(item.id, f"{type(error).__name__}: {error}")
+            return failed(item.id, type_and_message(error))
         if log is not None and key is not None and said.error is None:
             try:
                 log.keep(key, {"score": said.score, "reasoning": said.reasoning})
@@ -84,6 +84,7 @@ class BaseEvaluator(ABC):
 
 def failed(item: Any, why: str) -> EvalOutputItem:
     """The entry of an item that has no score."""
+    why = writable(why)
     return EvalOutputItem.model_construct(
         id=item, score=None, reasoning={"error": f"Evaluator error: {why}"}, error=why
     )

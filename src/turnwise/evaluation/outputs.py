@@ -1,13 +1,13 @@
 """The files of an evaluation: the seed's JSON, what was asked, and the frames; each whole or not at all."""
 
-import importlib.util
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -20,22 +20,54 @@ from turnwise.evaluation.config import SECRET, EvalConfig, without_secrets
 from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalOutputItem
+from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
 from turnwise.files import content_hash, whole
-
-if TYPE_CHECKING:
-    from turnwise.evaluation.run import Evaluation, Options
 
 METADATA = "config_metadata.json"
 FRAMES = ("items.parquet", "turns.parquet", "scores.parquet", "summary.parquet")
 RUNNING, COMPLETED = "running", "completed"
 
 
+@dataclass
+class Evaluation:
+    """What came of an evaluation.
+
+    Attributes
+    ----------
+    config
+        The configuration.
+    turns
+        TURNS of the items, each a rollout of one turn.
+    steps
+        STEPS of the items.
+    items
+        ROLLOUTS: one row per item and attempt.
+    scores
+        VERDICTS: what each evaluator said of each item.
+    summary
+        SUMMARY of the scores that are numbers.
+    failures
+        Why evaluators failed as a whole, by their keywords.
+    folder
+        Where it was written.
+    """
+
+    config: EvalConfig
+    turns: pl.DataFrame
+    steps: pl.DataFrame
+    items: pl.DataFrame
+    scores: pl.DataFrame
+    summary: pl.DataFrame
+    failures: dict[str, str]
+    folder: Path
+
+
 class Folder:
     """The folder that an evaluation writes to: it may hold an earlier, interrupted run of the same, and anything of others."""
 
     def __init__(
-        self, config: EvalConfig, document: Document, original: str, asked: "Options", dataset: Path | None
+        self, config: EvalConfig, document: Document, original: str, asked: Options, dataset: Path | None
     ) -> None:
         self._config, self._document, self._original, self._asked = config, document, original, asked
         self._dataset = dataset
@@ -62,7 +94,7 @@ class Folder:
         self._put("config_effective.yml", _yaml(without_secrets(self._document.data)))
         self._say(RUNNING)
 
-    def write(self, tables: Tables, scored: Sequence[Scored]) -> "Evaluation":
+    def write(self, tables: Tables, scored: Sequence[Scored]) -> Evaluation:
         """Write the results, and say that they are whole.
 
         Raises
@@ -70,7 +102,6 @@ class Folder:
         WriteError
             Where one cannot be written.
         """
-        from turnwise.evaluation.run import Evaluation
         from turnwise.writers import write
 
         self._put("workflow_output.json", _listed(self._answers(tables)))
@@ -86,7 +117,7 @@ class Folder:
         frames = {"items.parquet": items, "turns.parquet": turns, "scores.parquet": scores}
         if steps.height:
             frames["steps.parquet"] = steps
-        if self._asked.reps > 1 and importlib.util.find_spec("turnwise.repeats") is not None:
+        if self._asked.reps > 1:
             frames["attempts.parquet"] = _repeats(items, scores)
         for name, frame in frames.items():
             write(frame, self.path / name, overwrite=True)
@@ -120,13 +151,13 @@ class Folder:
         wanted = self._config.eval.general.output.workflow_output_step_filter
         several = self._asked.reps > 1
         for item in tables.items:
+            named = {self._config.eval.general.dataset.id_key: item.name(rep=several)}
             own = {} if keys.disable else {keys.question_key: item.question, keys.answer_key: item.answer}
             steps = item.steps if wanted is None else [step for step in item.steps if _type_of(step) in wanted]
             answer = {keys.generated_answer_key: item.generated, keys.trajectory_key: steps}
-            name = f"{item.id}_rep{item.attempt - 1}" if several else item.id
             error = {} if item.error is None else {"error": item.error}
             expected = {keys.expected_trajectory_key: item.expected_steps}
-            yield {**item.entry, self._config.eval.general.dataset.id_key: name, **own, **answer, **expected, **error}
+            yield {**item.entry, **named, **own, **answer, **expected, **error}
 
     @property
     def _key(self) -> str:
@@ -202,7 +233,7 @@ def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(found, how="diagonal_relaxed")
 
 
-def account(made: "Evaluation") -> pl.DataFrame:
+def account(made: Evaluation) -> pl.DataFrame:
     """What there is to say of each evaluator in a line: how it went, its scores, and where they stand."""
     rows = []
     said = made.scores.group_by("judge", maintain_order=True).agg(n=pl.len(), errors=pl.col("error").count())

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 
 import pydantic
 
-from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
 from turnwise.evaluation.items import EvalInput
 from turnwise.labels import say
 from turnwise.metrics import catalog
@@ -256,8 +256,9 @@ def load_installed() -> None:
             except TurnwiseError:
                 raise
             except Exception as error:  # noqa: BLE001  # somebody else's package must not keep ours from working
-                why = f"{type(error).__name__}: {error}"
-                say(f"the plug-in {point.name} ({point.value}) cannot be imported ({why}); left out")
+                say(
+                    f"the plug-in {point.name} ({point.value}) cannot be imported ({type_and_message(error)}); left out"
+                )
     finally:
         _installing.reset(token)
 

@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise.evaluators.ast_evaluator import ASTEvaluator
-    from turnwise.evaluators.campaign import CampaignError, Run, run
+    from turnwise.evaluators.campaign import run
     from turnwise.evaluators.chat import ChatSampler
+    from turnwise.evaluators.crew import CampaignError
     from turnwise.evaluators.evaluator import Evaluator
     from turnwise.evaluators.frame_evaluator import FrameEvaluator
     from turnwise.evaluators.graph import Graph, GraphMetrics, Node, Recording, Recordings
     from turnwise.evaluators.results import JSONLike
     from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn
     from turnwise.evaluators.simulated import SimulatedSampler
-    from turnwise.evaluators.store import RunStore, stored_runs
+    from turnwise.evaluators.store import Run, RunStore, stored_runs
     from turnwise.evaluators.until import Above, Below, Precision
 
 _ROOMS = {
     "ASTEvaluator": "ast_evaluator",
     "Above": "until",
     "Below": "until",
-    "CampaignError": "campaign",
+    "CampaignError": "crew",
     "ChatSampler": "chat",
     "Evaluator": "evaluator",
     "FrameEvaluator": "frame_evaluator",
@@ -40,7 +41,7 @@ _ROOMS = {
     "Recordings": "graph",
     "Rollout": "sampler",
     "RolloutError": "sampler",
-    "Run": "campaign",
+    "Run": "store",
     "RunStore": "store",
     "Sampler": "sampler",
     "SimulatedSampler": "simulated",

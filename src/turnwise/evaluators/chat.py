@@ -12,7 +12,8 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from turnwise.errors import ArgumentError
-from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, goal_and_attempt, outcome, whole
+from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, outcome
+from turnwise.evaluators.seeds import goal_and_attempt, whole
 from turnwise.schema import BUDGET, ERROR, GAVE_UP, SUCCESS, TARGET_ENDED
 from turnwise.scoring.callables import called, identity, takes
 from turnwise.scoring.clients import CallError, ChatModel, Messages, Model, Reply, model_of, name_of

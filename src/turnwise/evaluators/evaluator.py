@@ -10,12 +10,14 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
-from turnwise.arguments import frame_of
-from turnwise.errors import ArgumentError, WriteError, counted, listing
-from turnwise.evaluators.campaign import Run, run
+from turnwise.errors import ArgumentError, WriteError, listing, type_and_message
+from turnwise.evaluators.campaign import run
 from turnwise.evaluators.frames import entries_of, text_of, turns_of, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics
 from turnwise.evaluators.results import JSONLike, json_of
+from turnwise.evaluators.sampler import configuration_of, rollout_of
+from turnwise.evaluators.seeds import seeds_of
+from turnwise.evaluators.store import Run
 from turnwise.evaluators.until import Decision, Observation, Rule
 from turnwise.files import whole, whole_folder
 from turnwise.metrics import num_turns
@@ -150,7 +152,7 @@ class Evaluator(ABC):
         """
         seeds, record = self._begin(n_rollouts, out), on_error == "record"
         runs = run(
-            _rollout_of(self.sampler),
+            rollout_of(self.sampler),
             seeds,
             max_concurrency=max_concurrency,
             timeout=timeout,
@@ -158,7 +160,7 @@ class Evaluator(ABC):
             on_error=on_error,
             progress=progress,
             store=store,
-            key=None if store is None else {**_configuration_of(self.sampler), "metrics": self._measures()},
+            key=None if store is None else {**configuration_of(self.sampler), "metrics": self._measures()},
             until=until,
             observe=_success if until is None else self._kept(self._observer(until.metric, record=record)),
         )
@@ -284,7 +286,7 @@ class Evaluator(ABC):
             _check_new(Path(out))
         self._forget("turns", "rollouts", "summary")
         self.runs, self.decision, self._seen, self._flaws, self._observed = None, None, {}, {}, {}
-        seeds, self._beside = _seeds_of(self.seeds, n_rollouts, type(self).__name__)
+        seeds, self._beside = seeds_of(self.seeds, n_rollouts, type(self).__name__)
         return seeds
 
     def _forget(self, *names: str) -> None:
@@ -321,7 +323,7 @@ class Evaluator(ABC):
         except Exception as error:
             if not record:
                 raise
-            self._flaws[id(graph)] = graph, f"{type(error).__name__}: {error}"
+            self._flaws[id(graph)] = graph, type_and_message(error)
             return None
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
@@ -351,58 +353,9 @@ class Evaluator(ABC):
         return pl.Series("error", told, dtype=pl.String)
 
 
-def _seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], pl.DataFrame | None]:
-    """The first seeds in order, and the other columns of a frame that has them."""
-    if n_rollouts is not None and n_rollouts < 0:
-        raise ArgumentError(f"{name}: n_rollouts={n_rollouts}; it is 0 or more, or None for all seeds")
-    if seeds is None:
-        if n_rollouts is None:
-            raise ArgumentError(f"{name}: without seeds, n_rollouts must say how many rollouts to make")
-        return list(range(n_rollouts)), None
-    if isinstance(seeds, str):
-        raise ArgumentError(f"{name}: seeds is one text, {seeds!r:.80}; give a list of seeds, as [{seeds!r:.20}]")
-    beside = None
-    if hasattr(seeds, "__arrow_c_stream__") and not isinstance(seeds, pl.Series):
-        frame = frame_of(seeds, "evaluate")
-        if "seed" not in frame.columns:
-            raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; there is {listing(frame.columns)}")
-        seeds, beside = frame["seed"], frame.drop("seed")
-    listed = seeds.to_list() if isinstance(seeds, pl.Series) else seeds.tolist() if hasattr(seeds, "tolist") else seeds
-    listed = list(listed)
-    if n_rollouts is not None and n_rollouts > len(listed):
-        raise ArgumentError(
-            f"{name}: n_rollouts={n_rollouts} is more than the {counted(len(listed), 'seed')}; give more seeds, or fewer rollouts"
-        )
-    return listed[:n_rollouts], beside
-
-
-def _rollout_of(sampler: Any) -> Callable[[Any], Any]:
-    """What makes a graph of a seed."""
-    for found in (getattr(sampler, "eval_rollout", None), getattr(sampler, "rollout", None), sampler):
-        if callable(found):
-            rollout: Callable[[Any], Any] = found
-            return rollout
-    raise ArgumentError(
-        f"evaluate: a {type(sampler).__name__} is no sampler; give an object with `eval_rollout(seed)` or `rollout(seed)`, "
-        "or a function of a seed"
-    )
-
-
 def _success(done: Run) -> bool | None:
     """What a graph itself says of its outcome, for the progress bar."""
     return {SUCCESS: True, FAILURE: False}.get(str(getattr(done.graph, "outcome", None)))
-
-
-def _configuration_of(sampler: Any) -> dict[str, Any]:
-    """What a store must know a sampler by."""
-    configuration = getattr(sampler, "configuration", None)
-    if configuration is None:
-        raise ArgumentError(
-            "evaluate: store must know what the rollouts depend on; give the sampler an attribute `configuration`, "
-            "a dict of its settings without secrets"
-        )
-    kind = sampler if callable(sampler) and hasattr(sampler, "__qualname__") else type(sampler)
-    return {"sampler": f"{kind.__module__}.{kind.__qualname__}", "configuration": configuration}
 
 
 def _check_new(folder: Path) -> None:

@@ -12,11 +12,11 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, counted
-from turnwise.evaluators.campaign import Run
 from turnwise.evaluators.evaluator import Evaluator
 from turnwise.evaluators.frames import facts_of, turns_with, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics, Spoken, spoken
 from turnwise.evaluators.results import JSONLike, Results
+from turnwise.evaluators.store import Run
 from turnwise.evaluators.until import Observation
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollouts import Metric, expressions, measure

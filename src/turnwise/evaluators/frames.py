@@ -13,7 +13,6 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.evaluators.campaign import Run
 from turnwise.evaluators.graph import (
     Graph,
     GraphMetrics,
@@ -27,6 +26,7 @@ from turnwise.evaluators.graph import (
     spoken,
 )
 from turnwise.evaluators.results import plain_object
+from turnwise.evaluators.store import Run
 from turnwise.trees.graphs import PROMPTS, flatten
 
 _NOTHING = Recording()

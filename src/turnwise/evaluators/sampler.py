@@ -1,14 +1,14 @@
 """What makes rollouts: a sampler turns a seed into a graph of turns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import index
 from typing import Any, Generic, TypeVar
 
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluators.graph import Graph, Node
+from turnwise.evaluators.seeds import whole
 from turnwise.schema import ERROR, FAILURE, SUCCESS
 
 StateT = TypeVar("StateT")
@@ -90,41 +90,6 @@ def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
     return ERROR if crashed else FAILURE
 
 
-def whole(seed: object) -> int | None:
-    """A seed that is a whole number of any type, 0 and NumPy's included, as an int; None if it is something else.
-
-    Examples
-    --------
-    >>> whole(0), whole(True), whole("0")
-    (0, None, None)
-    """
-    return None if isinstance(seed, bool) or not hasattr(seed, "__index__") else index(seed)
-
-
-def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None:
-    """What a seed names: a goal (its text, or its number from 0, or None for any) and an attempt at it; None if it is no seed.
-
-    Examples
-    --------
-    >>> goal_and_attempt("say yes"), goal_and_attempt(0), goal_and_attempt(("say yes", 2)), goal_and_attempt(None)
-    (('say yes', None), (0, None), ('say yes', 2), (None, None))
-    >>> goal_and_attempt(-1) is goal_and_attempt("") is goal_and_attempt(("say yes", 0)) is goal_and_attempt(
-    ...     0.5
-    ... ) is None
-    True
-    """
-    match seed:
-        case None:
-            return None, None
-        case str(text):
-            return (text, None) if text else None
-        case (goal, attempt) if goal is not None:
-            named, number = goal_and_attempt(goal), whole(attempt)
-            return (named[0], number) if named and named[1] is None and number is not None and number >= 1 else None
-    number = whole(seed)
-    return None if number is None or number < 0 else (number, None)
-
-
 class Sampler(ABC, Generic[StateT, ActionT]):
     """The base class of samplers: how to make one rollout from a seed.
 
@@ -178,3 +143,27 @@ class Sampler(ABC, Generic[StateT, ActionT]):
         """Whether a class has both methods."""
         has_both = all(callable(getattr(other, name, None)) for name in ("rollout", "eval_rollout"))
         return True if cls is Sampler and has_both else NotImplemented
+
+
+def rollout_of(sampler: Any) -> Callable[[Any], Any]:
+    """What makes a graph of a seed."""
+    for found in (getattr(sampler, "eval_rollout", None), getattr(sampler, "rollout", None), sampler):
+        if callable(found):
+            rollout: Callable[[Any], Any] = found
+            return rollout
+    raise ArgumentError(
+        f"evaluate: a {type(sampler).__name__} is no sampler; give an object with `eval_rollout(seed)` or `rollout(seed)`, "
+        "or a function of a seed"
+    )
+
+
+def configuration_of(sampler: Any) -> dict[str, Any]:
+    """What a store must know a sampler by."""
+    configuration = getattr(sampler, "configuration", None)
+    if configuration is None:
+        raise ArgumentError(
+            "evaluate: store must know what the rollouts depend on; give the sampler an attribute `configuration`, "
+            "a dict of its settings without secrets"
+        )
+    kind = sampler if callable(sampler) and hasattr(sampler, "__qualname__") else type(sampler)
+    return {"sampler": f"{kind.__module__}.{kind.__qualname__}", "configuration": configuration}

@@ -11,7 +11,8 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError
-from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, goal_and_attempt, outcome
+from turnwise.evaluators.sampler import Rollout, RolloutError, Sampler, Turn, outcome
+from turnwise.evaluators.seeds import goal_and_attempt
 from turnwise.simulation import design as checked
 from turnwise.simulation.design import Design, Hazard, beta_quantile, stream
 from turnwise.simulation.truth import truth

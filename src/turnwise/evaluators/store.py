@@ -10,28 +10,21 @@ Graphs are kept as JSON, never as pickles: text, numbers, lists and dicts of eac
 """
 
 import hashlib
-import importlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 from turnwise.errors import ArgumentError, ReadError, WriteError
+from turnwise.evaluators.payloads import canonical, decode, encode
 
 MOST_ROWS = 1000  # in one statement, which takes 32,766 values
 FORMAT = 1  # part of every key: rows written another way are another run
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-_KEPT = json.JSONEncoder(separators=(",", ":"))
-_SIMPLE = frozenset({str, float, int, bool, type(None)})
-_UNSET: Any = object()
 
 _TABLES = """
 BEGIN;
@@ -235,158 +228,6 @@ def _listed(path: Path) -> StoredRun | None:
         return None
     content, seeds, created, finished, errors = row
     return StoredRun(path.stem, created, json.loads(content)["configuration"], seeds, finished, errors)
-
-
-def canonical(value: Any, where: str = "key") -> str:
-    """The one JSON text of a value: keys sorted, no spaces, ASCII only.
-
-    Raises
-    ------
-    ArgumentError
-        Where something in it is no JSON, or not a number; its place is named.
-
-    Examples
-    --------
-    >>> canonical({"b": 1, "a": (2.0, None)})
-    '{"a":[2.0,null],"b":1}'
-    >>> canonical({"target": print})
-    Traceback (most recent call last):
-    ...
-    turnwise.errors.ArgumentError: key['target'] cannot be kept, being of type builtin_function_or_method: a store keeps
-    text, numbers, lists and dicts; describe it by its name and settings
-    """
-    try:
-        return _CANONICAL.encode(_plain(value, where))
-    except ValueError as error:
-        if isinstance(error, ArgumentError):
-            raise
-        raise ArgumentError(f"{where} holds a number that is none (NaN or infinite); say null instead") from error
-
-
-def encode(result: Any, where: str = "the rollout") -> str:
-    """A rollout's result as JSON text: a graph (anything with `children`) or a value of text, numbers, lists and dicts.
-
-    Trees of any depth; a node that several parents share stays one. Attributes are kept but for those that begin with an
-    underscore.
-
-    Raises
-    ------
-    ArgumentError
-        Where the result, or an attribute of a node, cannot be kept.
-
-    Examples
-    --------
-    >>> decode(encode({"answer": "No"}))
-    {'answer': 'No'}
-    >>> leaf = SimpleNamespace(probe="Hi", response="No", reward=0.5, children=[])
-    >>> decode(encode(SimpleNamespace(context="", children=[leaf]))).children[0]
-    namespace(probe='Hi', response='No', reward=0.5, children=[])
-    """
-    kept = {"graph": _graph(result, where)} if _is_node(result) else {"value": _plain(result, where)}
-    return _KEPT.encode(kept)
-
-
-def decode(payload: str) -> Any:
-    """What `encode` was given: turnwise's own classes of graph and node again, any other as `types.SimpleNamespace`."""
-    kept = json.loads(payload)
-    if "value" in kept:
-        return kept["value"]
-    classes = [_class(name) for name in kept["graph"]["classes"]]
-    nodes = [classes[which].__new__(classes[which]) for which, *_ in kept["graph"]["nodes"]]
-    for node, (_, attributes, links) in zip(nodes, kept["graph"]["nodes"], strict=True):
-        for name, value in attributes.items():
-            setattr(node, name, value)
-        for name, to in links.items():
-            linked = [nodes[at] for at in to] if isinstance(to, list) else to if to is None else nodes[to]
-            setattr(node, name, linked)
-    return nodes[0]
-
-
-def _graph(root: Any, where: str) -> dict[str, Any]:
-    """The nodes in the order met: the place of the class, the attributes, and the links to other nodes by place."""
-    met, place = [root], {id(root): 0}
-    classes: dict[str | None, int] = {}
-    nodes: list[list[Any]] = []
-    for node in met:  # grows while it is walked
-        attributes = _attributes(node)
-        children = attributes.pop("children", None)
-        for child in children or ():
-            if not _is_node(child):
-                raise ArgumentError(
-                    f"{where} has a {type(child).__name__} among the children of a node; it needs nodes"
-                )
-            if place.setdefault(id(child), len(met)) == len(met):
-                met.append(child)
-        links: dict[str, Any] = {"children": None if children is None else [place[id(child)] for child in children]}
-        if id(attributes.get("parent")) in place:
-            links["parent"] = place[id(attributes.pop("parent"))]
-        told = {
-            name: value if type(value) in _SIMPLE else _plain(value, f"{where}: a node's {name}")
-            for name, value in attributes.items()
-        }
-        nodes.append([classes.setdefault(_class_name(node.__class__), len(classes)), told, links])
-    return {"classes": list(classes), "nodes": nodes}
-
-
-def _is_node(value: Any) -> bool:
-    return hasattr(value, "children") and not isinstance(value, Mapping | str | list | tuple)
-
-
-def _attributes(node: Any) -> dict[str, Any]:
-    """What a node holds, in slots and otherwise."""
-    held = {name: getattr(node, name, _UNSET) for name in _slots(node.__class__)} | getattr(node, "__dict__", {})
-    return {name: value for name, value in held.items() if name[0] != "_" and value is not _UNSET}
-
-
-@lru_cache
-def _slots(kind: type) -> tuple[str, ...]:
-    """The names of all slots of a class, those of the classes that it extends first."""
-    found = [each.__dict__.get("__slots__", ()) for each in kind.__mro__[::-1]]
-    return tuple(name for slots in found for name in ((slots,) if isinstance(slots, str) else slots))
-
-
-@lru_cache
-def _class_name(kind: type) -> str | None:
-    """Where turnwise's own class is found that this one is or extends; None for a foreign one."""
-    own = [each for each in kind.__mro__ if each.__module__.startswith("turnwise.")]
-    return f"{own[0].__module__}:{own[0].__qualname__}" if own else None
-
-
-@lru_cache
-def _class(name: str | None) -> type[Any]:
-    module, _, kind = (name or "").partition(":")
-    if not module.startswith("turnwise."):  # a store never loads foreign code
-        return SimpleNamespace
-    try:
-        found = getattr(importlib.import_module(module), kind)
-    except (ImportError, AttributeError):
-        return SimpleNamespace
-    return found if isinstance(found, type) else SimpleNamespace
-
-
-def _plain(value: Any, where: str) -> Any:
-    """The value in JSON's own types; tuples become lists, NumPy's and PyTorch's single numbers plain ones."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    try:
-        if isinstance(value, list | tuple):
-            return [_plain(each, f"{where}[{at}]") for at, each in enumerate(value)]
-        if isinstance(value, Mapping):
-            return {_name(key, where): _plain(each, f"{where}[{key!r}]") for key, each in value.items()}
-    except RecursionError as error:
-        raise ArgumentError(f"{where:.200} is nested too deeply to be kept; flatten it") from error
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        return _plain(value.item(), where)
-    raise ArgumentError(
-        f"{where} cannot be kept, being of type {type(value).__name__}: a store keeps text, numbers, lists and dicts; "
-        "describe it by its name and settings"
-    )
-
-
-def _name(key: Any, where: str) -> str:
-    if isinstance(key, str):
-        return key
-    raise ArgumentError(f"{where} is a dict with the key {key!r:.80}; a store keeps dicts whose keys are text")
 
 
 def _digest(text: str) -> str:

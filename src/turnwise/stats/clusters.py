@@ -218,7 +218,7 @@ def _variance(residuals: FloatArray, total: float, units: tuple[Grouping, ...]) 
     return float(crossed(parts))
 
 
-def t_quantile(level: float, df: int | None) -> float:
+def t_quantile(level: float, df: float | None) -> float:
     """Two-sided critical value of Student's t at this level; of the normal law when df is None, infinite below one df.
 
     Examples

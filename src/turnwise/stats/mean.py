@@ -24,6 +24,17 @@ from turnwise.stats.pigeonhole import crossed_replicates
 from turnwise.stats.replicates import count_sums, jackknife_ratio, ratio_replicates
 
 Interval = Literal["auto", "t", "bca", "percentile", "basic", "studentized"]
+OF_A_MEAN: dict[str, Interval] = {
+    "auto": "auto",
+    "t": "t",
+    "bootstrap": "bca",
+    "resample": "bca",
+    "bca": "bca",
+    "percentile": "percentile",
+    "basic": "basic",
+    "studentized": "studentized",
+}
+"""The interval that a method asks for by its name."""
 
 FEWEST_CLUSTERS = 10
 """Below this many clusters no bootstrap is to be trusted (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""

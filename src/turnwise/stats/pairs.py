@@ -4,9 +4,21 @@ from math import sqrt
 
 from scipy import special
 
+from turnwise.stats.estimate import Estimate
 from turnwise.stats.intervals import wilson
 
 Share = tuple[float, float, float]
+
+
+def share_of(found: Estimate) -> Share:
+    """A share with the ends of its interval; one that is not known is the end of its range.
+
+    Examples
+    --------
+    >>> share_of(Estimate(estimate=0.5, low=0.25))
+    (0.5, 0.25, 1.0)
+    """
+    return found.estimate or 0.0, found.low or 0.0, 1.0 if found.high is None else found.high
 
 
 def score_difference(one: Share, other: Share, correlation: float = 0.0) -> tuple[float, float]:

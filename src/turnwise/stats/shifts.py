@@ -13,15 +13,13 @@ from turnwise.stats.differences import (
     Arm,
     Difference,
     Draws,
-    Pairs,
-    paired,
-    t_quantile_real,
     t_test,
 )
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from turnwise.stats.influence import influences, watch
 from turnwise.stats.mean import mean
 from turnwise.stats.order_statistics import clustered_quantile_replicates
+from turnwise.stats.paired_differences import Pairs, paired
 from turnwise.stats.permutation import sign_flip
 from turnwise.stats.proportion import proportion
 
@@ -288,7 +286,7 @@ def restricted_difference(
     if variance <= 1e-20:
         return replace(row, reason="no variation between clusters")
     df = min(counts) - 1
-    half = t_quantile_real(level, df) * sqrt(variance)
+    half = t_quantile(level, df) * sqrt(variance)
     center = row.difference or 0.0
     test = t_test(center, variance, df)
     return replace(

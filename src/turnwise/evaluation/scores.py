@@ -1,0 +1,142 @@
+"""Answered items -> what each evaluator says of them, whatever fails on the way."""
+
+import inspect
+import math
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnwise.errors import TurnwiseError, type_and_message, writable
+from turnwise.evaluation import plugins
+from turnwise.evaluation.config import EvalConfig
+from turnwise.evaluation.dataset import Item
+from turnwise.evaluation.frames import STORE, TABLES, Scored, Tables
+from turnwise.evaluation.item_evaluator import LOG, PROGRESS, BaseEvaluator, failed, is_number
+from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
+from turnwise.evaluation.llms import Models
+from turnwise.evaluation.options import Options
+from turnwise.evaluation.results_log import ResultsLog, plain
+from turnwise.scoring.callables import identity
+from turnwise.scoring.loops import complete
+
+
+def scores_of(
+    found: dict[str, tuple[plugins.Registration, Any]],
+    tables: Tables,
+    models: Models,
+    config: EvalConfig,
+    asked: Options,
+    folder: Path,
+) -> list[Scored]:
+    """What each evaluator says, one after the other; one that fails does not keep the others from it."""
+    general = config.eval.general
+    whole = general.dataset.pass_full_entry
+    answered = [item for item in tables.items if item.error is None]
+    shown = tables if len(answered) == len(tables.items) else Tables(answered, tables.run, tables.used)
+    seen = EvalInput.model_construct(eval_input_items=[item.seen(rep=asked.reps > 1, whole=whole) for item in answered])
+    builder = plugins.EvalBuilder(general.max_concurrency, models)
+    scored = []
+    tokens = TABLES.set(shown), STORE.set(folder / "verdicts")
+    try:
+        for keyword, (registration, options) in found.items():
+            started = time.perf_counter()
+            made = _one(keyword, registration, options, builder, seen, folder, progress=asked.progress)
+            scored.append(_whole(made, tables.items, asked))
+            scored[-1].seconds = time.perf_counter() - started
+    finally:
+        TABLES.reset(tokens[0])
+        STORE.reset(tokens[1])
+    return scored
+
+
+def _one(
+    keyword: str,
+    registration: plugins.Registration,
+    options: Any,
+    builder: plugins.EvalBuilder,
+    seen: EvalInput,
+    folder: Path,
+    *,
+    progress: bool,
+) -> Scored:
+    """What one evaluator says of the items that it sees."""
+    try:
+        box: list[Any] = []
+        complete(_built(box, keyword, registration, options, builder, seen, folder, progress=progress))
+        made = box[0](seen) if callable(box[0]) else box[0]  # columns are computed where no loop runs
+        output = made if isinstance(made, EvalOutput) else EvalOutput.model_validate(made)
+        by_id = {each.id: each for each in output.eval_output_items}
+        _written(output.average_score)
+    except TurnwiseError as error:
+        return Scored(keyword, registration.name, [], failure=writable(str(error)))
+    except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why it has no results
+        return Scored(keyword, registration.name, [], failure=type_and_message(error))
+    nothing = "the evaluator gave no score for this item"
+    items = [_sound(by_id.get(each.id)) or failed(each.id, nothing) for each in seen.eval_input_items]
+    return Scored(keyword, registration.name, items, average=output.average_score)
+
+
+async def _built(
+    box: list[Any],
+    keyword: str,
+    registration: plugins.Registration,
+    options: Any,
+    builder: plugins.EvalBuilder,
+    seen: EvalInput,
+    folder: Path,
+    *,
+    progress: bool,
+) -> None:
+    """Put into the box what an evaluator gives; where it is a plain function, that function, to be called outside.
+
+    A box, as asyncio writes out what a finished task returns, all items of it, when it looks for its handler of interrupts.
+    """
+    PROGRESS.set(progress)
+    async with AsyncExitStack() as stack:
+        info = await stack.enter_async_context(registration.build(options, builder))
+        owner = getattr(info.evaluate_fn, "__self__", None)
+        if isinstance(owner, BaseEvaluator):
+            about = [registration.place, identity(type(owner)), options.model_dump(mode="json")]
+            LOG.set(stack.enter_context(ResultsLog(folder, keyword, about)))
+        if not inspect.iscoroutinefunction(info.evaluate_fn):
+            box.append(info.evaluate_fn)
+        else:
+            box.append(await info.evaluate_fn(seen))
+
+
+def _sound(item: EvalOutputItem | None) -> EvalOutputItem | None:
+    """What an evaluator said of an item; an error where it is nothing that can be written."""
+    if item is None:
+        return None
+    if item.error is None and is_number(item.score) and not math.isfinite(item.score):
+        return failed(item.id, f"the score is {item.score}, which is no number")
+    try:
+        _written([item.score, item.reasoning, item.error])
+    except (TypeError, ValueError, RecursionError) as error:
+        return failed(item.id, item.error or str(error))
+    return item
+
+
+def _written(said: Any) -> bytes:
+    """What was said as JSON, as it will be written; TypeError, ValueError or RecursionError where it cannot be."""
+    return msgspec.json.encode(said, enc_hook=plain)
+
+
+def _whole(made: Scored, items: Sequence[Item], asked: Options) -> Scored:
+    """What was said, with an entry for every item: also for those that were never answered, and where all failed."""
+    said = iter(made.items)
+    whole = []
+    for item in items:
+        name = item.name(rep=asked.reps > 1)
+        if item.error is not None:
+            whole.append(failed(name, f"the workflow failed: {item.error}"))
+        elif made.failure is not None:
+            whole.append(failed(name, f"the evaluator failed: {made.failure}"))
+        else:
+            whole.append(next(said))
+    made.items = whole
+    return made

@@ -1,0 +1,193 @@
+"""Whether a frame is what its schema says: every column's dtype, keys that are unique, turns that count from 1."""
+
+from typing import TypeVar
+
+import polars as pl
+
+from turnwise.errors import SchemaError, counted, listing
+from turnwise.schema.columns import Schema
+from turnwise.schema.records import RECORDS, TURNS
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+
+def check(frame: Frame, schema: Schema) -> Frame:
+    """The frame itself, once it is known to keep the schema's promises.
+
+    A lazy frame is only checked for its columns and dtypes. In an eager frame of TURNS, `turn` counts from 1
+    without gaps in every rollout (or is null in a rollout's one row), facts are constant within a rollout, and no
+    float is NaN. In every frame the key is unique. Columns that the schema does not know are left alone.
+
+    Raises
+    ------
+    SchemaError
+        Naming the column, the rollout and the remedy.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 3]}, schema_overrides={"turn": pl.Int32})
+    >>> check(turns, TURNS)
+    Traceback (most recent call last):
+    turnwise.errors.SchemaError: TURNS: column `turn` of rollout 'a' is 1, 3, not 1..2; number the turns from 1
+    without gaps, or let `tw.turns(frame)` do it
+    """
+    _check_columns(frame.collect_schema(), schema)
+    if isinstance(frame, pl.LazyFrame):
+        return frame
+    _check_nan(frame, schema)
+    if schema.name == "TURNS" and in_order(frame) and not _facts_change(frame):
+        return frame  # as most are: the rest looks for what to complain of
+    if schema.name == "TURNS" and not is_tree(frame):
+        _check_turn_numbers(frame)
+    _check_key(frame, schema)
+    if schema.name == "TURNS":
+        _check_facts(frame)
+    return frame
+
+
+def in_order(turns: pl.DataFrame) -> bool:
+    """Whether every rollout of TURNS is in one piece, with its turns numbered from 1 in their order; of trees never.
+
+    Then each row either begins a rollout or goes on with that of the row before, and none is begun twice.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b"], "turn": [None, 1, 2]})
+    >>> in_order(turns), in_order(turns.reverse())
+    (True, False)
+    """
+    if is_tree(turns):
+        return False
+    ids, turn = turns["rollout_id"], turns["turn"]
+    goes_on = (ids == ids.shift()) & (turn == turn.shift() + 1)
+    begun = ids.filter(_begins(turn))
+    return bool((_begins(turn) | goes_on.fill_null(value=False)).all()) and begun.n_unique() == begun.len()
+
+
+def is_tree(frame: pl.DataFrame | pl.LazyFrame) -> bool:
+    """Whether the frame holds nodes of trees: a `node_id` column that is not all null (in a lazy frame: that is there)."""
+    if "node_id" not in frame.collect_schema():
+        return False
+    return isinstance(frame, pl.LazyFrame) or frame["node_id"].null_count() < frame.height
+
+
+def _check_columns(found: pl.Schema, schema: Schema) -> None:
+    for name in schema.required:
+        if name not in found:
+            raise SchemaError(
+                f"{schema.name}: column `{name}` is missing (there is {listing(found)}); rename yours with "
+                f'`frame.rename({{"yours": "{name}"}})`, or let `tw.turns(frame, {name}="yours")` do it'
+            )
+    for column in schema.columns:
+        if column.name in found and found[column.name] != column.dtype:
+            raise SchemaError(
+                f"{schema.name}: column `{column.name}` is {found[column.name]}, not {_dtype_name(column.dtype)}; "
+                f"`tw.turns(frame)` casts it, or cast it yourself"
+            )
+
+
+def _dtype_name(dtype: pl.DataType | type[pl.DataType]) -> str:
+    return f"Enum({listing(dtype.categories)})" if isinstance(dtype, pl.Enum) else str(dtype)
+
+
+def _check_nan(frame: pl.DataFrame, schema: Schema) -> None:
+    for name, dtype in frame.schema.items():
+        if not dtype.is_float():
+            continue
+        bad = frame[name].is_nan()
+        if bad.any():
+            raise SchemaError(
+                f"{schema.name}: column `{name}` holds NaN ({counted(int(bad.sum()), 'row')}, "
+                f"first in {_where(frame, bad, schema)}); "
+                f'an unknown number is null: `frame.with_columns(pl.col("{name}").fill_nan(None))`'
+            )
+
+
+def _where(frame: pl.DataFrame, bad: pl.Series, schema: Schema) -> str:
+    row = int(bad.arg_max() or 0)
+    if "rollout_id" in frame.columns:
+        return f"rollout {frame['rollout_id'][row]!r}"
+    return ", ".join(f"{key} {frame[key][row]!r}" for key in schema.key if key in frame.columns) or f"row {row}"
+
+
+def _check_turn_numbers(frame: pl.DataFrame) -> None:
+    turn = pl.col("turn")
+    numbers = (
+        frame.lazy()
+        .group_by("rollout_id")
+        .agg(
+            rows=pl.len(),
+            nulls=turn.null_count(),
+            first=turn.min(),
+            last=turn.max(),
+            distinct=turn.drop_nulls().n_unique(),
+            seen=turn.sort().head(6),
+        )
+    )
+    gap = (pl.col("first") != 1) | (pl.col("last") != pl.col("rows")) | (pl.col("distinct") != pl.col("rows"))
+    broken = (
+        numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
+        .sort("rollout_id")
+        .first()
+        .collect()
+    )
+    if broken.height:
+        row = broken.row(0, named=True)
+        seen = ", ".join("null" if number is None else str(number) for number in row["seen"])
+        raise SchemaError(
+            f"TURNS: column `turn` of rollout {row['rollout_id']!r} is {seen}, not 1..{row['rows']}; "
+            "number the turns from 1 without gaps, or let `tw.turns(frame)` do it"
+        )
+
+
+def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
+    key = ("rollout_id", "node_id") if schema.name == "TURNS" and is_tree(frame) else schema.key
+    present = [name for name in key if name in frame.columns]
+    if not present:
+        return
+    # A column that a result's schema does not know is one of its groups; one of a record is more of what happened.
+    groups = [] if schema in RECORDS else [name for name in frame.columns if name not in schema.names]
+    keys = frame.select(*groups, *present)
+    if key == ("rollout_id", "node_id"):  # a rollout without nodes, beside trees, is told by its turns
+        keys = keys.with_columns(pl.coalesce("node_id", frame["turn"].cast(pl.String)))
+    twice = keys.is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).select(*groups, *present).row(0, named=True)
+        what = ", ".join(f"{name} {value!r}" for name, value in row.items())
+        raise SchemaError(f"{schema.name}: two rows have the same key ({what}); drop one, or give them different ids")
+
+
+def _begins(turn: pl.Series) -> pl.Series:
+    return turn.is_null() | (turn == 1)
+
+
+def _facts_change(turns: pl.DataFrame) -> bool:
+    """Whether a fact changes within a rollout, where the turns are in order."""
+    within = ~_begins(turns["turn"])
+    known = [turns[name] for name in TURNS.facts if name in turns.columns]
+    return any((fact.ne_missing(fact.shift()) & within).any() for fact in known if fact.null_count() < fact.len())
+
+
+def _check_facts(frame: pl.DataFrame) -> None:
+    facts = [name for name in TURNS.facts if name in frame.columns]
+    if not facts or frame.is_empty():
+        return
+    varying = (
+        frame.lazy()
+        .group_by("rollout_id")
+        .agg(pl.col(facts).n_unique() > 1)
+        .filter(pl.any_horizontal(facts))
+        .sort("rollout_id")
+        .first()
+        .collect()
+    )
+    if varying.height:
+        row = varying.row(0, named=True)
+        name = next(fact for fact in facts if row[fact])
+        values = (
+            frame.filter(pl.col("rollout_id") == row["rollout_id"])[name].unique(maintain_order=True).head(3).to_list()
+        )
+        raise SchemaError(
+            f"TURNS: `{name}` is a fact of the rollout but varies in rollout {row['rollout_id']!r} ({listing(values)}); "
+            f"give it one value per rollout, or rename the column to keep it as a fact of the turn"
+        )

@@ -1,0 +1,216 @@
+"""The difference of two arms' means over the goals that both have."""
+
+from dataclasses import replace
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from turnwise.stats.clusters import variation
+from turnwise.stats.differences import ONE_PAIR, Arm, Difference, Draws, Ends, Method, t_test, with_test
+from turnwise.stats.estimate import Clusters, FloatArray, IntArray
+from turnwise.stats.mean import OF_A_MEAN, Interval, mean
+from turnwise.stats.pairs import bonett_price, mcnemar_mid_p, newcombe, score_difference, share_of
+from turnwise.stats.permutation import Permuted, sign_flip
+from turnwise.stats.proportion import proportion
+
+FEWEST_DISCORDANT = 6
+"""Goals that must differ before t is trusted with a share: with five, no sign flip can reach p = .05."""
+
+
+class Pairs(NamedTuple):
+    """Goals in both arms: their codes, mean values and numbers of rollouts in each arm, all (G,)."""
+
+    units: IntArray
+    one: FloatArray
+    other: FloatArray
+    rollouts_one: FloatArray
+    rollouts_other: FloatArray
+
+
+def paired(one: Arm, other: Arm) -> Pairs:
+    """The units that both arms have (for two ways: the cells), with the arms' mean over each.
+
+    Examples
+    --------
+    >>> pairs = paired(
+    ...     Arm(np.array([1.0, 0.0, 1.0]), (np.array([0, 0, 1]),)), Arm(np.array([0.0, 1.0]), (np.array([0, 2]),))
+    ... )
+    >>> pairs.units.tolist(), pairs.one.tolist(), pairs.other.tolist()
+    ([0], [0.5], [0.0])
+    """
+    keys = [_key(arm.clusters) for arm in (one, other)]
+    common = np.intersect1d(keys[0], keys[1])
+    means, sizes = [], []
+    for arm, key in zip((one, other), keys, strict=True):
+        there = np.isin(key, common)
+        place = np.searchsorted(common, key[there])
+        count = np.bincount(place, minlength=common.size).astype(np.float64)
+        means.append(np.bincount(place, weights=arm.values[there], minlength=common.size) / np.maximum(count, 1))
+        sizes.append(count)
+    return Pairs(common, means[0], means[1], sizes[0], sizes[1])
+
+
+_WIDE = 1 << 32
+
+
+def _key(clusters: Clusters) -> IntArray:
+    """One code for each rollout: the unit, or the cell of two ways."""
+    return clusters[0] if len(clusters) == 1 else clusters[0] * _WIDE + clusters[1]
+
+
+def _ways(units: IntArray, ways: int) -> Clusters:
+    return () if ways == 1 else (units // _WIDE, units % _WIDE)
+
+
+def paired_difference(
+    pairs: Pairs, draws: Draws, *, share: bool, level: float = 0.95, method: Method = "auto", ways: int = 1
+) -> Difference:
+    """The mean over common goals of how much one arm's mean exceeds the other's, every goal weighing the same.
+
+    Shares: one rollout per goal and arm gives Newcombe's score interval for pairs and McNemar's mid-p; several give t with G-1
+    degrees of freedom over the goals' differences and sign flips, and where fewer than six goals differ, so that their spread
+    can hardly be seen, the score intervals of both shares at their effective sizes, joined at the correlation of the goals' rates.
+    Numbers: the BCa bootstrap of the goals' differences (t under ten goals), and sign flips. Two crossed ways: t with
+    min(A, B) - 1 degrees of freedom over the common cells.
+
+    Parameters
+    ----------
+    pairs
+        From `paired`.
+    draws
+        Generators keyed by the common goals.
+    share
+        Whether values are 0 and 1.
+    level
+        Nominal coverage.
+    method
+        ``"auto"`` as above, or an interval by name.
+    ways
+        1 or 2.
+
+    Returns
+    -------
+    Difference
+        No common goal: all None. One: the difference alone. All differences equal: shares keep their score interval, numbers
+        have none. Without any discordance p = 1.
+
+    References
+    ----------
+    Newcombe (1998), doi:10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C; Fagerland, Lydersen & Laake
+    (2013), doi:10.1186/1471-2288-13-91; Miller (2024), arXiv:2411.00640.
+
+    Examples
+    --------
+    >>> pairs = Pairs(np.arange(4), np.ones(4), np.array([1.0, 0, 0, 1]), np.ones(4), np.ones(4))
+    >>> draws = Draws(np.random.default_rng(0), np.random.default_rng(1), 2000)
+    >>> found = paired_difference(pairs, draws, share=True)
+    >>> found.difference, round(found.low, 3), round(found.high, 3), found.p_value, found.method
+    (0.5, -0.102, 0.85, 0.25, 'Newcombe score, paired; McNemar mid-p')
+    """
+    moved = pairs.one - pairs.other
+    if not moved.size:
+        return Difference(reason="no common goal")
+    spread = variation(moved, _ways(pairs.units, ways))
+    row = Difference(
+        difference=spread.estimate,
+        std_error=sqrt(spread.variance) if spread.variance else None,
+        n_clusters=spread.n_clusters,
+    )
+    if moved.size == 1 or spread.variance is None:
+        return replace(row, reason=ONE_PAIR)
+    test: Permuted | None
+    single = share and ways == 1 and float(pairs.rollouts_one.max()) == float(pairs.rollouts_other.max()) == 1
+    if single:
+        counts = _table(pairs)
+        test = Permuted(mcnemar_mid_p(counts[1], counts[2]), "McNemar mid-p", None)
+    elif ways == 1:
+        test = sign_flip(_clean(moved), rng=draws.test, resamples=draws.resamples)
+    elif spread.variance > 0 or spread.estimate == 0:
+        test = t_test(spread.estimate or 0.0, spread.variance, spread.df or 0)
+    else:
+        test = None
+    ends = _paired_ends(pairs, moved, draws, share=share, single=single, level=level, method=method, ways=ways)
+    return with_test(row, ends, test)
+
+
+def _clean(moved: FloatArray) -> FloatArray:
+    """Differences of means, rounding taken for no difference."""
+    return np.where(np.abs(moved) <= 1e-13 * max(float(np.abs(moved).max()), 1e-300), 0.0, moved)
+
+
+def _table(pairs: Pairs) -> tuple[int, int, int, int]:
+    one, other = pairs.one > 0.5, pairs.other > 0.5
+    return tuple(int(np.count_nonzero(cell)) for cell in (one & other, one & ~other, ~one & other, ~one & ~other))  # type: ignore[return-value]
+
+
+def _paired_ends(
+    pairs: Pairs,
+    moved: FloatArray,
+    draws: Draws,
+    *,
+    share: bool,
+    single: bool,
+    level: float,
+    method: Method,
+    ways: int,
+) -> Ends:
+    if method == "bonett-price":
+        if not single:
+            return Ends(reason="Bonett and Price's interval is for one 0/1 rollout per goal and arm")
+        _, ahead, behind, _ = _table(pairs)
+        return Ends(*bonett_price(moved.size, ahead, behind, level=level), "Bonett-Price, paired")
+    scored = single or np.count_nonzero(_clean(moved)) < FEWEST_DISCORDANT
+    if method == "newcombe" or (method == "auto" and share and ways == 1 and scored):
+        if not share or ways > 1:
+            return Ends(reason="a score interval is for shares over one way of clustering")
+        if single:
+            return Ends(*newcombe(*_table(pairs), level=level), "Newcombe score, paired")
+        return Ends(*_clustered_score(pairs, level), "clustered Newcombe score, paired")
+    # A share's differences are many ties at 0, where BCa has no advantage over t.
+    plain: Method = "t" if share and method == "auto" else method
+    found = _of_a_mean(moved, _ways(pairs.units, ways), draws, level, plain)
+    return found._replace(method=found.method and f"paired {found.method}")
+
+
+def _of_a_mean(moved: FloatArray, clusters: Clusters, draws: Draws, level: float, method: Method) -> Ends:
+    interval: Interval = OF_A_MEAN[method]
+    if len(clusters) > 1 and interval == "bca":
+        interval = "percentile"
+    found = mean(
+        moved,
+        clusters,
+        level=level,
+        rng=draws.interval,
+        resamples=draws.resamples,
+        interval=interval,
+        draw=method == "resample",
+    )
+    return Ends(found.low, found.high, found.method, found.reason, found.resamples)
+
+
+def _clustered_score(pairs: Pairs, level: float) -> tuple[float, float]:
+    """The score intervals of two shares at their effective sizes, joined at the correlation of the goals' rates."""
+    goals = np.arange(pairs.units.size)
+    shares, sizes = [], (pairs.rollouts_one, pairs.rollouts_other)
+    for rates, size in zip((pairs.one, pairs.other), sizes, strict=True):
+        # Each goal's rollouts as its successes and failures, every goal weighing the same.
+        codes = np.concatenate([goals, goals])
+        hits = np.rint(rates * size)
+        number = np.concatenate([hits, size - hits])
+        values = np.repeat(np.concatenate([np.ones(goals.size), np.zeros(goals.size)]), number.astype(np.int64))
+        units = np.repeat(codes, number.astype(np.int64))
+        shares.append(share_of(proportion(values, (units,), weights=1 / size[units], level=level)))
+    return score_difference(shares[0], shares[1], _correlation(pairs))
+
+
+def _correlation(pairs: Pairs) -> float:
+    """Correlation of the goals' rates, less the continuity correction of Newcombe's φ, whose weight is that of one attempt."""
+    one, other = pairs.one - pairs.one.mean(), pairs.other - pairs.other.mean()
+    scale = sqrt(float((one**2).mean()) * float((other**2).mean()))
+    if scale <= 1e-15:
+        return 0.0
+    together = float((one * other).mean())
+    attempts = float(min(pairs.rollouts_one.mean(), pairs.rollouts_other.mean()))
+    correction = 1 / (2 * pairs.units.size * attempts)
+    return float(np.clip((max(together - correction, 0.0) if together > 0 else together) / scale, -1.0, 1.0))

@@ -1,0 +1,165 @@
+"""The difference of two arms' means, every rollout weighing the same."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from turnwise.stats.bootstrap import percentile_interval
+from turnwise.stats.clusters import grouping, groupings, small_sample_factor, t_quantile, variation
+from turnwise.stats.differences import NO_UNITS, Arm, Difference, Draws, Ends, Method, t_test, with_test
+from turnwise.stats.estimate import FloatArray
+from turnwise.stats.pairs import score_difference, share_of
+from turnwise.stats.permutation import Permuted, label_permutation
+from turnwise.stats.proportion import proportion
+from turnwise.stats.replicates import ratio_replicates
+
+
+def unpaired_difference(
+    one: Arm, other: Arm, draws: tuple[Draws, Draws], *, share: bool, level: float = 0.95, method: Method = "auto"
+) -> Difference:
+    """How much one arm's mean exceeds the other's, every rollout weighing the same.
+
+    V = V₁ + V₂ - 2C over clusters, where C is what clusters in both arms have in common (0 where there are none). Shares: the
+    clustered score intervals of both joined at the correlation C/√(V₁V₂). Numbers: t with Satterthwaite's degrees of freedom.
+    The p-value relabels whole clusters, with a studentized statistic; where clusters stand in both arms, it is that of t.
+
+    Parameters
+    ----------
+    one, other
+        The arms; no clusters `()` for independent rollouts.
+    draws
+        Generators of each arm; the test takes the first.
+    share, level, method
+        As for `paired_difference`; bootstraps are percentile intervals of independent draws of the two arms.
+
+    Returns
+    -------
+    Difference
+        An arm without values: all None. An arm with one cluster: no interval.
+
+    References
+    ----------
+    Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I; Chung & Romano (2013),
+    doi:10.1214/13-AOS1090; Cameron & Miller (2015), doi:10.3368/jhr.50.2.317.
+
+    Examples
+    --------
+    >>> arms = Arm(np.ones(7), ()), Arm(np.zeros(9), ())
+    >>> rng = np.random.default_rng
+    >>> found = unpaired_difference(*arms, (Draws(rng(0), rng(1), 999), Draws(rng(2), rng(3), 999)), share=True)
+    >>> found.difference, round(found.low, 2), found.high
+    (1.0, 0.54, 1.0)
+    """
+    if not one.values.size or not other.values.size:
+        return Difference(reason=NO_UNITS)
+    spreads = [variation(arm.values, arm.clusters) for arm in (one, other)]
+    rates = [float(spread.estimate or 0.0) for spread in spreads]
+    row = Difference(difference=rates[0] - rates[1], n_clusters=sum(spread.n_clusters for spread in spreads))
+    single = bool(one.clusters) and min(spread.n_clusters for spread in spreads) < 2
+    score = method in {"auto", "newcombe"} and share
+    if single or (min(arm.values.size for arm in (one, other)) < 2 and not score):
+        return replace(row, reason="one cluster in an arm: no interval over clusters")
+    variances = [spread.variance or 0.0 for spread in spreads]
+    both, together = _covariance(one, other, rates)
+    variance = max(variances[0] + variances[1] - 2 * together, 0.0)
+    df = _satterthwaite(variances, [spread.df or 0 for spread in spreads])
+    row = replace(row, std_error=sqrt(variance) if variance > 0 else None, n_clusters=row.n_clusters - both)
+    if both or len(one.clusters) > 1 or min(spread.n_clusters for spread in spreads) < 2:
+        test = t_test(row.difference or 0.0, variance, df) if variance > 0 or row.difference == 0 else None
+    else:
+        test = _relabel(one, other, draws[0])
+    ends = _unpaired_ends(one, other, draws, row, variances, together, df, share=share, level=level, method=method)
+    return with_test(row, ends, test)
+
+
+def _unpaired_ends(
+    one: Arm,
+    other: Arm,
+    draws: tuple[Draws, Draws],
+    row: Difference,
+    variances: list[float],
+    together: float,
+    df: float,
+    *,
+    share: bool,
+    level: float,
+    method: Method,
+) -> Ends:
+    center = row.difference or 0.0
+    if method in {"auto", "newcombe"} and share:
+        found = [proportion(arm.values, arm.clusters, level=level) for arm in (one, other)]
+        product = sqrt(variances[0] * variances[1])
+        shared = float(np.clip(together / product, -0.999, 0.999)) if product > 0 else 0.0
+        ends = score_difference(share_of(found[0]), share_of(found[1]), shared)
+        plain = found[0].method == found[1].method == "Wilson"
+        return Ends(*ends, "Newcombe score" if plain else "clustered Newcombe score")
+    if method in {"bootstrap", "resample", "percentile", "basic"} and len(one.clusters) < 2:
+        return _drawn_ends(one, other, draws, center, level, method)
+    if method not in {"auto", "t"}:
+        return Ends(reason=f"no {method} interval of these two unpaired arms: ask for t or percentile")
+    if row.std_error is None:
+        return Ends(reason="no variation between clusters")
+    half = t_quantile(level, df) * row.std_error
+    if not center - half < center + half:
+        return Ends(reason="no variation beyond rounding")
+    prefix = ("", "cluster ", "two-way ")[len(one.clusters)]
+    return Ends(center - half, center + half, f"{prefix}t, unpaired")
+
+
+def _drawn_ends(one: Arm, other: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: Method) -> Ends:
+    """The percentile or basic interval of independent draws of both arms."""
+    low, high = percentile_interval(_replicates(one, draws[0]) - _replicates(other, draws[1]), level)
+    if low is None or high is None:
+        return Ends(reason="the bootstrap interval has no width", resamples=draws[0].resamples)
+    ends = (2 * center - high, 2 * center - low) if method == "basic" else (low, high)
+    name = "basic" if method == "basic" else "percentile"
+    return Ends(*ends, f"{name} bootstrap of both arms; weights x GEMM", None, draws[0].resamples)
+
+
+def _replicates(arm: Arm, draws: Draws) -> FloatArray:
+    unit = groupings(arm.clusters, arm.values.size)[0]
+    return ratio_replicates(
+        unit.sums(arm.values), unit.sums(np.ones(arm.values.size)), rng=draws.interval, resamples=draws.resamples
+    )[:, 0]
+
+
+def _satterthwaite(variances: list[float], df: list[int]) -> float:
+    total = sum(variances)
+    parts = sum(variance**2 / freedom for variance, freedom in zip(variances, df, strict=True) if freedom > 0)
+    return total**2 / parts if parts > 0 else float(sum(df))
+
+
+def _covariance(one: Arm, other: Arm, rates: list[float]) -> tuple[int, float]:
+    """Clusters that both arms have (in the way with the fewest), and the covariance of the two means that comes of it."""
+    if not one.clusters:
+        return 0, 0.0
+    split = one.values.size
+    together = tuple(np.concatenate(ways) for ways in zip(one.clusters, other.clusters, strict=True))
+    moved = np.concatenate(
+        [(arm.values - rate) / arm.values.size for arm, rate in zip((one, other), rates, strict=True)]
+    )
+    first = np.arange(moved.size) < split
+    parts, shared = [], []
+    for unit in groupings(together, moved.size):
+        ours, theirs = unit.sums(np.where(first, moved, 0.0)), unit.sums(np.where(first, 0.0, moved))
+        common = np.intersect1d(unit.codes[first], unit.codes[~first]).size
+        shared.append(common)
+        parts.append(np.asarray(small_sample_factor(common) * (ours @ theirs) if common > 1 else 0.0))
+    if not any(shared[: len(one.clusters)]):
+        return 0, 0.0
+    # A covariance may be negative, so the ways are added as they are and not by the maximum of `crossed`.
+    total = parts[0] if len(parts) == 1 else parts[0] + parts[1] - parts[2]
+    return min(shared[: len(one.clusters)]), float(total)
+
+
+def _relabel(one: Arm, other: Arm, draws: Draws) -> Permuted:
+    if one.clusters:
+        codes = grouping(np.concatenate([one.clusters[0], other.clusters[0]]))
+    else:
+        codes = groupings((), one.values.size + other.values.size)[0]
+    values = np.concatenate([one.values, other.values])
+    first = np.unique(codes.codes[: one.values.size])
+    return label_permutation(
+        codes.sums(values), codes.sums(np.ones(values.size)), first, rng=draws.test, resamples=draws.resamples
+    )

@@ -139,3 +139,15 @@ def test_a_metric_may_look_into_lists() -> None:
     turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "marks": [[1, 5], [3]]})
     worst = pl.col("marks").list.eval(pl.element().filter(pl.element() < 5)).list.max().max()
     assert tw.measure(turns, worst=worst)["worst"].to_list() == [3]
+
+
+def test_turns_of_nobody_are_refused() -> None:
+    """Turns without an id are not one rollout together, be they measured, summarized or checked."""
+    turns = pl.DataFrame({"rollout_id": ["a", None, None], "turn": [1, 1, 2], "succeeded": [True, False, False]})
+    said = r"column `rollout_id` is null in 2 rows \(first: row 1\)"
+    with pytest.raises(SchemaError, match=f"measure: {said}"):
+        tw.measure(turns)
+    with pytest.raises(SchemaError, match=f"TURNS: {said}"):
+        schema.check(turns.cast({"turn": pl.Int32}), schema.TURNS)
+    with pytest.raises(SchemaError, match=r"summarize: column `rollout_id` is null in 1 row "):
+        tw.summarize(tw.measure(turns.lazy()).collect())

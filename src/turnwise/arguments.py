@@ -6,6 +6,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str]
@@ -50,6 +51,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
             f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); "
             'rename yours with `.rename({"yours": "rollout_id"})`, or `tw.measure(turns)` first'
         )
+    check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
     if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
         first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]

@@ -14,6 +14,7 @@ from turnwise.errors import MetricError, SchemaError, listing
 from turnwise.metrics.metric import ABOUT
 from turnwise.metrics.outcome import OUTCOME
 from turnwise.metrics.timing import TIMING
+from turnwise.schema.promises import check_ids
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
 
@@ -115,6 +116,8 @@ def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:
                 f"measure: column `{name}` is missing (there is {listing(columns)}); "
                 f'`tw.turns(frame, {name}="your column")` makes a table of turns of it'
             )
+    if isinstance(frame, pl.DataFrame):
+        check_ids(frame, "measure")
     if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():
         raise SchemaError(
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "

@@ -15,8 +15,9 @@ def check(frame: Frame, schema: Schema) -> Frame:
     """The frame itself, once it is known to keep the schema's promises.
 
     A lazy frame is only checked for its columns and dtypes. In an eager frame of TURNS, `turn` counts from 1
-    without gaps in every rollout (or is null in a rollout's one row), facts are constant within a rollout, and no
-    float is NaN. In every frame the key is unique. Columns that the schema does not know are left alone.
+    without gaps in every rollout (or is null in a rollout's one row), and facts are constant within a rollout. In
+    every frame no float is NaN, no id of a rollout that it needs is null, and the key is unique. Columns that the
+    schema does not know are left alone.
 
     Raises
     ------
@@ -34,6 +35,8 @@ def check(frame: Frame, schema: Schema) -> Frame:
     _check_columns(frame.collect_schema(), schema)
     if isinstance(frame, pl.LazyFrame):
         return frame
+    if "rollout_id" in schema.required:
+        check_ids(frame, schema.name)
     _check_nan(frame, schema)
     if schema.name == "TURNS" and in_order(frame) and not _facts_change(frame):
         return frame  # as most are: the rest looks for what to complain of
@@ -43,6 +46,24 @@ def check(frame: Frame, schema: Schema) -> Frame:
     if schema.name == "TURNS":
         _check_facts(frame)
     return frame
+
+
+def check_ids(frame: pl.DataFrame, what: str) -> None:
+    """Refuse rows without a `rollout_id`: whose they are is not known, and together they would be one rollout.
+
+    Examples
+    --------
+    >>> check_ids(pl.DataFrame({"rollout_id": ["a", None]}), "measure")
+    Traceback (most recent call last):
+    turnwise.errors.SchemaError: measure: column `rollout_id` is null in 1 row (first: row 1); give each rollout an id,
+    or drop them with `frame.drop_nulls("rollout_id")`
+    """
+    ids = frame["rollout_id"]
+    if ids.null_count():
+        raise SchemaError(
+            f"{what}: column `rollout_id` is null in {counted(ids.null_count(), 'row')} (first: row {ids.is_null().arg_max()}); "
+            'give each rollout an id, or drop them with `frame.drop_nulls("rollout_id")`'
+        )
 
 
 def in_order(turns: pl.DataFrame) -> bool:

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from tests.readers.test_fuzz import DAMAGE, ODD, STEPS, damaged, mutated, rendered
 from tests.readers.test_plain import result
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers import nested, plain
+from turnwise.readers import flat, plain
 from turnwise.readers.formats import read
 
 FIXTURE = Path(__file__).parent / "fixtures" / "native" / "nested.jsonl"
@@ -256,8 +256,8 @@ def both(path: Path, **options: Any) -> int:
     results = []
     for ways in ((together, alone), (lambda lines, decoder: None, lambda line, decoder: None)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(nested, "fitting_lines", ways[0])
-            patch.setattr(nested, "fitting", ways[1])
+            patch.setattr(flat, "fitting_lines", ways[0])
+            patch.setattr(flat, "fitting", ways[1])
             patch.setattr("turnwise.readers.documents.BLOCK", 400)
             results.append(result(path, **options))
     ours, theirs = results

@@ -163,9 +163,9 @@ class Document:
         ['a', 'b']
         """
         if self.kind == "lines":
-            return frozenset(name for _, line in islice(self.texts(), EARLY) for name in _names_if_any(line))
+            return frozenset(name for _, line in islice(self.texts(), EARLY) for name in names_if_any(line))
         if self.kind == "json" and isinstance(self.top, list):
-            return frozenset(name for record in self.top[:EARLY] for name in _names_if_any(record))
+            return frozenset(name for record in self.top[:EARLY] for name in names_if_any(record))
         return self.keys
 
     @cached_property
@@ -182,7 +182,7 @@ class Document:
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
-        return [record for record in map(_surface_if_any, texts) if isinstance(record, dict)]
+        return [record for record in map(surface_if_any, texts) if isinstance(record, dict)]
 
     @cached_property
     def inner(self) -> frozenset[str]:
@@ -454,6 +454,20 @@ def surface(value: Any) -> Any:
         return lenient(bytes(value))[0]
 
 
+def surface_if_any(value: Any) -> Any:
+    """The same; null where it is no JSON.
+
+    Examples
+    --------
+    >>> surface_if_any(b'{"a": ') is None
+    True
+    """
+    try:
+        return surface(value)
+    except BrokenError:
+        return None
+
+
 def names_in(value: Any) -> frozenset[str]:
     """The names in an object, or in the first object of a list.
 
@@ -468,14 +482,14 @@ def names_in(value: Any) -> frozenset[str]:
     return frozenset(value) if isinstance(value, dict) else frozenset()
 
 
-def _surface_if_any(value: Any) -> Any:
-    try:
-        return surface(value)
-    except BrokenError:
-        return None
+def names_if_any(value: Any) -> frozenset[str]:
+    """The same; no names where it is no JSON.
 
-
-def _names_if_any(value: Any) -> frozenset[str]:
+    Examples
+    --------
+    >>> names_if_any(b'{"a": ')
+    frozenset()
+    """
     try:
         return names_in(value)
     except BrokenError:

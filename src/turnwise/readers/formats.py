@@ -72,6 +72,7 @@ class Format:
     outcomes: Callable[[Document, Table], None] | None = (
         None  # reads what became of the rollouts, where that costs less
     )
+    loosely: Callable[[Document], bool] | None = None  # knows a file by less, where no format knows it
 
 
 LINES = (".jsonl", ".json", ".ndjson")
@@ -82,6 +83,7 @@ FORMATS = (
         (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"),
         native_files.sniff,
         native_files.read_native,
+        loosely=native_files.sniff_nested,
     ),
     Format(
         "jailbreakbench",
@@ -388,12 +390,15 @@ def scan(
 
 def _format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
     if forced is not None:
-        if by_name or forced.sniff(document):
+        if by_name or forced.sniff(document) or (forced.loosely is not None and forced.loosely(document)):
             return forced
         problems.unread(document.name, f"is not recognized as {forced.name}")
         return None
-    kind = next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
+    likely = [kind for kind in FORMATS if _may_be(document, kind)]
+    kind = next((kind for kind in likely if kind.sniff(document)), None)
     refusal = lookalike(document) if kind in {None, FORMATS[0]} else None
+    if kind is None and refusal is None:
+        kind = next((kind for kind in likely if kind.loosely is not None and kind.loosely(document)), None)
     if kind is not None and refusal is None:
         return kind
     empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))

@@ -146,6 +146,7 @@ FORMATS = (
         LINES,
         openai_chat.sniff,
         openai_chat.read_openai_chat,
+        loosely=openai_chat.sniff_chats,
     ),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),

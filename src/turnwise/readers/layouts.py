@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from turnwise.readers.documents import Document, names_if_any, surface_if_any
 from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS
+from turnwise.readers.records import renamed
 
 LISTS = ("messages", "turns", "conversation", "conversations", "dialogue", "dialog", "chat", "transcript", "exchanges")
 ROLES = ("role", "from", "speaker", "author", "sender")
@@ -23,7 +26,7 @@ class Layout(NamedTuple):
     named
         Whether the records name their rollouts by `rollout_id`.
     other
-        What else may name them, where that is not `id`.
+        What else may name them, where neither that nor `id` does.
     role, text
         Where the list is one of messages: what they call who speaks, and what is said.
     """
@@ -33,6 +36,27 @@ class Layout(NamedTuple):
     other: str | None = None
     role: str | None = None
     text: str | None = None
+
+    @property
+    def id(self) -> str:
+        """What names the rollout, in the first place."""
+        return "rollout_id" if self.named else "id"
+
+    def chat(self, record: type[msgspec.Struct], message: type[msgspec.Struct]) -> type[msgspec.Struct]:
+        """A struct of records with `messages` and `id`, of these messages, under the names that are here for them.
+
+        Examples
+        --------
+        >>> from turnwise.readers.chat import Message
+        >>> class Record(msgspec.Struct):
+        ...     messages: list[Message]
+        ...     id: str
+        >>> Layout("chat", role="speaker", text="text").chat(Record, Message).__struct_encode_fields__
+        ('chat', 'id')
+        """
+        inner = renamed(message, role=self.role or "role", content=self.text or "content")
+        messages = ("messages", list[inner], msgspec.field(name=self.turns))  # type: ignore[valid-type]
+        return msgspec.defstruct("Chat", [messages], bases=(renamed(record, id=self.id),))
 
     def name(self, run: str, number: int, known: Any, other: Any = None) -> str:
         """The rollout's name: what it is called in its run, or the number of its record.

@@ -6,8 +6,8 @@ import polars as pl
 
 from turnwise.readers.documents import Document, first_line
 from turnwise.readers.flat import from_flat
-from turnwise.readers.native import SIGNS, conform
 from turnwise.readers.layouts import layouts
+from turnwise.readers.native import SIGNS, conform
 from turnwise.readers.nested import from_nested, nested_layout
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.table import Table

@@ -12,7 +12,6 @@ import polars as pl
 from turnwise.readers.documents import Document
 from turnwise.readers.flat import Flat
 from turnwise.readers.layouts import Layout, layouts
-from turnwise.readers.learned import Learned
 from turnwise.readers.native import PROMPTS, RESPONSES, TEXTS
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, parse, spare

@@ -53,6 +53,7 @@ from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.lookalikes import lookalike
+from turnwise.readers.nearly import nearly
 from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Table
@@ -65,7 +66,7 @@ class Format:
 
     name: str
     about: str
-    suffixes: tuple[str, ...]  # of its files; .gz may follow
+    suffixes: tuple[str, ...]  # of its files; .gz or .zst may follow
     sniff: Callable[[Document], bool]
     read: Callable[[Document, Table], None]
     echo: bool = False  # repeats rollouts of another format, and is read after it
@@ -403,6 +404,7 @@ def _format_of(document: Document, forced: Format | None, *, by_name: bool, prob
     if kind is not None and refusal is None:
         return kind
     empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
+    refusal = refusal or nearly(document)
     reason = refusal or ("is empty" if empty else "is not recognized")
     if by_name:
         remedy = "" if refusal else f"; formats are {_names()}: force one with format=, "

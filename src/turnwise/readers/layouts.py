@@ -90,7 +90,7 @@ def layouts(document: Document) -> Iterator[Layout]:
     for turns in LISTS:
         known = [surface_if_any(record[turns]) for record in records if turns in record]
         items = [names_if_any(item[0]) for item in known if isinstance(item, list) and item]
-        words = next((pair for names in items if (pair := _words(names)) is not None), None)
+        words = next((pair for names in items if (pair := words_of(names)) is not None), None)
         if words is not None:
             yield Layout(turns, named, other, *words)
         elif any(names & (SIGNS if named else SAID) and (named or "rollout_id" not in names) for names in items):
@@ -99,8 +99,14 @@ def layouts(document: Document) -> Iterator[Layout]:
             yield Layout(turns, named)
 
 
-def _words(names: frozenset[str]) -> tuple[str, str] | None:
-    """What a message calls who speaks and what is said; None where it is none."""
+def words_of(names: frozenset[str]) -> tuple[str, str] | None:
+    """What a message with these names calls who speaks and what is said; None where it is none.
+
+    Examples
+    --------
+    >>> words_of(frozenset({"from", "value", "weight"}))
+    ('from', 'value')
+    """
     role, text = (next((word for word in words if word in names), None) for words in (ROLES, TEXTS))
     return None if role is None or text is None else (role, text)
 

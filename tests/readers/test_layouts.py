@@ -406,9 +406,12 @@ def test_both_ways_agree_on_any_name(tmp_path_factory, name, records):
 def test_chats_under_other_names_go_the_short_way(tmp_path, monkeypatch):
     long: list[int] = []
     add = openai_chat._Chats.add
-    monkeypatch.setattr(
-        openai_chat._Chats, "add", lambda self, number, value: long.append(number) or add(self, number, value)
-    )
+
+    def counted(chats: openai_chat._Chats, number: int, value: Any) -> bool:
+        long.append(number)
+        return add(chats, number, value)
+
+    monkeypatch.setattr(openai_chat._Chats, "add", counted)
     monkeypatch.setattr(documents, "BLOCK", 400)
     records = [
         {"dialogue_id": place, "dialogue": chat("speaker", "text", ("System", *("Human", "AI") * 2))}

@@ -49,6 +49,15 @@ def read_native(document: Document, table: Table) -> None:
     ============================ ======================================================================
     theirs                       ours
     ============================ ======================================================================
+    `turns` (or messages,        the turns; where these are messages that somebody speaks, the file is one
+    conversation, dialogue,      of chats: see `openai_chat`
+    dialog, chat, transcript,
+    exchanges)
+    `rollout_id`                 the same
+    `id`, hash of the content    run, `id` is `rollout_id`, where there is none; and `run`, where there is none
+    `conversation_id` (or        the same instead of `id`, where there is none, and followed by the number of the
+    dialogue_id, dialog_id,      record where it stands twice; it stays a column as well. Without any name, the
+    chat_id, session_id, uuid)   number is the name: of the line, from 1, or in a list, from 0
     `context`                    that of the first turn, where the turns have none
     `reward`, or any name that   ``rollout_reward``: a total is no reward of a turn
     a turn has

@@ -1,4 +1,4 @@
-"""Chats in OpenAI's format: JSON lines (or a list) of records with `messages`."""
+"""Chats in OpenAI's format, or nearly: JSON lines (or a list) of records with `messages`, under any usual name."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -76,12 +76,35 @@ def read_openai_chat(document: Document, table: Table) -> None:
     system, developer            `context`
     user, tool, function         `prompt`; after the last answer `observation`
     assistant                    `response`, `tool_calls`
+    `reward`, `score`,           the same, of the answer that states it, where it is a number or Boolean as
+    `succeeded`, `refused`,      there; else ``score_source``, ...
+    `seconds`, `cost_usd`,
+    `prompt_tokens`,
+    `response_tokens`, `error`
     ============================ ==========================================================================
 
     A column of the record that is called as a fact of the rollout in TURNS (`attack`, `goal`, `task`, `category`, ...)
-    becomes that fact where it is a text; everything else is kept under its own name, objects and lists as JSON text.
-    What the target thought (parts of type reasoning or thinking) is the column `reasoning`. The format holds no verdict
-    and no end: `outcome`, `solved` and `ending` are null.
+    becomes that fact where it is a text; everything else that it or an answer holds is kept under its own name, objects
+    and lists as JSON text. What the target thought (parts of type reasoning or thinking) is the column `reasoning`. The
+    format holds no verdict and no end: `outcome`, `solved` and `ending` are null.
+
+    Where no format claims the file, chats may have other names, and so may all that is in them:
+
+    ============================ ==========================================================================
+    ours, or OpenAI's            also
+    ============================ ==========================================================================
+    `messages`                   turns, conversation, conversations, dialogue, dialog, chat, transcript,
+                                 exchanges
+    `rollout_id`                 `rollout_id`, as it stands; else run and `id`; else run and conversation_id,
+                                 dialogue_id, dialog_id, chat_id, session_id or uuid, which stays a column
+                                 as well, and is followed by the number of the record where it stands twice
+    `role`                       from, speaker, author, sender
+    `content`                    value, text, message, utterance
+    user                         human, prompter, attacker, adversary, red_team, customer, in any chat that
+                                 somebody answers in whoever else speaks
+    assistant                    ai, model, gpt, chatgpt, bing, bard, llm, bot, chatbot, agent, target,
+                                 victim; system, where `role` has another name and nobody else answers
+    ============================ ==========================================================================
 
     The producer judges the `whole_rollout`: not at all.
 

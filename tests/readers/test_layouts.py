@@ -273,6 +273,14 @@ def test_a_rollout_with_an_outcome_and_a_chat_is_no_turn(tmp_path):
     assert frame["response"].to_list() == ["No", "No"], "a turn may bear the chat before it"
 
 
+@pytest.mark.parametrize("turns", ["turns", "dialogue"])
+@pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
+def test_what_is_judged_or_counted_is_still_a_rollout(tmp_path, turns, said):
+    for beside in ({"grader": "g", "score": 1}, {"judge": "j", "value": 1}, {"rollout_id": "a", "num_turns": 2}):
+        path = written(tmp_path / "log.jsonl", [{**beside, turns: said}] * 1)
+        assert read(path).height == 2
+
+
 def test_other_formats_come_first(tmp_path):
     fixtures = Path(__file__).parent / "fixtures"
     for name in ("sharegpt", "quesma", "deepteam", "agentdojo", "verifiers", "claude_code"):
@@ -322,6 +330,16 @@ def test_what_nearly_holds_rollouts_is_told_what_it_lacks(tmp_path, value, says)
     (tmp_path / "mine.csv").write_text("rollout_id,prompt\na,Hi\n")
     _, problems = read(tmp_path, errors="collect")
     assert problems["reason"].str.contains(says).to_list() == [True] * len(files)
+
+
+def test_lists_in_parquet_are_told_to_become_lines(tmp_path, monkeypatch):
+    pl.DataFrame({"id": ["a", "b"], "messages": [chat()] * 2}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ReadError, match="holds lists of turns in a column") as told:
+        read(tmp_path / "a.parquet")
+    (call,) = [part for part in str(told.value).split("`") if part.startswith("pl.")]
+    monkeypatch.chdir(tmp_path)
+    eval(call, {"path": "a.parquet", "pl": pl})
+    assert read("rollouts.jsonl").select(COLUMNS).rows() == ROWS_OF_CHATS * 2
 
 
 def test_what_a_table_is_told_to_do_works(tmp_path):

@@ -217,8 +217,8 @@ def read(
         stderr), and so are records that are whole but no rollouts, and NaN that became null.
     columns
         The columns that are wanted beside `rollout_id` and `turn` (and `node_id` of trees); None wants all. JSON lines of
-        turns, and of rollouts that hold theirs, are decoded no further than that, which saves a quarter to a third where no text is wanted:
-        what is passed over must be JSON, and is not looked at. All other logs are read whole, and then narrowed.
+        turns, and of rollouts that hold theirs, are decoded no further than that, which saves a quarter to a third where no
+        text is wanted: what is passed over must be JSON, and is not looked at. All other logs are read whole, and narrowed.
     cache
         A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
         has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
@@ -392,15 +392,15 @@ def scan(
 
 def _format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
     if forced is not None:
-        if by_name or forced.sniff(document) or (forced.loosely is not None and forced.loosely(document)):
+        if by_name or forced.sniff(document) or _nearly_is(document, forced):
             return forced
         problems.unread(document.name, f"is not recognized as {forced.name}")
         return None
     likely = [kind for kind in FORMATS if _may_be(document, kind)]
     kind = next((kind for kind in likely if kind.sniff(document)), None)
-    refusal = lookalike(document) if kind in {None, FORMATS[0]} else None
-    if kind is None and refusal is None:
-        kind = next((kind for kind in likely if kind.loosely is not None and kind.loosely(document)), None)
+    ours = kind is FORMATS[0]
+    kind = kind or next((kind for kind in likely if _nearly_is(document, kind)), None)
+    refusal = lookalike(document) if ours or kind is None else None
     if kind is not None and refusal is None:
         return kind
     empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
@@ -412,6 +412,10 @@ def _format_of(document: Document, forced: Format | None, *, by_name: bool, prob
         raise ReadError(f"{document.name}: {reason}{remedy}")
     problems.unread(document.name, reason)
     return None
+
+
+def _nearly_is(document: Document, kind: Format) -> bool:
+    return kind.loosely is not None and kind.loosely(document)
 
 
 def _may_be(document: Document, kind: Format) -> bool:

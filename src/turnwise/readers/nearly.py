@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import polars as pl
+
 from turnwise.readers.documents import Document, names_if_any, surface_if_any
 from turnwise.readers.layouts import IDS, LISTS, SAID, words_of
 from turnwise.readers.native import PROMPTS
@@ -48,6 +50,9 @@ def _reasons(document: Document) -> Iterator[str]:
         yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
         yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+    lists = [name for name in LISTS if document.kind in {"parquet", "arrow"} and name in names]
+    if any(isinstance(document.schema[name], pl.List) for name in lists):
+        yield f'holds lists of turns in a column: `{POLARS[document.kind]}(path).write_ndjson("rollouts.jsonl")`, and read that'
     if names & (SAID - ASKED):
         yield _without_id(document, names)
     for record in document.beginning:

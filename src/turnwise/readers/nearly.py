@@ -43,25 +43,20 @@ def nearly(document: Document) -> str | None:
 
 
 def _reasons(document: Document) -> Iterator[str]:
-    names = document.keys
     if document.kind not in POLARS:
         return
+    names = document.keys
     if document.kind in {"json", "lines"} and not document.beginning and _chat(document):
         yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
         yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
-    lists = [name for name in LISTS if document.kind in {"parquet", "arrow"} and name in names]
-    if any(isinstance(document.schema[name], pl.List) for name in lists):
+    if document.kind in {"parquet", "arrow"} and _lists(document):
         yield f'holds lists of turns in a column: `{POLARS[document.kind]}(path).write_ndjson("rollouts.jsonl")`, and read that'
     if names & (SAID - ASKED):
         yield _without_id(document, names)
     for record in document.beginning:
         for name, value in record.items():
-            inner = surface_if_any(value)
-            if isinstance(inner, list) and inner:
-                yield from _of_list(name, surface_if_any(inner[0]))
-            elif isinstance(inner, dict) and inner.keys() & {*LISTS}:
-                yield "holds its records by name: write them as a list, each with its name as `rollout_id`"
+            yield from _within(name, surface_if_any(value))
     if names & ASKED:
         yield "holds prompts without responses: open it with `tw.read_prompts`, or give each row a `rollout_id`"
 
@@ -73,8 +68,18 @@ def _chat(document: Document) -> bool:
     return isinstance(first, list) and bool(first) and words_of(names_if_any(first[0])) is not None
 
 
-def _of_list(name: str, first: object) -> Iterator[str]:
-    """What a list in a record lacks, by its first item."""
+def _lists(document: Document) -> bool:
+    """Whether a column holds the turns of rollouts."""
+    return any(isinstance(document.schema.get(name), pl.List) for name in LISTS)
+
+
+def _within(name: str, value: object) -> Iterator[str]:
+    """What is wrong with turns that a record holds under this name."""
+    if isinstance(value, dict) and value.keys() & {*LISTS}:
+        yield "holds its records by name: write them as a list, each with its name as `rollout_id`"
+    if not isinstance(value, list) or not value:
+        return
+    first = surface_if_any(value[0])
     names = names_if_any(first) if isinstance(first, dict) else frozenset()
     if words_of(names) is not None:
         yield f"holds messages under `{name}`: call that list `messages`"

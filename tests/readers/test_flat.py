@@ -155,11 +155,24 @@ def test_what_is_passed_over_must_be_json(tmp_path):
     assert problems["record"].to_list() == ["13"]
 
 
-def test_more_columns_than_are_learned(tmp_path):
-    records = [{**record, **{f"c{number}": number for number in range(100)}} for record in TURNS]
+@pytest.mark.parametrize(("columns", "short"), [(100, 11), (600, 0)])
+def test_more_columns_than_are_learned(tmp_path, columns, short):
+    records = [{**record, **{f"c{number}": number for number in range(columns)}} for record in TURNS]
     path = written(tmp_path / "log.jsonl", records)
-    assert native_both(path) == 0
+    assert native_both(path) == short
     assert read(path)["c99"].to_list() == [99] * len(TURNS)
+
+
+def test_names_are_learned_only_so_often(tmp_path):
+    path = written(
+        tmp_path / "log.jsonl", [{"rollout_id": place, "prompt": "p", f"k{place}": place} for place in range(200)]
+    )
+    assert native_both(path) == 0
+    assert [read(path)[f"k{place}"][place] for place in range(200)] == list(range(200))
+    path = written(
+        tmp_path / "log.jsonl", [{"rollout_id": place, "prompt": "p", f"k{place % 9}": place} for place in range(99)]
+    )
+    assert native_both(path) == 90
 
 
 @pytest.mark.parametrize("form", ["list", "table"])

@@ -180,6 +180,25 @@ def test_what_answers_say_besides_is_kept(tmp_path):
     assert frame["reward_source"].to_list() == [9] * 4, "a total is no reward of a turn"
 
 
+def test_what_other_messages_say_besides_is_kept(tmp_path):
+    said = [*chat(), {"role": "tool", "content": "Gone", "tool_call_id": "c", "exit": 1, "error": "late"}]
+    said[0]["cache"] = True
+    said[1] |= {"strategy": "PAIR", "tokens": 3, "name": "Ann", "notes": [], "cost": None}
+    said[3] |= {"strategy": {"k": 1}, "id": "m3"}
+    said[4]["prompt_strategy"] = "mine"
+    said.insert(4, {"role": "tool", "content": "7", "strategy": 2})
+    frame = read(written(tmp_path / "log.jsonl", [{"turns": said}, {"turns": said[:2]}]))
+    assert frame["turn"].to_list() == [1, 2, None]
+    assert frame["prompt_strategy_source"].to_list() == ['"PAIR"', '[{"k":1},2]', None]
+    assert frame["prompt_strategy"].to_list() == [None, "mine", "PAIR"]
+    assert frame["prompt_cache"].to_list() == [True, None, True]
+    assert frame["prompt_tokens"].to_list() == [None] * 3
+    assert frame["prompt_tokens_source"].to_list() == [3, None, 3]
+    assert frame["observation_exit"].to_list() == [None, 1, None]
+    assert frame["observation"].to_list() == [None, "Gone\nlate", None]
+    assert not {"prompt_name", "prompt_notes", "prompt_cost", "observation_error", "prompt_id"} & {*frame.columns}
+
+
 def test_a_fact_that_does_not_fit_is_a_column_beside(tmp_path):
     said = [chat(), chat(), chat()]
     for messages, succeeded, tokens in zip(said, (True, "yes", None), (2**70, 4, 5), strict=True):

@@ -1,6 +1,8 @@
 """Chats in OpenAI's format, or nearly: JSON lines (or a list) of records with `messages`, under any usual name."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -23,6 +25,7 @@ USUAL = Layout("messages", role="role", text="content")
 SPARED = {spare(name): name for name in WORDS}
 
 
+Told = dict[str, list[Any]]
 TOLD: dict[str, Any] = {  # facts of the turn that an answer may state
     **dict.fromkeys(("reward", "score", "seconds", "cost_usd"), Finite | None),
     **dict.fromkeys(("succeeded", "refused"), bool | None),
@@ -85,8 +88,10 @@ def read_openai_chat(document: Document, table: Table) -> None:
 
     A column of the record that is called as a fact of the rollout in TURNS (`attack`, `goal`, `task`, `category`, ...)
     becomes that fact where it is a text; everything else that it or an answer holds is kept under its own name, objects
-    and lists as JSON text. What the target thought (parts of type reasoning or thinking) is the column `reasoning`. The
-    format holds no verdict and no end: `outcome`, `solved` and `ending` are null.
+    and lists as JSON text. What another message holds beside its text is ``prompt_<name>``, or ``observation_<name>`` after
+    the last answer; a list, where several of the turn do. Names and ids of messages are passed over. What the target thought
+    (parts of type reasoning or thinking) is the column `reasoning`. The format holds no verdict and no end: `outcome`,
+    `solved` and `ending` are null.
 
     Where no format claims the file, chats may have other names, and so may all that is in them:
 
@@ -164,7 +169,10 @@ class _Chats:
             chat = self._layout.turns
             messages = answered(record.messages, chat, self._layout.role or "")
             answers = [place for place, message in enumerate(messages) if message.role in ANSWERS]
-            known, beside = _told([value[chat][place] for place in answers], self._layout)
+            passed = OF_MESSAGES | {self._layout.role, self._layout.text}
+            known, beside = _told([value[chat][place] for place in answers], passed)
+            for column, told in _asked(value[chat], answers, passed).items():
+                beside[f"{column}_source" if column in beside else column] = told
             thought = [thoughts(messages[place].content) for place in answers]
             if any(thought):
                 beside |= {"reasoning_source": beside["reasoning"]} if "reasoning" in beside else {}
@@ -206,15 +214,33 @@ class _Chats:
         return self._table.extend(self._document.name, names, *turns_of([chat.messages for chat in chats]), facts)
 
 
-def _told(answers: Sequence[Mapping[str, Any]], layout: Layout) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None]) -> tuple[Told, Told]:
     """What is told beside the answers: in columns of TURNS, where that is what it is, and in others."""
-    known, beside = dict[str, list[Any]](), dict[str, list[Any]]()
+    known, beside = Told(), Told()
     for name in dict.fromkeys(chain.from_iterable(answers)):
         values = [answer.get(name) for answer in answers]
-        if name in OF_MESSAGES or name in {layout.role, layout.text} or all(value in (None, []) for value in values):
+        if name in passed or all(value in (None, []) for value in values):
             continue
         try:
             known[name] = [msgspec.convert(value, TOLD[name]) for value in values]
         except (KeyError, msgspec.ValidationError):
             beside[spare(name)] = values
     return known, beside
+
+
+def _asked(messages: Sequence[Mapping[str, Any]], answers: Sequence[int], passed: AbstractSet[str | None]) -> Told:
+    """What is told beside all that is no answer: the answers are at these places, and each makes a turn."""
+    found: dict[str, list[list[Any]]] = {}
+    for place, message in enumerate(messages):
+        turn = bisect_left(answers, place)
+        last = turn == len(answers) > 0
+        if not last and answers and answers[turn] == place:
+            continue
+        for name in message.keys() - passed - {"error"}:
+            if message[name] not in (None, []):
+                cells = found.setdefault(f"{'observation' if last else 'prompt'}_{name}", [[] for _ in answers or [0]])
+                cells[turn - last].append(message[name])
+    return {
+        spare(name): [cell if len(cell) > 1 else next(iter(cell), None) for cell in found[name]]
+        for name in sorted(found)
+    }

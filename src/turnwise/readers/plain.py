@@ -100,14 +100,17 @@ class Chats:
         self._facts = facts
         self._layout = layout
         self._words = {layout.role, layout.text}
+        self._known_chat = layout.chat(KnownChat, Known)
         self._learned = Learned(layout.chat(Chat, Brief), self._kind_of)
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._learned.kind)
 
     def learn(self, record: Mapping[str, Any]) -> None:
         """Take records with these names for plain as well from now on, be it in the chat or in its messages."""
         brief = all(message.keys() <= self._words for message in record[self._layout.turns])
-        self._learned.learn(record, None if brief else self._layout.chat(KnownChat, Known))
-        self._decoder = msgspec.json.Decoder(self._learned.kind)
+        before = self._learned.kind
+        self._learned.learn(record, None if brief else self._known_chat)
+        if self._learned.kind is not before:
+            self._decoder = msgspec.json.Decoder(self._learned.kind)
 
     def decode(self, line: bytes) -> Chat | None:
         """The record; None where it must be read the long way."""

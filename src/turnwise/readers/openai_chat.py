@@ -1,6 +1,5 @@
 """Chats in OpenAI's format, or nearly: JSON lines (or a list) of records with `messages`, under any usual name."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -26,11 +25,11 @@ SPARED = {spare(name): name for name in WORDS}
 
 
 Told = dict[str, list[Any]]
-TOLD: dict[str, Any] = {  # facts of the turn that an answer may state
-    **dict.fromkeys(("reward", "score", "seconds", "cost_usd"), Finite | None),
-    **dict.fromkeys(("succeeded", "refused"), bool | None),
-    **dict.fromkeys(("prompt_tokens", "response_tokens"), Whole | None),
-    "error": str | None,
+TOLD: dict[str, Any] = {  # columns of facts that the answers of a chat may state
+    **dict.fromkeys(("reward", "score", "seconds", "cost_usd"), list[Finite | None]),
+    **dict.fromkeys(("succeeded", "refused"), list[bool | None]),
+    **dict.fromkeys(("prompt_tokens", "response_tokens"), list[Whole | None]),
+    "error": list[str | None],
 }
 OF_MESSAGES = frozenset({"role", "content", "tool_calls", "name", "id", "tool_call_id"})
 
@@ -144,6 +143,7 @@ class _Chats:
         self._run = f"openai_chat-{document.digest}"
         self._plain = Chats(WORDS, self._layout)
         self._record = self._layout.chat(Record, Message)
+        self._passed = OF_MESSAGES | {self._layout.role, self._layout.text}
 
     def add_lines(self, block: Lines) -> None:
         """Add some lines: all at once where all are plain chats, else as many at a time as can be."""
@@ -169,9 +169,8 @@ class _Chats:
             chat = self._layout.turns
             messages = answered(record.messages, chat, self._layout.role or "")
             answers = [place for place, message in enumerate(messages) if message.role in ANSWERS]
-            passed = OF_MESSAGES | {self._layout.role, self._layout.text}
-            known, beside = _told([value[chat][place] for place in answers], passed)
-            for column, told in _asked(value[chat], answers, passed).items():
+            known, beside = _told([value[chat][place] for place in answers], self._passed)
+            for column, told in _asked(value[chat], answers, self._passed).items():
                 beside[f"{column}_source" if column in beside else column] = told
             thought = [thoughts(messages[place].content) for place in answers]
             if any(thought):
@@ -222,7 +221,7 @@ def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None])
         if name in passed or all(value in (None, []) for value in values):
             continue
         try:
-            known[name] = [msgspec.convert(value, TOLD[name]) for value in values]
+            known[name] = msgspec.convert(values, TOLD[name])
         except (KeyError, msgspec.ValidationError):
             beside[spare(name)] = values
     return known, beside
@@ -231,13 +230,14 @@ def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None])
 def _asked(messages: Sequence[Mapping[str, Any]], answers: Sequence[int], passed: AbstractSet[str | None]) -> Told:
     """What is told beside all that is no answer: the answers are at these places, and each makes a turn."""
     found: dict[str, list[list[Any]]] = {}
+    turn, turns = 0, len(answers)
     for place, message in enumerate(messages):
-        turn = bisect_left(answers, place)
-        last = turn == len(answers) > 0
-        if not last and answers and answers[turn] == place:
+        if turn < turns and answers[turn] == place:
+            turn += 1
             continue
-        for name in message.keys() - passed - {"error"}:
-            if message[name] not in (None, []):
+        last = turn == turns > 0
+        for name in message.keys() - passed:
+            if name != "error" and message[name] not in (None, []):
                 cells = found.setdefault(f"{'observation' if last else 'prompt'}_{name}", [[] for _ in answers or [0]])
                 cells[turn - last].append(message[name])
     return {

@@ -76,8 +76,8 @@ def test_a_lazy_frame_stays_lazy_where_it_fits():
     assert bent.collect().equals(frame)
 
 
-@pytest.mark.parametrize("word", ["probe", "audit", "utterance", "challenge", "input", "question", "user"])
-@pytest.mark.parametrize("reply", ["output", "completion", "answer", "reply"])
+@pytest.mark.parametrize("word", ["probe", "audit", "utterance", "challenge", "input", "question", "user", "human"])
+@pytest.mark.parametrize("reply", ["output", "completion", "answer", "reply", "assistant"])
 def test_words_of_others(word, reply):
     frame = turns([{"rollout_id": "a", word: "Hi", reply: "Hello", "attack": "PAIR"}])
     assert frame.select("prompt", "response", "attack").row(0) == ("Hi", "Hello", "PAIR")

@@ -1,15 +1,14 @@
 """The short way of plain chats gives what the long way gives, to the last cell, problem and sentence."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from tests.readers.both_ways import Way, agree, written
 from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
 from turnwise.errors import TurnwiseError
 from turnwise.readers import inspect_ai, plain
@@ -61,14 +60,6 @@ SAMPLES = {
 }
 
 
-def result(path: Path, **options: Any) -> tuple[pl.DataFrame, pl.DataFrame] | str:
-    try:
-        found = read(path, **options)
-    except TurnwiseError as refusal:
-        return str(refusal)
-    return found if isinstance(found, tuple) else (found, found.clear())
-
-
 def both(path: Path, **options: Any) -> int:
     """How many records went the short way; the long way alone must give the same."""
     short: list[object] = []
@@ -85,20 +76,15 @@ def both(path: Path, **options: Any) -> int:
         short.extend(found or [])
         return found
 
-    results = []
-    for way in (counted, lambda text, decoder: None):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("turnwise.readers.documents.BLOCK", 600)
+    def by(way: Any) -> Way:
+        def patched(patch: pytest.MonkeyPatch) -> None:
             patch.setattr(inspect_ai, "fitting", way)
-            patch.setattr(plain.Chats, "decode_lines", lambda self, lines, way=way: together(self, lines, way))
-            patch.setattr(plain.Chats, "decode", lambda self, line, way=way: way(line, self._decoder))
-            results.append(result(path, **options))
-    ours, theirs = results
-    if isinstance(ours, str) or isinstance(theirs, str):
-        assert ours == theirs
-    else:
-        for one, other in zip(ours, theirs, strict=True):
-            assert_frame_equal(one, other)
+            patch.setattr(plain.Chats, "decode_lines", lambda self, lines: together(self, lines, way))
+            patch.setattr(plain.Chats, "decode", lambda self, line: way(line, self._decoder))
+
+        return patched
+
+    agree(path, 600, [by(counted), by(lambda text, decoder: None)], **options)
     return len(short)
 
 
@@ -139,9 +125,8 @@ def test_both_ways_agree_on_mutated_real_records(tmp_path_factory, shared, name,
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_any_order_of_roles(tmp_path_factory, chats):
-    path = tmp_path_factory.mktemp("plain") / "chats.jsonl"
     records = [{"messages": [{"role": role, "content": text} for role, text in chat]} for chat in chats]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path = written(tmp_path_factory.mktemp("plain") / "chats.jsonl", records)
     both(path, format="openai_chat", errors="collect")
 
 

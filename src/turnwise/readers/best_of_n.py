@@ -12,7 +12,7 @@ from turnwise.readers.records import Small, leftovers, parse
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, FAILURE, SUCCESS
 
-NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz)?", re.DOTALL)
+NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst)?", re.DOTALL)
 MOST_BYTES = 1 << 20  # of a prompt or an answer beside the log
 HIT = 1.0
 

@@ -9,7 +9,7 @@ tool is a tool call, a part in which the target thinks is no text of the answer 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,8 +17,36 @@ from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import json_text, parse
 from turnwise.readers.table import Turn
 
-ANSWERS = frozenset({"assistant", "ai", "model"})
-SYSTEM = frozenset({"system", "developer"})
+ASKS = (
+    "user",
+    "human",
+    "prompter",
+    "attacker",
+    "adversary",
+    "red_team",
+    "customer",
+)  # who is who, in chats of all kinds
+REPLIES = (
+    "assistant",
+    "ai",
+    "model",
+    "gpt",
+    "chatgpt",
+    "bing",
+    "bard",
+    "llm",
+    "bot",
+    "chatbot",
+    "agent",
+    "target",
+    "victim",
+)
+TOOLS = ("tool", "function", "function_response", "observation", "environment")
+ANSWERS = frozenset(spelled for word in REPLIES for spelled in (word, word.capitalize(), word.upper()))
+SYSTEM = frozenset({"system", "System", "SYSTEM", "developer"})
+SPEAKERS = (
+    ANSWERS | SYSTEM | {spelled for word in (*ASKS, *TOOLS) for spelled in (word, word.capitalize(), word.upper())}
+)
 CALLING = frozenset({"tool_use", "tool_call", "tool-call", "function_call"})  # types of parts
 THINKING = {"thinking": "thinking", "reasoning": "reasoning"}  # likewise, and where their text is
 CHATTED = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
@@ -33,6 +61,9 @@ class Message(msgspec.Struct):
     tool_calls: list[Any] | None = None
     error: Any = None
     name: str | None = None
+
+
+M = TypeVar("M", bound=Message)
 
 
 def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
@@ -161,6 +192,34 @@ def messages_of(value: Any, field: str = "messages") -> list[Message]:
     if value is None or isinstance(value, str):
         return [] if value is None else [Message("user", value)]
     return parse(value, list[Message], field)
+
+
+def answered(messages: list[M], field: str = "messages", role: str = "role") -> list[M]:
+    """The messages, if it is known who answers in them, or nobody does; `role` is what the log calls who speaks.
+
+    Whoever bears a name of their own asks. Where `role` is another word for it, the system that speaks later on, and alone
+    answers, is what is asked, as in corpora of dialogues.
+
+    Raises
+    ------
+    BrokenError
+        Where somebody of unknown name speaks and nobody is known to answer.
+
+    Examples
+    --------
+    >>> [message.role for message in answered([Message("USER", "Hi"), Message("SYSTEM", "Hello")], role="speaker")]
+    ['USER', 'assistant']
+    """
+    if any(message.role in ANSWERS for message in messages):
+        return messages
+    stranger = next((place for place, message in enumerate(messages) if message.role not in SPEAKERS), None)
+    if stranger is not None:
+        reason = f"{messages[stranger].role!r} is nobody known to answer; call who answers 'assistant'"
+        raise BrokenError(reason, field=f"{field}[{stranger}].{role}")
+    if role != "role" and any(message.role in SYSTEM for message in messages[1:]):
+        for message in messages:
+            message.role = "assistant" if message.role in SYSTEM else message.role
+    return messages
 
 
 def thoughts(content: Any) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 import polars as pl
+import zstandard
 
 from turnwise.readers.lines import BOM, Lines, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError
@@ -28,6 +29,9 @@ SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
 BLOCK = 1 << 17  # bytes
+PIECE = 1 << 10  # bytes of Zstandard's, which unpack to 32 MiB at most
+GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PACKED = (".gz", ".zst")
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -41,7 +45,7 @@ class Document:
     """A file, read as far as somebody asks.
 
     A look at the surface (`kind`, `keys`, `inner`) decodes no more than the names of the outermost objects, so that
-    every format can be asked whether it knows the file. ``.gz`` is unpacked on the way.
+    every format can be asked whether it knows the file. ``.gz`` and ``.zst`` are unpacked on the way.
 
     Parameters
     ----------
@@ -68,7 +72,7 @@ class Document:
     def suffix(self) -> str:
         """The suffix that tells the format: ``.jsonl`` for ``log.jsonl.gz``."""
         suffixes = [suffix.lower() for suffix in self.path.suffixes]
-        return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+        return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
 
     @cached_property
     def data(self) -> bytes:
@@ -77,7 +81,7 @@ class Document:
             data = self.path.read_bytes()
         except OSError as error:
             raise _unreadable(error) from error
-        return self._unpacked(data) if data.startswith(b"\x1f\x8b") else data
+        return self._unpacked(data) if data.startswith((GZIP, ZSTANDARD)) else data
 
     @cached_property
     def head(self) -> bytes:
@@ -87,13 +91,13 @@ class Document:
                 start = file.read(HEAD)
         except OSError as error:
             raise _unreadable(error) from error
-        return self.data[:HEAD] if start.startswith(b"\x1f\x8b") else start
+        return self.data[:HEAD] if start.startswith((GZIP, ZSTANDARD)) else start
 
     @cached_property
     def packed(self) -> bool:
         """Whether `data` must be read rather than `path`, as in gzip."""
         with self.path.open("rb") as file:
-            return file.read(2) == b"\x1f\x8b"
+            return file.read(4).startswith((GZIP, ZSTANDARD))
 
     @property
     def source(self) -> Path | io.BytesIO:
@@ -163,9 +167,9 @@ class Document:
         ['a', 'b']
         """
         if self.kind == "lines":
-            return frozenset(name for _, line in islice(self.texts(), EARLY) for name in _names_if_any(line))
+            return frozenset(name for _, line in islice(self.texts(), EARLY) for name in names_if_any(line))
         if self.kind == "json" and isinstance(self.top, list):
-            return frozenset(name for record in self.top[:EARLY] for name in _names_if_any(record))
+            return frozenset(name for record in self.top[:EARLY] for name in names_if_any(record))
         return self.keys
 
     @cached_property
@@ -182,7 +186,7 @@ class Document:
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
-        return [record for record in map(_surface_if_any, texts) if isinstance(record, dict)]
+        return [record for record in map(surface_if_any, texts) if isinstance(record, dict)]
 
     @cached_property
     def inner(self) -> frozenset[str]:
@@ -354,10 +358,11 @@ class Document:
             return value
 
     def _unpacked(self, data: bytes) -> bytes:
+        gzip = data.startswith(GZIP)
         try:
-            return gunzipped(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise BrokenError(f"is no whole gzip file ({first_line(error)})") from error
+            return b"".join(_within(gunzipped(data) if gzip else unzstd(data), len(data)))
+        except (EOFError, zlib.error, zstandard.ZstdError) as error:
+            raise BrokenError(f"is no whole {'gzip' if gzip else 'Zstandard'} file ({first_line(error)})") from error
 
 
 _MAGIC: tuple[tuple[bytes, Kind], ...] = (
@@ -368,28 +373,55 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
 )
 
 
-def gunzipped(data: bytes) -> bytes:
-    """What is in a gzip file, of one part or several; no more of it than a log may hold.
+def gunzipped(data: bytes) -> Iterator[bytes]:
+    """What is in a gzip file, of one part or several, some at a time.
 
     Examples
     --------
     >>> import gzip
-    >>> gunzipped(gzip.compress(b"a") + gzip.compress(b"b"))
+    >>> b"".join(gunzipped(gzip.compress(b"a") + gzip.compress(b"b")))
     b'ab'
     """
-    most = max(SMALL, MOST_TIMES // 4 * len(data))  # one text throughout packs less well than an archive may
-    parts: list[bytes] = []
-    left = most + 1
     while data:
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        parts.append(member.decompress(data, left))
-        left -= len(parts[-1])
-        if left <= 0:
-            raise BrokenError(f"would unpack to more than {most} bytes, which no log does: a zip bomb?")
+        part = member.decompress(data, SMALL)
+        while part and not member.eof:
+            yield part
+            part = member.decompress(member.unconsumed_tail, SMALL)
+        yield part
         if not member.eof:
             raise EOFError("it ends in the middle")
         data = member.unused_data.lstrip(b"\0")
-    return b"".join(parts)
+
+
+def unzstd(data: bytes) -> Iterator[bytes]:
+    """What is in a Zstandard file, of one part or several, some at a time.
+
+    Examples
+    --------
+    >>> b"".join(unzstd(zstandard.compress(b"a") + zstandard.compress(b"b")))
+    b'ab'
+    """
+    known = zstandard.ZstdDecompressor()
+    frame = known.decompressobj()
+    for start in range(0, len(data), PIECE):
+        piece = data[start : start + PIECE]
+        while piece:
+            frame = known.decompressobj() if frame.eof else frame
+            yield frame.decompress(piece)
+            piece = frame.unused_data if frame.eof else b""
+    if not frame.eof:
+        raise EOFError("it ends in the middle")
+
+
+def _within(parts: Iterable[bytes], packed: int) -> Iterator[bytes]:
+    """The parts of a file, if they are not more than a log may hold."""
+    most = left = max(SMALL, MOST_TIMES // 4 * packed)  # one text throughout packs less well than an archive may
+    for part in parts:
+        left -= len(part)
+        if left < 0:
+            raise BrokenError(f"would unpack to more than {most} bytes, which no log does: a zip bomb?")
+        yield part
 
 
 def absurd(whole: int, packed: int) -> bool:
@@ -454,6 +486,20 @@ def surface(value: Any) -> Any:
         return lenient(bytes(value))[0]
 
 
+def surface_if_any(value: Any) -> Any:
+    """The same; null where it is no JSON.
+
+    Examples
+    --------
+    >>> surface_if_any(b'{"a": ') is None
+    True
+    """
+    try:
+        return surface(value)
+    except BrokenError:
+        return None
+
+
 def names_in(value: Any) -> frozenset[str]:
     """The names in an object, or in the first object of a list.
 
@@ -468,14 +514,14 @@ def names_in(value: Any) -> frozenset[str]:
     return frozenset(value) if isinstance(value, dict) else frozenset()
 
 
-def _surface_if_any(value: Any) -> Any:
-    try:
-        return surface(value)
-    except BrokenError:
-        return None
+def names_if_any(value: Any) -> frozenset[str]:
+    """The same; no names where it is no JSON.
 
-
-def _names_if_any(value: Any) -> frozenset[str]:
+    Examples
+    --------
+    >>> names_if_any(b'{"a": ')
+    frozenset()
+    """
     try:
         return names_in(value)
     except BrokenError:

@@ -53,6 +53,7 @@ from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.lookalikes import lookalike
+from turnwise.readers.nearly import nearly
 from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Table
@@ -65,13 +66,14 @@ class Format:
 
     name: str
     about: str
-    suffixes: tuple[str, ...]  # of its files; .gz may follow
+    suffixes: tuple[str, ...]  # of its files; .gz or .zst may follow
     sniff: Callable[[Document], bool]
     read: Callable[[Document, Table], None]
     echo: bool = False  # repeats rollouts of another format, and is read after it
     outcomes: Callable[[Document, Table], None] | None = (
         None  # reads what became of the rollouts, where that costs less
     )
+    loosely: Callable[[Document], bool] | None = None  # knows a file by less, where no format knows it
 
 
 LINES = (".jsonl", ".json", ".ndjson")
@@ -82,6 +84,7 @@ FORMATS = (
         (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"),
         native_files.sniff,
         native_files.read_native,
+        loosely=native_files.sniff_nested,
     ),
     Format(
         "jailbreakbench",
@@ -140,10 +143,11 @@ FORMATS = (
     Format("sharegpt", "conversations of ShareGPT and FastChat", LINES, sharegpt.sniff, sharegpt.read_sharegpt),
     Format(
         "openai_chat",
-        "records with messages, as OpenAI has them",
+        "records with messages, as OpenAI has them or under other usual names",
         LINES,
         openai_chat.sniff,
         openai_chat.read_openai_chat,
+        loosely=openai_chat.sniff_chats,
     ),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
@@ -213,8 +217,8 @@ def read(
         stderr), and so are records that are whole but no rollouts, and NaN that became null.
     columns
         The columns that are wanted beside `rollout_id` and `turn` (and `node_id` of trees); None wants all. JSON lines of
-        rollouts that hold their turns are decoded no further than that, which is twice as fast where no text is wanted: what
-        is passed over must be JSON, and is not looked at. All other logs are read whole, and then narrowed.
+        turns, and of rollouts that hold theirs, are decoded no further than that, which saves a quarter to a third where no
+        text is wanted: what is passed over must be JSON, and is not looked at. All other logs are read whole, and narrowed.
     cache
         A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
         has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
@@ -388,15 +392,19 @@ def scan(
 
 def _format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
     if forced is not None:
-        if by_name or forced.sniff(document):
+        if by_name or forced.sniff(document) or _nearly_is(document, forced):
             return forced
         problems.unread(document.name, f"is not recognized as {forced.name}")
         return None
-    kind = next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
-    refusal = lookalike(document) if kind in {None, FORMATS[0]} else None
+    likely = [kind for kind in FORMATS if _may_be(document, kind)]
+    kind = next((kind for kind in likely if kind.sniff(document)), None)
+    ours = kind is FORMATS[0]
+    kind = kind or next((kind for kind in likely if _nearly_is(document, kind)), None)
+    refusal = lookalike(document) if ours or kind is None else None
     if kind is not None and refusal is None:
         return kind
     empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
+    refusal = refusal or nearly(document)
     reason = refusal or ("is empty" if empty else "is not recognized")
     if by_name:
         remedy = "" if refusal else f"; formats are {_names()}: force one with format=, "
@@ -404,6 +412,10 @@ def _format_of(document: Document, forced: Format | None, *, by_name: bool, prob
         raise ReadError(f"{document.name}: {reason}{remedy}")
     problems.unread(document.name, reason)
     return None
+
+
+def _nearly_is(document: Document, kind: Format) -> bool:
+    return kind.loosely is not None and kind.loosely(document)
 
 
 def _may_be(document: Document, kind: Format) -> bool:

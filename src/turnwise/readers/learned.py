@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-MOST_COLUMNS = 64  # of one file: one that has more has another in every record
+MOST_COLUMNS = 512  # of one file
+MOST_TIMES = 64  # that names are learned: a file in which there are more has another in every record
 
 
 class Learned:
@@ -43,16 +44,18 @@ class Learned:
         self._kind_of = kind_of
         self._whole = whole
         self._names: list[str] = []
+        self._times = 0
 
     def learn(self, names: Collection[str], base: type[msgspec.Struct] | None = None) -> None:
         """Know these names as well from now on; `base` takes the place of the one there was."""
         base = base or self._base
         known = {*base.__struct_encode_fields__, *self._names}
         new = [name for name in names if name not in known and self._kind_of(name) is not None]
-        if len(self._names) + len(new) > MOST_COLUMNS:
+        if len(self._names) + len(new) > MOST_COLUMNS or self._times == MOST_TIMES:
             new = []
         if new or base is not self._base:
             self._base, self._names = base, [*self._names, *new]
+            self._times += bool(new)
             fields = [
                 (
                     f"column_{place}",

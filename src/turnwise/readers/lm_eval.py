@@ -10,7 +10,7 @@ from turnwise.readers.records import json_text, leftovers, parse, worded
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
-NAME = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz)?", re.DOTALL)
+NAME = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst)?", re.DOTALL)
 PASSED = ("exact_match", "acc", "pass@1", "em")  # which metrics say that a document was solved, the first first
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from turnwise.readers import garak, inspect_ai, skyrl, tau2
 from turnwise.readers.documents import Document
+from turnwise.readers.layouts import LISTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ LOOKALIKES = (
     Lookalike(
         "rollouts that are measured already",
         "Polars",
-        has("rollout_id", "num_turns", without=("turn", "turns", *_TURNS)),
+        has("rollout_id", "num_turns", without=("turn", *LISTS, *_TURNS)),
     ),
     Lookalike("steps", "Polars", has("rollout_id", "step", "kind", without=_TURNS)),
 )

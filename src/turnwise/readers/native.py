@@ -13,8 +13,8 @@ from turnwise.readers.frames import WORDS, frame_of
 from turnwise.readers.problems import Problems
 from turnwise.schema import TURNS
 
-PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user")
-RESPONSES = ("output", "completion", "answer", "reply")
+PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user", "human")
+RESPONSES = ("output", "completion", "answer", "reply", "assistant")
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # columns of words: text stays as it is beside other things
 SIGNS = frozenset({"turn", "prompt", "response", "outcome", "attack", *PROMPTS, *RESPONSES})
 _ORDER = "__turnwise_order"
@@ -34,8 +34,8 @@ def turns(
     """A table of your own as TURNS: named, cast, numbered, in order and checked. Every column of yours survives.
 
     - **Names.** A keyword is our name, its value is yours. Without one, the only text column among ``probe, audit,
-      utterance, challenge, input, question, user`` is the `prompt`, and the only one among ``output, completion,
-      answer, reply`` the `response`; where two could be it, none is. `attack` names the method. It is taken for the
+      utterance, challenge, input, question, user, human`` is the `prompt`, and the only one among ``output, completion,
+      answer, reply, assistant`` the `response`; where two could be it, none is. `attack` names the method. It is taken for the
       prompt only where no other column can be and where its text changes within a rollout, as a method cannot; say
       ``prompt="attack"`` for rollouts of one turn.
     - **Turns.** Without a turn column, the rows of a rollout are numbered in their order. Numbers that start at 0 in

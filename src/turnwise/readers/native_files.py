@@ -1,25 +1,35 @@
 """Files of TURNS: Parquet, Arrow, CSV, JSON and JSON lines in our own names."""
 
 import io
-from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
 
-from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document, first_line
-from turnwise.readers.frames import from_columns
-from turnwise.readers.native import SIGNS, TEXTS, conform
-from turnwise.readers.nested import from_nested, is_nested
+from turnwise.readers.flat import from_flat
+from turnwise.readers.layouts import layouts
+from turnwise.readers.native import SIGNS, conform
+from turnwise.readers.nested import from_nested, nested_layout
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
+
+OF_A_TURN = {"turn", "response"}  # a record that says this is one, be there a chat in it as well
 
 
 def sniff(document: Document) -> bool:
     """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
-    return "rollout_id" in names and (bool(names & SIGNS) or is_nested(document))
+    if "rollout_id" not in names:
+        return False
+    known = list(layouts(document))
+    if any(layout.role is None for layout in known):
+        return True
+    return bool(names & SIGNS) and (not known or bool(names & OF_A_TURN))
+
+
+def sniff_nested(document: Document) -> bool:
+    """Whether the file holds rollouts under any name, or none, with a list of turns in which something is said."""
+    return nested_layout(document) is not None
 
 
 def read_native(document: Document, table: Table) -> None:
@@ -39,6 +49,15 @@ def read_native(document: Document, table: Table) -> None:
     ============================ ======================================================================
     theirs                       ours
     ============================ ======================================================================
+    `turns` (or messages,        the turns; where these are messages that somebody speaks, the file is one
+    conversation, dialogue,      of chats: see `openai_chat`
+    dialog, chat, transcript,
+    exchanges)
+    `rollout_id`                 the same
+    `id`, hash of the content    run, `id` is `rollout_id`, where there is none; and `run`, where there is none
+    `conversation_id` (or        the same instead of `id`, where there is none, and followed by the number of the
+    dialogue_id, dialog_id,      record where it stands twice; it stays a column as well. Without any name, the
+    chat_id, session_id, uuid)   number is the name: of the line, from 1, or in a list, from 0
     `context`                    that of the first turn, where the turns have none
     `reward`, or any name that   ``rollout_reward``: a total is no reward of a turn
     a turn has
@@ -65,7 +84,8 @@ def read_native(document: Document, table: Table) -> None:
         case "table":
             frame = from_csv(document)
         case _:
-            frame = from_nested(document, table) if is_nested(document) else _from_json(document, table)
+            layout = nested_layout(document)
+            frame = from_flat(document, table) if layout is None else from_nested(document, table, layout)
     if frame.is_empty():
         return
     frame = conform(frame, {}, document.name, table.problems)
@@ -89,31 +109,6 @@ def from_binary(document: Document) -> pl.DataFrame:
         return pl.read_ipc(io.BytesIO(document.data))  # of a path, [ ] and * would be a pattern
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise BrokenError(f"is no whole {document.kind.title()} file ({first_line(error)})") from error
-
-
-def _from_json(document: Document, table: Table) -> pl.DataFrame:
-    columns = Columns()
-    for position, record in _records(document):
-        with table.record(document.name, position):
-            if isinstance(record, BrokenError):
-                raise record
-            if not isinstance(record, dict):
-                raise BrokenError(f"expected a record, got {type(record).__name__}")
-            if record.get("rollout_id") is None:
-                raise BrokenError("is missing", field="rollout_id")
-            columns.append(record)
-    return from_columns(columns, TEXTS)
-
-
-def _records(document: Document) -> Iterable[tuple[int, Any]]:
-    if document.kind == "lines":
-        return document.lines()
-    value = document.value
-    if isinstance(value, dict):
-        value = value["turns"] if isinstance(value.get("turns"), list) else [value]
-    if not isinstance(value, list):
-        raise BrokenError(f"expected a list of records, got {type(value).__name__}")
-    return enumerate(value)
 
 
 def from_csv(document: Document) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Rollouts that hold their turns, a record for each: a table of turns in another layout."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -8,51 +9,33 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from turnwise.readers.documents import Document, names_in, surface
-from turnwise.readers.learned import MOST_COLUMNS, Learned
-from turnwise.readers.lines import Lines
-from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS, TEXTS
-from turnwise.readers.plain import batches, fitting, fitting_lines
+from turnwise.readers.documents import Document
+from turnwise.readers.flat import Flat
+from turnwise.readers.layouts import Layout, layouts
+from turnwise.readers.native import PROMPTS, RESPONSES, TEXTS
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, parse, spare
 from turnwise.readers.sealed import SealedColumns
 from turnwise.readers.table import Table, twice
 from turnwise.schema import TURNS
 
-SAID = ("prompt", "response", "attack")
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
-class Rollout(msgspec.Struct):
-    """One record."""
-
-    rollout_id: Key
-    turns: list[dict[str, Any]]
-
-
-def is_nested(document: Document) -> bool:
-    r"""Whether the file holds records with `rollout_id` and a list of `turns` in which something is said.
+def nested_layout(document: Document) -> Layout | None:
+    r"""How the records of a file hold their turns, where these are prompts and responses; None where they do not.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> is_nested(
-    ...     Document(Path("a.jsonl"), b'{"rollout_id": 1, "turns": []}\n{"rollout_id": 2, "turns": [{"probe": "Hi"}]}')
-    ... )
-    True
+    >>> log = b'{"rollout_id": 1, "turns": []}\n{"rollout_id": 2, "turns": [{"probe": "Hi"}]}'
+    >>> nested_layout(Document(Path("a.jsonl"), log)).turns
+    'turns'
     """
-    known = [_turns(record) for record in document.beginning if "rollout_id" in record]
-    return any(isinstance(turns, list) and (not turns or names_in(turns[0]) & SIGNS) for turns in known)
+    return next((layout for layout in layouts(document) if layout.role is None), None)
 
 
-def _turns(record: dict[str, Any]) -> Any:
-    try:
-        return surface(record.get("turns"))
-    except BrokenError:
-        return None
-
-
-def from_nested(document: Document, table: Table) -> pl.DataFrame:
+def from_nested(document: Document, table: Table, layout: Layout) -> pl.DataFrame:
     r"""The table of turns in a file of rollouts that hold theirs.
 
     What the record says of the rollout stands beside each of its turns. What it says under a name that a turn has, be it
@@ -64,96 +47,80 @@ def from_nested(document: Document, table: Table) -> pl.DataFrame:
     >>> from pathlib import Path
     >>> from turnwise.readers.problems import Problems
     >>> log = b'{"rollout_id": 7, "goal": "g", "reward": 3, "turns": [{"probe": "Hi", "reward": 1}, {"probe": "?", "reward": 2}]}'
-    >>> from_nested(Document(Path("a.jsonl"), log), Table("native", Problems(), {})).rows(named=True)[1]
+    >>> document = Document(Path("a.jsonl"), log)
+    >>> from_nested(document, Table("native", Problems(), {}), nested_layout(document)).rows(named=True)[1]
     {'rollout_id': '7', 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
     """
-    found = Nested(document, table)
-    if document.kind == "lines":
-        for block in document.blocks():
-            found.add_lines(block)
-    else:
-        for number, value in document.records():
-            found.add(number, value)
-    return found.frame()
+    return Nested(document, table, layout).read(document.records())
 
 
-class Nested:
+class Nested(Flat):
     """The rollouts of one file."""
 
-    def __init__(self, document: Document, table: Table) -> None:
-        self._document = document
-        self._table = table
-        self._rollouts = SealedColumns(TEXTS)
+    def __init__(self, document: Document, table: Table, layout: Layout) -> None:
+        super().__init__(document, table, *filter(None, [layout.other]))
+        self._layout = layout
+        self._run = "" if layout.named else f"{table.source}-{document.digest}"
+        self._met: set[str] = set()  # the names so far, where they may be said twice
         self._turns = SealedColumns(TEXTS)
         self._counts: list[int] = []  # of each rollout: how many turns
-        known = frozenset() if table.wanted is None else needed(table.wanted)
-        self._needed = known if 0 < len(known) <= MOST_COLUMNS else None
-        self._turn = Learned(self._empty("Turn"), self._kind_of, whole=self._needed is None)
-        self._rollout = Learned(self._empty("Rollout"), self._kind_of, whole=self._needed is None)
-        self._decoder: msgspec.json.Decoder[Any] | None = None
-        if self._needed is not None:  # what is passed over is not learned: what is wanted must be known from the start
-            self._learn(sorted(self._needed), sorted(self._needed))
+        self._turn = self._learned("Turn")
+        self._row = self._learned("Rollout", *self._fields(list[dict[str, Any]]))
+        self._record = self._struct("Record", *self._fields(list[dict[str, Any]]), whole=False)
 
-    def _kind_of(self, name: str) -> Any:
-        return Any if self._needed is None or name in self._needed else None
+    def _fields(self, turns: Any) -> list[tuple[str, Any, Any]]:
+        """What every record has: perhaps a name, and its turns."""
+        name = msgspec.field(name="rollout_id") if self._layout.named else msgspec.field(name="id", default=None)
+        named = ("rollout_id", Key if self._layout.named else Key | None, name)
+        return [("turns", turns, msgspec.field(name=self._layout.turns)), named]
 
-    def _empty(self, name: str, *fields: tuple[str, Any]) -> type[msgspec.Struct]:
-        return msgspec.defstruct(name, fields, gc=False, forbid_unknown_fields=self._needed is None)
+    def _take(self, number: int, record: dict[str, Any]) -> None:
+        if self._layout.named and record.get("rollout_id") is None:
+            raise BrokenError("is missing", field="rollout_id")
+        rollout: Any = parse(record, self._record)
+        fields = self._record.__struct_encode_fields__
+        beside = self._known({name: value for name, value in record.items() if name not in fields})
+        (name,) = self._names([number], [rollout.rollout_id], [beside.get(self._layout.other or "")])
+        self._counts.append(len(rollout.turns))
+        self._rows.append({"rollout_id": name, **_spared(beside)})
+        for turn in rollout.turns or [{}]:
+            self._turns.append(self._known(turn))
 
-    def add_lines(self, block: Lines) -> None:
-        """Add some lines: all at once where what they hold is known, else as many at a time as can be."""
-        rollouts = None if self._decoder is None else fitting_lines(block, self._decoder)
-        if rollouts is not None:
-            self._add_known(rollouts)
-            return
-        for numbers, lines, known in batches([block.apart()], self._fitting):
-            if known:
-                self._add_known(known)
-            else:
-                self.add(numbers[0], self._document.decoded(lines[0]))
-
-    def _fitting(self, line: bytes) -> Any:
-        return None if self._decoder is None else fitting(line, self._decoder)
-
-    def _add_known(self, rollouts: Sequence[Any]) -> None:
-        ids = [rollout.rollout_id for rollout in rollouts]
-        turns = [rollout.turns for rollout in rollouts]
+    def _add_known(self, numbers: Sequence[int], records: Sequence[Any]) -> None:
+        columns = self._row.columns(records)
+        others = columns.get(self._layout.other or "", [None] * len(records))
+        ids = self._names(numbers, [record.rollout_id for record in records], others)
+        self._rows.extend({"rollout_id": ids, **_spared(columns)}, len(ids))
+        turns = [record.turns for record in records]
         self._counts += map(len, turns)
-        self._rollouts.extend({"rollout_id": ids, **self._rollout.columns(rollouts)}, len(ids))
         if not all(turns):
             nothing = [self._turn.kind()]
             turns = [said or nothing for said in turns]
         known = list(chain.from_iterable(turns))
         self._turns.extend(self._turn.columns(known), len(known))
 
-    def add(self, number: int, value: Any) -> None:
-        """Add one record, and know its names from now on."""
-        with self._table.record(self._document.name, number):
-            if isinstance(value, dict) and value.get("rollout_id") is None:
-                raise BrokenError("is missing", field="rollout_id")
-            rollout = parse(value, Rollout)
-            self._counts.append(len(rollout.turns))
-            beside = {name: known for name, known in value.items() if name not in Rollout.__struct_fields__}
-            self._rollouts.append({"rollout_id": rollout.rollout_id, **self._known(beside)})
-            for turn in rollout.turns or [{}]:
-                self._turns.append(self._known(turn))
-            self._learn(value, dict.fromkeys(chain.from_iterable(rollout.turns)))
+    def _names(self, numbers: Sequence[int], known: Sequence[Any], others: Sequence[Any]) -> Sequence[Any]:
+        """The names of some rollouts; where several have one, it is followed by the number of the record."""
+        if self._layout.named:
+            return known
+        names = list(map(partial(self._layout.name, self._run), numbers, known, others))
+        if self._layout.other is not None:
+            for place, name in enumerate(names):
+                if name in self._met:
+                    names[place] = f"{name}/{numbers[place]}"
+                self._met.add(name)
+        return names
 
-    def _known(self, record: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in record.items() if self._kind_of(name) is not None}
+    def _example(self, wished: dict[str, Any]) -> dict[str, Any]:
+        return {**wished, self._layout.turns: [wished]}
 
-    def _learn(self, record: Collection[str], turn: Collection[str]) -> None:
-        """Know the names in a record, and in its turns, from now on."""
-        before = self._rollout.kind
-        base = self._turn.kind
-        self._turn.learn(turn)
-        if self._turn.kind is not base or self._decoder is None:
+    def _learn(self, record: Mapping[str, Any], base: type[msgspec.Struct] | None = None) -> None:
+        known = self._turn.kind
+        self._turn.learn(dict.fromkeys(chain.from_iterable(record[self._layout.turns])))
+        if self._turn.kind is not known or self._decoder is None:
             turns = list[self._turn.kind]  # type: ignore[name-defined]
-            self._rollout.learn(record, self._empty("Rollout", ("rollout_id", Key), ("turns", turns)))
-        else:
-            self._rollout.learn(record)
-        if self._rollout.kind is not before:
-            self._decoder = msgspec.json.Decoder(self._rollout.kind)
+            base = self._struct("Rollout", *self._fields(turns))
+        super()._learn(record, base)
 
     def frame(self) -> pl.DataFrame:
         """A row for each turn, and one without a number for a rollout that has none."""
@@ -169,9 +136,11 @@ class Nested:
         if "turn" not in turns.columns:
             asked = pl.DataFrame({"turn": pl.Series(number, dtype=pl.Int32), "asked": (counts > 0)[which]})
             turns = pl.concat([asked.select(pl.when("asked").then("turn")), turns], how="horizontal")
-        rollouts = self._rollouts.frame()
+        rollouts = self._rows.frame()
         rollouts = rollouts.rename(_apart(rollouts.columns, turns.columns)).cast({"rollout_id": pl.String}).rechunk()
         frame = pl.concat([rollouts[pl.Series(which)], turns], how="horizontal")
+        if not self._layout.named and "run" not in frame.columns:
+            frame = frame.with_columns(run=pl.lit(self._run))
         if "context" in rollouts.columns:
             frame = frame.with_columns(pl.when(pl.Series(number == 1)).then("context"))
         again = ~rollouts["rollout_id"].is_first_distinct()
@@ -180,19 +149,9 @@ class Nested:
         return frame.filter(~again[pl.Series(which)]) if again.any() else frame
 
 
-def needed(wanted: Collection[str]) -> frozenset[str]:
-    """The names that decide what is in the columns wanted.
-
-    Examples
-    --------
-    >>> sorted(needed(["reward", "rollout_n"]))
-    ['n', 'node_id', 'reward', 'rollout_n', 'turn']
-    """
-    parts = [name.split("rollout_") for name in wanted]
-    apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
-    names = {"turn", "node_id", *wanted, *apart}
-    said = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
-    return frozenset(names | said)
+def _spared(columns: dict[str, Any]) -> dict[str, Any]:
+    """What is beside the names of rollouts: another `rollout_id` than theirs, met late, under another name."""
+    return {spare(name) if name == "rollout_id" else name: values for name, values in columns.items()}
 
 
 def _apart(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:

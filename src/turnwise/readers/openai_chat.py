@@ -1,22 +1,37 @@
-"""Chats in OpenAI's format: JSON lines (or a list) of records with `messages`."""
+"""Chats in OpenAI's format, or nearly: JSON lines (or a list) of records with `messages`, under any usual name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from turnwise.readers.chat import ANSWERS, Message, split, thoughts
+from turnwise.readers.chat import ANSWERS, Message, answered, split_by_column, thoughts
 from turnwise.readers.documents import Document
+from turnwise.readers.layouts import Layout, layouts
 from turnwise.readers.lines import Lines
 from turnwise.readers.plain import Chat, Chats, batches, turns_of
-from turnwise.readers.records import Key, leftovers, parse, spare
+from turnwise.readers.problems import BrokenError
+from turnwise.readers.records import Finite, Key, Whole, leftovers, parse, spare
 from turnwise.readers.table import Table
 
 WORDS = ("target", "attack", "goal", "task", "category", "expected")  # facts that a record may state
-OTHERS = frozenset(
-    {"suite_name", "rollout_id", "session_id", "termination_reason", "samples", "eval"}
-)  # of other tools
+OF_TOOLS = frozenset({"suite_name", "termination_reason", "samples", "eval"})  # of other tools
+OTHERS = OF_TOOLS | {"rollout_id", "session_id"}  # perhaps of other tools
+USUAL = Layout("messages", role="role", text="content")
 SPARED = {spare(name): name for name in WORDS}
+
+
+Told = dict[str, list[Any]]
+TOLD: dict[str, Any] = {  # columns of facts that the answers of a chat may state
+    **dict.fromkeys(("reward", "score", "seconds", "cost_usd"), list[Finite | None]),
+    **dict.fromkeys(("succeeded", "refused"), list[bool | None]),
+    **dict.fromkeys(("prompt_tokens", "response_tokens"), list[Whole | None]),
+    "error": list[str | None],
+}
+OF_MESSAGES = frozenset({"role", "content", "tool_calls", "name", "id", "tool_call_id"})
 
 
 class Record(msgspec.Struct):
@@ -27,11 +42,28 @@ class Record(msgspec.Struct):
     model: str | None = None
 
 
+def chat_layout(document: Document) -> Layout | None:
+    r"""What the records of a file call their chats and what is in them; None where they hold none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> chat_layout(Document(Path("a.jsonl"), b'{"dialogue": [{"speaker": "user", "text": "Hi"}]}\n{}')).turns
+    'dialogue'
+    """
+    return next((layout for layout in layouts(document) if layout.role is not None), None)
+
+
 def sniff(document: Document) -> bool:
     """Whether the file holds chats: records with `messages`, each with a role."""
     if document.kind not in {"json", "lines"} or "messages" not in document.keys:
         return False
     return b'"role"' in document.head and not OTHERS & document.keys
+
+
+def sniff_chats(document: Document) -> bool:
+    """Whether the file holds chats under another name, in other words, or with other names of rollouts."""
+    return not OF_TOOLS & document.keys and chat_layout(document) is not None
 
 
 def read_openai_chat(document: Document, table: Table) -> None:
@@ -46,12 +78,37 @@ def read_openai_chat(document: Document, table: Table) -> None:
     system, developer            `context`
     user, tool, function         `prompt`; after the last answer `observation`
     assistant                    `response`, `tool_calls`
+    `reward`, `score`,           the same, of the answer that states it, where it is a number or Boolean as
+    `succeeded`, `refused`,      there; else ``score_source``, ...
+    `seconds`, `cost_usd`,
+    `prompt_tokens`,
+    `response_tokens`, `error`
     ============================ ==========================================================================
 
     A column of the record that is called as a fact of the rollout in TURNS (`attack`, `goal`, `task`, `category`, ...)
-    becomes that fact where it is a text; everything else is kept under its own name, objects and lists as JSON text.
-    What the target thought (parts of type reasoning or thinking) is the column `reasoning`. The format holds no verdict
-    and no end: `outcome`, `solved` and `ending` are null.
+    becomes that fact where it is a text; everything else that it or an answer holds is kept under its own name, objects
+    and lists as JSON text. What another message holds beside its text is ``prompt_<name>``, or ``observation_<name>`` after
+    the last answer; a list, where several of the turn do. Names and ids of messages are passed over. What the target thought
+    (parts of type reasoning or thinking) is the column `reasoning`. The format holds no verdict and no end: `outcome`,
+    `solved` and `ending` are null.
+
+    Where no format claims the file, chats may have other names, and so may all that is in them:
+
+    ============================ ==========================================================================
+    ours, or OpenAI's            also
+    ============================ ==========================================================================
+    `messages`                   turns, conversation, conversations, dialogue, dialog, chat, transcript,
+                                 exchanges
+    `rollout_id`                 `rollout_id`, as it stands; else run and `id`; else run and conversation_id,
+                                 dialogue_id, dialog_id, chat_id, session_id or uuid, which stays a column
+                                 as well, and is followed by the number of the record where it stands twice
+    `role`                       from, speaker, author, sender
+    `content`                    value, text, message, utterance
+    user                         human, prompter, attacker, adversary, red_team, customer, in any chat that
+                                 somebody answers in whoever else speaks
+    assistant                    ai, model, gpt, chatgpt, bing, bard, llm, bot, chatbot, agent, target,
+                                 victim; system, where `role` has another name and nobody else answers
+    ============================ ==========================================================================
 
     The producer judges the `whole_rollout`: not at all.
 
@@ -67,61 +124,123 @@ def read_openai_chat(document: Document, table: Table) -> None:
     >>> table.frame().select("goal", "prompt", "response").row(0)
     ('g', 'Hi', 'Hello')
     """
-    run = f"openai_chat-{document.digest}"
-    plain = Chats(WORDS)
+    chats = _Chats(document, table)
     if document.kind != "lines":
         for number, value in document.records():
-            _add(document, table, run, number, value)
+            chats.add(number, value)
         return
     for block in document.blocks():
-        known = plain.decode_lines(block)
-        if known is None or not _add_plain(document, table, run, block.numbers, known, plain):
-            _add_lines(document, table, run, block, plain)
+        chats.add_lines(block)
 
 
-def _add_lines(document: Document, table: Table, run: str, block: Lines, plain: Chats) -> None:
-    """Add some lines of which one at least is no plain chat, or a rollout that is known already."""
-    for numbers, lines, chats in batches([block.apart()], plain.decode):
-        if chats and _add_plain(document, table, run, numbers, chats, plain):
+class _Chats:
+    """The chats of one file."""
+
+    def __init__(self, document: Document, table: Table) -> None:
+        self._document = document
+        self._table = table
+        self._layout = chat_layout(document) or USUAL
+        self._run = f"openai_chat-{document.digest}"
+        self._plain = Chats(WORDS, self._layout)
+        self._record = self._layout.chat(Record, Message)
+        self._passed = OF_MESSAGES | {self._layout.role, self._layout.text}
+
+    def add_lines(self, block: Lines) -> None:
+        """Add some lines: all at once where all are plain chats, else as many at a time as can be."""
+        known = self._plain.decode_lines(block)
+        if known is not None and self._add_plain(block.numbers, known):
+            return
+        for numbers, lines, chats in batches([block.apart()], self._plain.decode):
+            if chats and self._add_plain(numbers, chats):
+                continue
+            for number, line in zip(numbers, lines, strict=True):
+                value = self._document.decoded(line)
+                if self.add(number, value):
+                    self._plain.learn(value)
+
+    def add(self, number: int, value: Any) -> bool:
+        """Add any record, and say whether it is in the table now."""
+        with self._table.record(self._document.name, number):
+            record: Any = parse(value, self._record)
+            extras = leftovers(value, self._record)
+            stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
+            facts = {SPARED[name]: extras.pop(name) for name in stated}
+            name = self._name(number, record.id, value)
+            chat = self._layout.turns
+            messages = answered(record.messages, chat, self._layout.role or "")
+            answers = [place for place, message in enumerate(messages) if message.role in ANSWERS]
+            known, beside = _told([value[chat][place] for place in answers], self._passed)
+            for column, told in _asked(value[chat], answers, self._passed).items():
+                beside[f"{column}_source" if column in beside else column] = told
+            thought = [thoughts(messages[place].content) for place in answers]
+            if any(thought):
+                beside |= {"reasoning_source": beside["reasoning"]} if "reasoning" in beside else {}
+                beside["reasoning"] = thought
+            return self._table.add(
+                self._document.name,
+                name,
+                {**split_by_column(messages, chat), **known},
+                {"run": self._run, "target": record.model, "attempt": 1, **facts},
+                extras,
+                beside,
+            )
+        return False
+
+    def _name(self, number: int, known: Any, record: Mapping[str, Any]) -> str:
+        if known is None and self._layout.named:
+            raise BrokenError("is missing", field="rollout_id")
+        other = self._layout.other
+        name = self._layout.name(self._run, number, known, record.get(other) if other else None)
+        return f"{name}/{number}" if other and self._table.knows(name) else name
+
+    def _add_plain(self, numbers: Sequence[int], chats: Sequence[Chat]) -> bool:
+        ids = [chat.id for chat in chats]
+        if self._layout.named and None in ids:
+            return False
+        if self._layout.role != "role" and not all(
+            any(said.role in ANSWERS for said in chat.messages) for chat in chats
+        ):
+            return False  # somebody else may be who answers
+        columns = self._plain.columns(chats)
+        others = columns.get(self._layout.other or "", [None] * len(chats))
+        names = list(map(partial(self._layout.name, self._run), numbers, ids, others))
+        facts: dict[str, Sequence[Any]] = {
+            "run": [self._run] * len(chats),
+            "target": [chat.model for chat in chats],
+            "attempt": [1] * len(chats),
+            **columns,
+        }
+        return self._table.extend(self._document.name, names, *turns_of([chat.messages for chat in chats]), facts)
+
+
+def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None]) -> tuple[Told, Told]:
+    """What is told beside the answers: in columns of TURNS, where that is what it is, and in others."""
+    known, beside = Told(), Told()
+    for name in dict.fromkeys(chain.from_iterable(answers)):
+        values = [answer.get(name) for answer in answers]
+        if name in passed or all(value in (None, []) for value in values):
             continue
-        for number, line in zip(numbers, lines, strict=True):
-            value = document.decoded(line)
-            if _add(document, table, run, number, value):
-                plain.learn(value)
+        try:
+            known[name] = msgspec.convert(values, TOLD[name])
+        except (KeyError, msgspec.ValidationError):
+            beside[spare(name)] = values
+    return known, beside
 
 
-def _add_plain(
-    document: Document,
-    table: Table,
-    run: str,
-    numbers: Sequence[int],
-    chats: Sequence[Chat],
-    plain: Chats,
-) -> bool:
-    names = [f"{run}/{number if chat.id is None else chat.id}" for number, chat in zip(numbers, chats, strict=True)]
-    facts: dict[str, Sequence[Any]] = {
-        "run": [run] * len(chats),
-        "target": [chat.model for chat in chats],
-        "attempt": [1] * len(chats),
-        **plain.columns(chats),
+def _asked(messages: Sequence[Mapping[str, Any]], answers: Sequence[int], passed: AbstractSet[str | None]) -> Told:
+    """What is told beside all that is no answer: the answers are at these places, and each makes a turn."""
+    found: dict[str, list[list[Any]]] = {}
+    turn, turns = 0, len(answers)
+    for place, message in enumerate(messages):
+        if turn < turns and answers[turn] == place:
+            turn += 1
+            continue
+        last = turn == turns > 0
+        for name in message.keys() - passed:
+            if name != "error" and message[name] not in (None, []):
+                cells = found.setdefault(f"{'observation' if last else 'prompt'}_{name}", [[] for _ in answers or [0]])
+                cells[turn - last].append(message[name])
+    return {
+        spare(name): [cell if len(cell) > 1 else next(iter(cell), None) for cell in found[name]]
+        for name in sorted(found)
     }
-    return table.extend(document.name, names, *turns_of([chat.messages for chat in chats]), facts)
-
-
-def _add(document: Document, table: Table, run: str, number: int, value: Any) -> bool:
-    """Add any record, and say whether it is in the table now."""
-    with table.record(document.name, number):
-        record = parse(value, Record)
-        extras = leftovers(value, Record)
-        stated = [name for name in extras if name in SPARED and isinstance(extras[name], str)]
-        facts = {SPARED[name]: extras.pop(name) for name in stated}
-        thought = [thoughts(one.content) for one in record.messages if one.role in ANSWERS]
-        return table.add(
-            document.name,
-            f"{run}/{number if record.id is None else record.id}",
-            split(record.messages),
-            {"run": run, "target": record.model, "attempt": 1, **facts},
-            extras,
-            {"reasoning": thought} if any(thought) else None,
-        )
-    return False

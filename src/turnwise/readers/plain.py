@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import chain, islice, takewhile
 from operator import is_not
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from turnwise.readers.chat import ANSWERS, SYSTEM, by_turn
+from turnwise.readers.chat import ANSWERS, SPEAKERS, SYSTEM, by_turn
+from turnwise.readers.layouts import Layout
 from turnwise.readers.learned import Learned
 from turnwise.readers.lines import Lines
 from turnwise.readers.records import Key, T, spare
@@ -21,12 +22,14 @@ from turnwise.readers.records import Key, T, spare
 SPARED = "_source"  # how a column ends that may stand for another
 TOGETHER = 64  # chats
 MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-PAIR = ["user", "assistant"]
 
 K = TypeVar("K")
 F = TypeVar("F")
 
-Role = Literal["user", "assistant", "system", "developer", "tool", "function", "ai", "model"]  # one string for each
+if TYPE_CHECKING:
+    Role: TypeAlias = str
+else:
+    Role = Literal[tuple(sorted(SPEAKERS))]  # one string for each
 Empty = Annotated[list[Any], msgspec.Meta(max_length=0)] | None
 
 
@@ -47,15 +50,12 @@ class Brief(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     content: str
 
 
-BRIEF = frozenset(Brief.__struct_fields__)
-
-
 class Known(Text, gc=False, forbid_unknown_fields=True):
     """One message with no field but these: what is passed over is not looked at, and might be no text at all."""
 
     id: str | None = None
     tool_call_id: str | None = None
-    refusal: str | None = None
+    refusal: None = None
     audio: None = None
     function_call: None = None
     annotations: Empty = None
@@ -82,10 +82,12 @@ class Chats:
     ----------
     facts
         The columns that are facts of the rollout where they are texts.
+    layout
+        What the records call their chats.
 
     Examples
     --------
-    >>> chats = Chats({"goal"})
+    >>> chats = Chats({"goal"}, Layout("messages", role="role", text="content"))
     >>> line = b'{"messages": [{"role": "assistant", "content": "Hello"}], "goal": "g", "score": 2}'
     >>> chats.decode(line) is None
     True
@@ -94,16 +96,21 @@ class Chats:
     {'goal': ['g'], 'score_source': [2]}
     """
 
-    def __init__(self, facts: Collection[str]) -> None:
+    def __init__(self, facts: Collection[str], layout: Layout) -> None:
         self._facts = facts
-        self._learned = Learned(Chat, self._kind_of)
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Chat)
+        self._layout = layout
+        self._words = {layout.role, layout.text}
+        self._known_chat = layout.chat(KnownChat, Known)
+        self._learned = Learned(layout.chat(Chat, Brief), self._kind_of)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._learned.kind)
 
     def learn(self, record: Mapping[str, Any]) -> None:
         """Take records with these names for plain as well from now on, be it in the chat or in its messages."""
-        brief = all(message.keys() <= BRIEF for message in record["messages"])
-        self._learned.learn(record, None if brief else KnownChat)
-        self._decoder = msgspec.json.Decoder(self._learned.kind)
+        brief = all(message.keys() <= self._words for message in record[self._layout.turns])
+        before = self._learned.kind
+        self._learned.learn(record, None if brief else self._known_chat)
+        if self._learned.kind is not before:
+            self._decoder = msgspec.json.Decoder(self._learned.kind)
 
     def decode(self, line: bytes) -> Chat | None:
         """The record; None where it must be read the long way."""
@@ -190,7 +197,8 @@ def turns_of(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[s
 def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[str, Sequence[Any]]] | None:
     """The same of chats in which user and assistant take turns, as in most: what one says is every second text.
 
-    A chat may begin with system text and end with last words; None where one of them goes on otherwise.
+    A chat may begin with system text and end with last words; None where one of them goes on otherwise. What the two are
+    called in the first, they are called in all.
     """
     counts: list[int] = []
     said: list[Text | Brief] = []
@@ -208,7 +216,10 @@ def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], di
             return None
         said += messages[start:end] if start or end < len(messages) else messages
         counts.append((end - start) // 2)
-    if [message.role for message in said] != PAIR * (len(said) // 2):
+    roles = [message.role for message in said]
+    if roles != roles[:2] * (len(said) // 2) or not (
+        roles and roles[0] not in ANSWERS | SYSTEM and roles[1] in ANSWERS
+    ):
         return None
     texts = [message.content for message in said]
     columns: dict[str, Sequence[Any]] = {

@@ -15,6 +15,7 @@ T = TypeVar("T")
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Small = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)]
 Count = Whole | float | None
+Finite = Annotated[float, msgspec.Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
 Key = str | Whole
 
 _OURS = frozenset(TURNS.names)
@@ -86,6 +87,24 @@ def spare(name: str) -> str:
     ('behavior', 'outcome_source')
     """
     return f"{name}_source" if name in _OURS else name
+
+
+def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
+    """The same struct of records that have other names for these fields.
+
+    Examples
+    --------
+    >>> class Record(msgspec.Struct):
+    ...     messages: list[str]
+    >>> parse({"chat": ["Hi"]}, renamed(Record, messages="chat"))
+    Record(messages=['Hi'])
+    """
+    fields = [
+        (field.name, field.type, msgspec.field(name=names[field.name], default=field.default))
+        for field in msgspec.structs.fields(kind)
+        if names.get(field.name, field.encode_name) != field.encode_name
+    ]
+    return msgspec.defstruct(kind.__name__, fields, bases=(kind,)) if fields else kind
 
 
 def whole(value: Count, field: str) -> int | None:

@@ -4,19 +4,13 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chat import Message, calls, split
+from turnwise.readers.chat import SPEAKERS, Message, calls, split
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, leftovers, parse
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
-ROLES = {
-    **dict.fromkeys(("human", "user"), "user"),
-    **dict.fromkeys(("gpt", "assistant", "chatgpt", "bing", "bard", "model", "ai"), "assistant"),
-    "system": "system",
-    **dict.fromkeys(("tool", "observation", "function_response"), "tool"),
-}
 CALL = "function_call"
 
 
@@ -127,9 +121,9 @@ def _message(value: Any, place: int) -> Message:
     text = said.content if said.value is None else said.value
     if who == CALL:
         return Message("assistant", None, calls([{"name": CALL, "arguments": text}]))
-    if who not in ROLES:
+    if who not in SPEAKERS:
         raise BrokenError(f"{who!r} is nobody who speaks in a conversation", field=f"{where}.from")
-    return Message(ROLES[who], text)
+    return Message(who, text)
 
 
 def _add_answers(document: Document, table: Table, run: str, number: int, value: Any) -> None:

@@ -1,0 +1,106 @@
+"""Files that nearly hold rollouts: what each of them lacks, and what to do about it."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import polars as pl
+
+from turnwise.readers.documents import Document, names_if_any, surface_if_any
+from turnwise.readers.layouts import IDS, LISTS, SAID, words_of
+from turnwise.readers.native import PROMPTS
+
+POLARS = {
+    "table": "pl.read_csv",
+    "parquet": "pl.read_parquet",
+    "arrow": "pl.read_ipc",
+    "lines": "pl.read_ndjson",
+    "json": "pl.read_json",
+}
+NAMES = (
+    *IDS,
+    "conv_id",
+    "trajectory_id",
+    "episode_id",
+    "episode",
+    "rollout",
+    "id",
+)  # of columns that may name rollouts
+ASKED = frozenset({"prompt", *PROMPTS})
+
+
+def nearly(document: Document) -> str | None:
+    r"""What a file of no known format lacks, where it holds something that was said; null for any other.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> nearly(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
+    'has no column `rollout_id`: if `chat_id` says which rows are one rollout, ...'
+    >>> nearly(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
+    'holds messages under `log`: call that list `messages`'
+    """
+    return next(_reasons(document), None)
+
+
+def _reasons(document: Document) -> Iterator[str]:
+    if document.kind not in POLARS:
+        return
+    names = document.keys
+    if document.kind in {"json", "lines"} and not document.beginning and _chat(document):
+        yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
+    if words_of(names) is not None:
+        yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+    if document.kind in {"parquet", "arrow"} and _lists(document):
+        yield f'holds lists of turns in a column: `{POLARS[document.kind]}(path).write_ndjson("rollouts.jsonl")`, and read that'
+    if names & (SAID - ASKED):
+        yield _without_id(document, names)
+    for record in document.beginning:
+        for name, value in record.items():
+            yield from _within(name, surface_if_any(value))
+    if names & ASKED:
+        yield "holds prompts without responses: open it with `tw.read_prompts`, or give each row a `rollout_id`"
+
+
+def _chat(document: Document) -> bool:
+    """Whether the first record is a list of messages."""
+    records = document.top if document.kind == "json" else [text for _, text in islice(document.texts(), 1)]
+    first = surface_if_any(records[0]) if isinstance(records, list) and records else None
+    return isinstance(first, list) and bool(first) and words_of(names_if_any(first[0])) is not None
+
+
+def _lists(document: Document) -> bool:
+    """Whether a column holds the turns of rollouts."""
+    return any(isinstance(document.schema.get(name), pl.List) for name in LISTS)
+
+
+def _within(name: str, value: object) -> Iterator[str]:
+    """What is wrong with turns that a record holds under this name."""
+    if isinstance(value, dict) and value.keys() & {*LISTS}:
+        yield "holds its records by name: write them as a list, each with its name as `rollout_id`"
+    if not isinstance(value, list) or not value:
+        return
+    first = surface_if_any(value[0])
+    names = names_if_any(first) if isinstance(first, dict) else frozenset()
+    if words_of(names) is not None:
+        yield f"holds messages under `{name}`: call that list `messages`"
+    elif names & SAID:
+        yield f"holds turns under `{name}`: call that list `turns`"
+    elif names & {*LISTS}:
+        yield f"holds its records under `{name}`: write that list alone, or a record a line"
+    elif name in LISTS and isinstance(first, str | list):
+        yield f'holds `{name}` of which none says who speaks: write each as `{{"role": "user", "content": "..."}}`'
+
+
+def _without_id(document: Document, names: frozenset[str]) -> str:
+    comma = "" if document.kind != "table" or document.separator == "," else f", separator={document.separator!r}"
+    frame = f"{POLARS[document.kind]}(path{comma})"
+    name = next((name for name in NAMES if name in names), None)
+    if name is not None:
+        return (
+            "has no column `rollout_id`: "
+            f'if `{name}` says which rows are one rollout, `tw.turns({frame}, rollout_id="{name}")`'
+        )
+    return (
+        "has no column `rollout_id`, which says which rows are one rollout: name yours, as in "
+        f'`tw.turns({frame}, rollout_id="...")`, or number them with `{frame}.with_row_index("rollout_id")` if each is one'
+    )

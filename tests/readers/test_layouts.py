@@ -1,0 +1,458 @@
+"""Records as people write them: any usual name of the rollout, of its turns, and of what is said in them."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from tests.readers.both_ways import Way, agree, native_both, written
+from turnwise.errors import ReadError
+from turnwise.readers import documents, openai_chat, plain
+from turnwise.readers.formats import read
+from turnwise.readers.layouts import IDS, LISTS, ROLES, TEXTS
+from turnwise.readers.native import turns
+
+SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]
+WORDS = ("Be kind.", "Hi", "Hello", "And?", "No")
+SPOKEN = ("system", "user", "assistant", "user", "assistant")
+COLUMNS = ("turn", "context", "prompt", "response")
+ROWS = [(1, None, "Hi", "Hello"), (2, None, "And?", "No")]
+ROWS_OF_CHATS = [(1, "Be kind.", "Hi", "Hello"), (2, None, "And?", "No")]
+
+
+def chat(role: str = "role", text: str = "content", roles: tuple[str, ...] = SPOKEN) -> list[dict[str, Any]]:
+    return [{role: who, text: said} for who, said in zip(roles, WORDS, strict=True)]
+
+
+def rollouts(frame: pl.DataFrame) -> list[str]:
+    """The ids, without the run before them."""
+    return [name.rpartition("/")[2] for name in frame["rollout_id"].unique(maintain_order=True)]
+
+
+# ── recognized ───────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", ["rollout_id", "id", *IDS])
+@pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
+def test_any_name_of_a_rollout(tmp_path, name, said):
+    records = [{name: key, "goal": "g", "turns": said} for key in ("a", "b")]
+    for suffix in (".jsonl", ".json"):
+        path = written(tmp_path / f"log{suffix}", records)
+        path.write_text(path.read_text() if suffix == ".jsonl" else json.dumps(records))
+        frame = read(path)
+        assert rollouts(frame) == ["a", "b"]
+        assert frame.select(COLUMNS).rows() == (ROWS if said is SAID else ROWS_OF_CHATS) * 2
+        assert frame["goal"].to_list() == ["g"] * 4
+        assert (name in frame.columns) == (name != "id"), "what is no id for certain stays a column"
+        if name == "rollout_id":
+            assert frame["rollout_id"].to_list() == ["a", "a", "b", "b"], "an id in our own name is as it stands"
+        else:
+            assert frame["rollout_id"].str.starts_with(frame["run"][0] + "/").all()
+
+
+@pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
+def test_no_name_of_a_rollout(tmp_path, said):
+    records = [{"goal": "g", "turns": said}, {"goal": "h", "turns": said}]
+    assert rollouts(read(written(tmp_path / "log.jsonl", records))) == ["1", "2"]
+    (tmp_path / "log.json").write_text(json.dumps(records))
+    assert rollouts(read(tmp_path / "log.json")) == ["0", "1"]
+    (tmp_path / "one.json").write_text(json.dumps(records[0], indent=2))
+    assert rollouts(read(tmp_path / "one.json")) == ["0"]
+    assert read(tmp_path)["rollout_id"].n_unique() == 5, "the same record in three files is three rollouts"
+
+
+@pytest.mark.parametrize("turns", [name for name in LISTS if name != "conversations"])
+def test_any_name_of_the_turns(tmp_path, turns):
+    path = written(tmp_path / "log.jsonl", [{"id": "a", turns: SAID}, {"id": "b", turns: SAID}])
+    assert read(path).select(COLUMNS).rows() == ROWS * 2
+    path = written(tmp_path / "log.jsonl", [{"id": "a", turns: chat()}, {"id": "b", turns: chat()}])
+    assert read(path).select(COLUMNS).rows() == ROWS_OF_CHATS * 2
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_words_of_messages(tmp_path, role, text):
+    records = [{"id": key, "dialogue": chat(role, text)} for key in "abc"]
+    frame = read(written(tmp_path / "log.jsonl", records))
+    assert frame.select(COLUMNS).rows() == ROWS_OF_CHATS * 3
+
+
+@pytest.mark.parametrize(
+    ("asks", "answers"),
+    [
+        ("human", "gpt"),
+        ("Human", "AI"),
+        ("USER", "ASSISTANT"),
+        ("attacker", "target"),
+        ("prompter", "bot"),
+        ("Ann", "ai"),
+    ],
+)
+def test_any_names_of_who_speaks(tmp_path, asks, answers):
+    records = [{"turns": chat("speaker", "text", ("system", asks, answers, asks, answers))}] * 3
+    assert read(written(tmp_path / "log.jsonl", records)).select(COLUMNS).rows() == ROWS_OF_CHATS * 3
+
+
+@pytest.mark.parametrize(("asks", "answers"), [("user", "assistant"), ("human", "assistant"), ("question", "answer")])
+def test_turns_in_the_words_that_turns_knows(tmp_path, asks, answers):
+    said = [{asks: turn["prompt"], answers: turn["response"]} for turn in SAID]
+    assert read(written(tmp_path / "log.jsonl", [{"turns": said}] * 2)).select(COLUMNS).rows() == ROWS * 2
+
+
+def test_the_system_of_a_dialogue_answers(tmp_path):
+    said = [{"speaker": who, "utterance": text} for who, text in [("USER", "A table?"), ("SYSTEM", "For two?")]]
+    records = [{"dialogue_id": "1_00", "services": ["Restaurants"], "turns": said}] * 1
+    frame = read(written(tmp_path / "log.json", records))
+    assert frame.select(COLUMNS).rows() == [(1, None, "A table?", "For two?")]
+    path = written(
+        tmp_path / "log.jsonl", [{"turns": [{"role": who, "content": "x"} for who in ("user", "system")]}] * 2
+    )
+    assert read(path)["turn"].to_list() == [None, None], "in a chat, system text is no answer"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
+def test_packed_lines(tmp_path, pack, said):
+    path = written(tmp_path / "log.jsonl", [{"id": key, "turns": said} for key in "ab"])
+    packed = tmp_path / f"log.jsonl.{'gz' if pack is gzip.compress else 'zst'}"
+    packed.write_bytes(pack(path.read_bytes()))
+    assert_frame_equal(read(packed), read(path))
+    packed.write_bytes(pack(path.read_bytes()[:9]) + pack(path.read_bytes()[9:]))
+    assert_frame_equal(read(packed), read(path))
+    packed.write_bytes(pack(path.read_bytes())[:-5])
+    with pytest.raises(ReadError, match=r"is no whole (gzip|Zstandard) file"):
+        read(packed)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_packed_files_unpack_to_no_more_than_a_log_may_hold(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr(documents, "SMALL", 1000)
+    monkeypatch.setattr(documents, "MOST_TIMES", 40)
+    path = written(tmp_path / "log.jsonl", [{"id": place, "turns": SAID} for place in range(300)])
+    packed = tmp_path / "log.jsonl.packed"
+    packed.write_bytes(pack(path.read_bytes()))
+    assert packed.stat().st_size * 10 < path.stat().st_size
+    with pytest.raises(ReadError, match="zip bomb"):
+        read(packed)
+    monkeypatch.setattr(documents, "MOST_TIMES", 4000)
+    assert read(packed)["rollout_id"].n_unique() == 300
+
+
+def test_other_tables_may_be_packed_by_zstandard(tmp_path):
+    for name, data in (("a.csv", b"rollout_id,prompt\na,Hi\n"), ("a.json", b'[{"rollout_id": "a", "prompt": "Hi"}]')):
+        (tmp_path / f"{name}.zst").write_bytes(zstandard.compress(data))
+        assert read(tmp_path / f"{name}.zst").select("rollout_id", "prompt").rows() == [("a", "Hi")]
+
+
+# ── what records and messages say besides ────────────────────────────────────────────────────────────────────────────
+def test_what_answers_say_besides_is_kept(tmp_path):
+    told: list[dict[str, Any]] = [
+        {
+            "reward": 1,
+            "refused": True,
+            "prompt_tokens": 3,
+            "mood": "good",
+            "score": "high",
+            "refusal": None,
+            "seconds": 2,
+        },
+        {"reward": 0.5, "refused": False, "mood": 3, "error": "cut", "refusal": "I cannot", "seconds": float("nan")},
+    ]
+    said = chat()
+    said[2] |= told[0]
+    said[4] |= told[1]
+    records = [{"id": key, "reward": 9, "turns": said} for key in "ab"]
+    frame = read(written(tmp_path / "log.jsonl", records))
+    assert frame["reward"].to_list() == [1.0, 0.5] * 2
+    assert frame["refused"].to_list() == [True, False] * 2
+    assert frame["prompt_tokens"].to_list() == [3, None] * 2
+    assert frame["seconds"].to_list() == [2.0, None] * 2
+    assert frame["error"].to_list() == [None, "cut"] * 2
+    assert frame["mood"].to_list() == ['"good"', "3"] * 2
+    assert frame["score"].to_list() == [None] * 4
+    assert frame["score_source"].to_list() == ["high", None] * 2
+    assert frame["refusal"].to_list() == [None, "I cannot"] * 2
+    assert frame["reward_source"].to_list() == [9] * 4, "a total is no reward of a turn"
+
+
+def test_what_other_messages_say_besides_is_kept(tmp_path):
+    said = [*chat(), {"role": "tool", "content": "Gone", "tool_call_id": "c", "exit": 1, "error": "late"}]
+    said[0]["cache"] = True
+    said[1] |= {"strategy": "PAIR", "tokens": 3, "name": "Ann", "notes": [], "cost": None}
+    said[3] |= {"strategy": {"k": 1}, "id": "m3"}
+    said[4]["prompt_strategy"] = "mine"
+    said.insert(4, {"role": "tool", "content": "7", "strategy": 2})
+    frame = read(written(tmp_path / "log.jsonl", [{"turns": said}, {"turns": said[:2]}]))
+    assert frame["turn"].to_list() == [1, 2, None]
+    assert frame["prompt_strategy_source"].to_list() == ['"PAIR"', '[{"k":1},2]', None]
+    assert frame["prompt_strategy"].to_list() == [None, "mine", "PAIR"]
+    assert frame["prompt_cache"].to_list() == [True, None, True]
+    assert frame["prompt_tokens"].to_list() == [None] * 3
+    assert frame["prompt_tokens_source"].to_list() == [3, None, 3]
+    assert frame["observation_exit"].to_list() == [None, 1, None]
+    assert frame["observation"].to_list() == [None, "Gone\nlate", None]
+    assert not {"prompt_name", "prompt_notes", "prompt_cost", "observation_error", "prompt_id"} & {*frame.columns}
+
+
+def test_a_fact_that_does_not_fit_is_a_column_beside(tmp_path):
+    said = [chat(), chat(), chat()]
+    for messages, succeeded, tokens in zip(said, (True, "yes", None), (2**70, 4, 5), strict=True):
+        messages[2] |= {"succeeded": succeeded, "prompt_tokens": tokens}
+    frame = read(written(tmp_path / "log.jsonl", [{"turns": messages} for messages in said]))
+    assert frame["succeeded"].to_list() == [True, None, None, None, None, None]
+    assert frame["succeeded_source"].to_list() == [None, None, "yes", None, None, None]
+    assert frame["prompt_tokens"].to_list() == [None, None, 4, None, 5, None]
+    assert frame["prompt_tokens_source"].to_list() == [str(2**70), *[None] * 5]
+
+
+def test_names_that_repeat_are_followed_by_the_number(tmp_path):
+    for said in (SAID, chat(), chat("speaker", "text")):
+        records = [{"session_id": f"s{place % 2}", "turns": said} for place in range(5)]
+        frame = read(written(tmp_path / "log.jsonl", records))
+        run = frame["run"][0]
+        names = frame["rollout_id"].unique(maintain_order=True).to_list()
+        assert names == [f"{run}/s0", f"{run}/s1", f"{run}/s0/3", f"{run}/s1/4", f"{run}/s0/5"]
+        assert frame["session_id"].to_list() == [f"s{place // 2 % 2}" for place in range(10)]
+        same = [{"id": f"s{place % 2}", "turns": said} for place in range(5)]
+        found, problems = read(written(tmp_path / "log.jsonl", same), errors="collect")
+        assert rollouts(found) == ["s0", "s1"]
+        assert problems.height == 3, "an id is one"
+
+
+def test_names_that_are_none_are_numbers(tmp_path):
+    for said in (SAID, chat()):
+        keys: list[Any] = ["a", None, 7, [1], True, "b"]
+        records = [{"chat_id": key, "turns": said} for key in keys]
+        frame = read(written(tmp_path / "log.jsonl", records))
+        assert rollouts(frame) == ["a", "2", "7", "4", "5", "b"]
+        records = [{"id": key, "turns": said} for key in ("a", None, 7)]
+        assert rollouts(read(written(tmp_path / "log.jsonl", records))) == ["a", "2", "7"]
+        records = [{"rollout_id": key, "turns": said} for key in ("a", None, 7)]
+        found, problems = read(written(tmp_path / "log.jsonl", records), errors="collect")
+        assert rollouts(found) == ["a", "7"]
+        assert problems.select("record", "field", "reason").rows() == [("2", "rollout_id", "is missing")]
+
+
+def test_an_id_that_comes_late_is_a_column_beside(tmp_path):
+    for said in (SAID, chat()):
+        records: list[dict[str, Any]] = [{"turns": said} for _ in range(70)]
+        records[66]["rollout_id"] = "late"
+        records[68]["rollout_id"] = 3
+        frame = read(written(tmp_path / "log.jsonl", records))
+        assert rollouts(frame) == [str(number) for number in range(1, 71)]
+        beside = frame.filter(pl.col("rollout_id_source").is_not_null())
+        assert rollouts(beside) == ["67", "69"]
+
+
+def test_records_that_do_not_fit_are_problems(tmp_path):
+    for said in (SAID, chat("from", "value")):
+        records: list[Any] = [{"id": place, "turns": said} for place in range(3)]
+        records += [{"id": 3, "turns": 3}, {"id": 4}, {"id": [5], "turns": said}, 6, {"id": 7, "turns": [7]}]
+        frame, problems = read(written(tmp_path / "log.jsonl", [*records, records[0] | {"id": 8}]), errors="collect")
+        assert rollouts(frame) == ["0", "1", "2", "8"]
+        assert problems.select("record", "field").rows() == [
+            ("4", "turns"),
+            ("5", None),
+            ("6", "id"),
+            ("7", None),
+            ("8", "turns[0]"),
+        ]
+
+
+def test_who_is_not_known_to_answer_is_named(tmp_path):
+    path = written(tmp_path / "log.jsonl", [{"turns": chat("speaker", "text", ("system", *("Ann", "Bob") * 2))}] * 2)
+    with pytest.raises(
+        ReadError, match=r"field `turns\[1\].speaker`: 'Ann' is nobody known to answer; call who answers"
+    ):
+        read(path)
+    path = written(tmp_path / "log.jsonl", [{"messages": chat(roles=("system", *("user", "critic") * 2))}] * 2)
+    with pytest.raises(ReadError, match=r"field `messages\[2\].role`: 'critic' is nobody known to answer"):
+        read(path)
+
+
+def test_some_columns_of_rollouts_without_our_id(tmp_path):
+    path = written(tmp_path / "log.jsonl", [{"session_id": place % 3, "seed": 1, "turns": SAID} for place in range(7)])
+    whole = read(path)
+    for columns in (["seed"], ["session_id"], ["run", "response"], []):
+        assert_frame_equal(read(path, columns=columns), whole.select("rollout_id", "turn", *columns))
+
+
+# ── what comes first ─────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_rollout_with_an_outcome_and_a_chat_is_no_turn(tmp_path):
+    record = {"rollout_id": "a", "outcome": "success", "question": "Why?", "messages": chat()}
+    frame = read(written(tmp_path / "log.jsonl", [record, {**record, "rollout_id": "b"}]))
+    assert frame.select(COLUMNS).rows() == ROWS_OF_CHATS * 2
+    row = {"rollout_id": "a", "prompt": "And?", "response": "No", "messages": chat()[:3]}
+    frame = read(written(tmp_path / "log.jsonl", [row, {**row, "rollout_id": "b"}]))
+    assert frame["response"].to_list() == ["No", "No"], "a turn may bear the chat before it"
+
+
+@pytest.mark.parametrize("turns", ["turns", "dialogue"])
+@pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
+def test_what_is_judged_or_counted_is_still_a_rollout(tmp_path, turns, said):
+    for beside in ({"grader": "g", "score": 1}, {"judge": "j", "value": 1}, {"rollout_id": "a", "num_turns": 2}):
+        path = written(tmp_path / "log.jsonl", [{**beside, turns: said}] * 1)
+        assert read(path).height == 2
+
+
+def test_other_formats_come_first(tmp_path):
+    fixtures = Path(__file__).parent / "fixtures"
+    for name in ("sharegpt", "quesma", "deepteam", "agentdojo", "verifiers", "claude_code"):
+        assert set(read(fixtures / name)["source"]) == {name}
+
+
+# ── refused, in a sentence ───────────────────────────────────────────────────────────────────────────────────────────
+ROW = {"prompt": "Hi", "response": "Hello"}
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (
+            [{"conversation_id": 1, **ROW}] * 2,
+            'if `conversation_id` says which .* `tw.turns.*, rollout_id="conversation_id"',
+        ),
+        ([{"id": 1, **ROW}] * 2, 'if `id` says which rows are one rollout, .* rollout_id="id"'),
+        ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
+        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.read_prompts`"),
+        ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` of which none says who speaks: write each as"),
+        ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` of which none says who speaks: write each as"),
+        ([{"id": 1, "log": chat()}] * 2, "holds messages under `log`: call that list `messages`"),
+        ([{"id": 1, "steps": SAID}] * 2, "holds turns under `steps`: call that list `turns`"),
+        (
+            [{"conversation_id": 1, "role": "user", "content": "Hi"}] * 2,
+            "holds a message in each record: put those of one",
+        ),
+        ([chat(), chat()], "holds lists of messages with no record around them"),
+        (
+            {"config": 1, "rollouts": [{"id": 1, "turns": SAID}]},
+            "holds its records under `rollouts`: write that list alone",
+        ),
+        ({"a": {"turns": SAID}, "b": {"turns": SAID}}, "holds its records by name: write them as a list"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_what_nearly_holds_rollouts_is_told_what_it_lacks(tmp_path, value, says):
+    files = {"log.json": json.dumps(value)}
+    if isinstance(value, list):
+        files["log.jsonl"] = "\n".join(map(json.dumps, value))
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ReadError, match=says) as told:
+            read(tmp_path / name)
+        assert len(str(told.value).splitlines()) == 1
+    (tmp_path / "mine.csv").write_text("rollout_id,prompt\na,Hi\n")
+    _, problems = read(tmp_path, errors="collect")
+    assert problems["reason"].str.contains(says).to_list() == [True] * len(files)
+
+
+def test_lists_in_parquet_are_told_to_become_lines(tmp_path, monkeypatch):
+    pl.DataFrame({"id": ["a", "b"], "messages": [chat()] * 2}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ReadError, match="holds lists of turns in a column") as told:
+        read(tmp_path / "a.parquet")
+    (call,) = [part for part in str(told.value).split("`") if part.startswith("pl.")]
+    monkeypatch.chdir(tmp_path)
+    eval(call, {"path": "a.parquet", "pl": pl})
+    assert read("rollouts.jsonl").select(COLUMNS).rows() == ROWS_OF_CHATS * 2
+
+
+def test_what_a_table_is_told_to_do_works(tmp_path):
+    (tmp_path / "a.csv").write_text("session_id;prompt;response\na;Hi;Hello\na;And?;No\n")
+    with pytest.raises(ReadError) as told:
+        read(tmp_path / "a.csv")
+    (call,) = [part for part in str(told.value).split("`") if part.startswith("tw.turns(")]
+    names = {"path": tmp_path / "a.csv", "pl": pl, "tw": type("", (), {"turns": staticmethod(turns)})}
+    assert eval(call, names)["turn"].to_list() == [1, 2]
+    pl.DataFrame([ROW] * 2).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ReadError) as told:
+        read(tmp_path / "a.parquet")
+    (call,) = [part for part in str(told.value).split("`") if part.endswith('.with_row_index("rollout_id")')]
+    found = turns(eval(call, names | {"path": tmp_path / "a.parquet"}))
+    assert found.select("rollout_id", "turn").rows() == [("0", 1), ("1", 1)]
+
+
+# ── both ways ────────────────────────────────────────────────────────────────────────────────────────────────────────
+def chats_both(path: Path, **options: Any) -> None:
+    def alone(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(plain, "fitting_lines", lambda lines, decoder: None)
+        patch.setattr(plain, "fitting", lambda line, decoder: None)
+
+    ways: list[Way] = [lambda patch: None, alone]
+    agree(path, 300, ways, **options)
+
+
+@given(
+    st.sampled_from(["rollout_id", "id", "session_id", "note"]),
+    st.sampled_from(["messages", "turns", "dialogue"]),
+    st.sampled_from(["role", "speaker"]),
+    st.sampled_from(["content", "text"]),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", 3, None]),
+            st.lists(
+                st.tuples(
+                    st.sampled_from(["system", "user", "Human", "assistant", "bot", "Ann", "tool"]),
+                    st.sampled_from("xy"),
+                ),
+                max_size=5,
+            ),
+            st.booleans(),
+        ),
+        min_size=2,
+        max_size=20,
+    ),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_any_layout(tmp_path_factory, name, turns, role, text, records):
+    said = [
+        {
+            **({} if key is None else {name: key}),
+            "late" if more else "early": place,
+            turns: [{role: who, text: words, **({"reward": 1} if more else {})} for who, words in messages],
+        }
+        for place, (key, messages, more) in enumerate(records)
+    ]
+    path = written(tmp_path_factory.mktemp("layouts") / "log.jsonl", said)
+    chats_both(path)
+    chats_both(path, errors="collect")
+    chats_both(path, format="openai_chat", errors="collect")
+
+
+@given(
+    st.sampled_from(["rollout_id", "id", "session_id", "note"]),
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b", 3, None, 1.5]), st.integers(0, 2), st.booleans()), min_size=2, max_size=20
+    ),
+)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_both_ways_agree_on_any_name(tmp_path_factory, name, records):
+    said = [
+        {**({} if key is None else {name: key}), "late" if more else "early": 1, "turns": SAID[:count]}
+        for key, count, more in records
+    ]
+    path = written(tmp_path_factory.mktemp("layouts") / "log.jsonl", said)
+    native_both(path, format="native")
+    native_both(path, format="native", errors="collect")
+
+
+def test_chats_under_other_names_go_the_short_way(tmp_path, monkeypatch):
+    long: list[int] = []
+    add = openai_chat._Chats.add
+
+    def counted(chats: openai_chat._Chats, number: int, value: Any) -> bool:
+        long.append(number)
+        return add(chats, number, value)
+
+    monkeypatch.setattr(openai_chat._Chats, "add", counted)
+    monkeypatch.setattr(documents, "BLOCK", 400)
+    records = [
+        {"dialogue_id": place, "dialogue": chat("speaker", "text", ("System", *("Human", "AI") * 2))}
+        for place in range(9)
+    ]
+    assert rollouts(read(written(tmp_path / "log.jsonl", records))) == [str(place) for place in range(9)]
+    assert long == [1]

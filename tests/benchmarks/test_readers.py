@@ -31,7 +31,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import zipfile
 
-ROLLOUTS, TURNS = 20_000, 5
+ROLLOUTS, TURNS, PUBLISHED = 20_000, 5, 100_000
 PYTHON = os.environ.get("TURNWISE_INSPECT_PYTHON", "")
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
 
@@ -78,13 +78,13 @@ def varied(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def rollouts(tmp_path_factory) -> Path:
-    """Twenty thousand rollouts of five turns, each a record with its turns: the shape of most logs that people write."""
+    """A hundred thousand rollouts of five turns, each a record with its turns, in 225 MB: those of the published figures."""
     path: Path = tmp_path_factory.mktemp("jsonl") / "rollouts.jsonl"
     rng = np.random.default_rng(0)
     pool = [" ".join(WORDS[word] for word in rng.integers(0, len(WORDS), 30)) for _ in range(2000)]
-    rewards, said = rng.random((ROLLOUTS, TURNS)).tolist(), rng.integers(0, len(pool), (ROLLOUTS, TURNS, 2)).tolist()
+    rewards, said = rng.random((PUBLISHED, TURNS)).tolist(), rng.integers(0, len(pool), (PUBLISHED, TURNS, 2)).tolist()
     with path.open("wb") as file:
-        for rollout in range(ROLLOUTS):
+        for rollout in range(PUBLISHED):
             turns = [
                 {"probe": pool[probe], "response": pool[response], "reward": reward}
                 for (probe, response), reward in zip(said[rollout], rewards[rollout], strict=True)

@@ -259,23 +259,29 @@ def bad(tmp_path: Path) -> Path:
     ("words", "says"),
     [
         (["report", "{}/empty"], ["empty: the folder is empty"]),
-        (["report", "{}/note.txt"], ["note.txt", "not recognized"]),
-        (["report", "{}/half.json"], ["half.json", "half-written"]),
+        (["report", "{}/note.txt"], ["note.txt", "not recognized", "--log-format"]),
+        (["report", "{}/half.json"], ["half.json", "half-written", "--errors collect reads the rest"]),
+        (["summarize", "{}/half.json", "--errors", "collect"], ["nothing could be read", "half-written"]),
         (["report", "{}/columns.csv"], ["columns.csv", "not recognized"]),
         (["report", "{}/nowhere"], ["nowhere", "no such file or folder"]),
         (["report", "{}", "--by", "target"], ["half.json", "half-written"]),
         (["curve", "{}/plain.parquet"], ["time_to_success", "measure"]),
         (["summarize", "{}/plain.parquet", "--metric", "attack_success"], ["no metric 'attack_success'"]),
-        (["report", LOGS, "--by", "tagret"], ["'tagret'", "target"]),
+        (["report", LOGS, "--by", "tagret"], ["'tagret'", "did you mean `target`?"]),
+        (["summarize", LOGS, "--by", "tagret"], ["'tagret'", "did you mean `target`?"]),
+        (["summarize", LOGS, "--metric", "total_scor"], ["needs the column scor,", "did you mean `score`?"]),
+        (["gate", LOGS, "--require", "attack_success < 10"], ["between 0 and 1", "write < 10%"]),
         (["report", LOGS, "--level", "95"], ["95", "0.95"]),
         (["report", LOGS, "--fact", "targetgpt"], ["NAME=VALUE"]),
         (["report", LOGS, "--fact", "tarket=gpt"], ["'tarket'"]),
         (["report", LOGS, "--log-format", "inspekt"], ["'inspekt'", "agentdojo"]),
         (["measure", LOGS, "--metric", "attack_sucess"], ["'attack_sucess'", "attack_success"]),
-        (["summarize", LOGS, "--cluster", "gaol"], ["'gaol'"]),
+        (["summarize", LOGS, "--cluster", "gaol"], ["--cluster gaol:", "(--cluster none for none)"]),
+        (["summarize", LOGS, "--cluster", "my goal"], ["--cluster 'my goal':"]),
         (["summarize", "{}/plain.parquet", "--fact", "target=gpt"], ["plain.parquet is a table of rollouts"]),
         (["report", LOGS, "--buy", "target"], ["--buy", "--by"]),
-        (["reprot", LOGS], ["'reprot'", "'report'"]),
+        (["reprot", LOGS], ["'reprot'", "'report'? See `turnwise --help`"]),
+        (["summarize", LOGS, "--method", "wilsn"], ["'--method': 'wilsn' is not one of 'auto', 'wilson'"]),
         (["report"], ["Missing argument", "turnwise report --help"]),
         (["simulate", "--out", "x.parquet", "--icc", "2"], ["icc"]),
         (["simulate", "--out", "x.parquet", "--target", "base"], ["--target 'base'", "NAME=VALUE"]),
@@ -345,6 +351,14 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith("rollout_id")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["info"]])
+def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
+    """And no empty sentence of an error beside it."""
+    done = turnwise(*words)
+    assert (done.code, done.err) == (2, "")
+    assert "Usage: turnwise" in done.out
 
 
 @pytest.mark.parametrize(

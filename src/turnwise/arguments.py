@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.errors import ArgumentError, SchemaError, listing, meant
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str]
@@ -63,7 +63,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     for name in by:
         if name not in frame.columns:
             raise ArgumentError(
-                f"{verb}: there is no column {name!r} to group by; there is {listing(frame.columns, most=30)}"
+                f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}"
             )
         if name in result.names:
             raise ArgumentError(
@@ -112,7 +112,7 @@ def metric_columns(
         for name in asked:
             if name not in rollouts.columns:
                 raise ArgumentError(
-                    f"{verb}: there is no metric {name!r} in this table; there is {listing(rollouts.columns, most=30)}"
+                    f"{verb}: there is no metric {name!r} in this table; {meant(name, rollouts.columns)}"
                 )
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(

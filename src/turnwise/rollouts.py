@@ -10,7 +10,7 @@ import polars.selectors as cs
 from turnwise import schema
 from turnwise.arguments import frame_of, names_of
 from turnwise.batches import at_once, reduced
-from turnwise.errors import MetricError, SchemaError, listing
+from turnwise.errors import MetricError, SchemaError, listing, meant
 from turnwise.metrics.metric import ABOUT
 from turnwise.metrics.outcome import OUTCOME
 from turnwise.metrics.timing import TIMING
@@ -178,7 +178,7 @@ def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
         if lacking:
             raise MetricError(
                 f"measure: metric `{name}` needs the column {listing(lacking)}, which this table lacks; "
-                f"there is {listing(columns, most=40)}"
+                f"{meant(lacking[0], columns)}"
             )
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.arguments import By, check_by, frame_of, names_of, require_rollouts
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, listing, meant
 from turnwise.plots import distribution_strokes as strokes
 from turnwise.plots import lettering, theme, ticking
 from turnwise.plots.curve_marks import wide_range
@@ -135,7 +135,7 @@ def distribution_marks(
     if kind not in get_args(Kind):
         raise ArgumentError(f"distribution: kind={kind!r} is none of {listing(get_args(Kind))}")
     if metric not in frame.columns:
-        raise ArgumentError(f"distribution: there is no column {metric!r}; there is {listing(frame.columns, most=30)}")
+        raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
     what = schema.kind_of(frame.schema[metric])
     if what != "number":
         instead = {

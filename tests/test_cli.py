@@ -364,11 +364,13 @@ def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None
 @pytest.mark.parametrize(
     "name", [each.name or each.callback.__name__ for each in app.registered_commands if each.callback is not None]
 )
-def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str) -> None:
-    """Each command explains itself and its options, and the README names it."""
+def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, monkeypatch) -> None:
+    """Each command explains itself and its options, none of them cut, and the README names it."""
+    monkeypatch.setenv("COLUMNS", "80")
     done = turnwise(name, "--help")
     assert done.code == 0
     assert "--" in done.out
+    assert "…" not in done.out
     assert f"`{name}`" in (ROOT / "README.md").read_text()
 
 

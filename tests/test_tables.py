@@ -404,6 +404,39 @@ def test_logs_show_what_tells_their_rows_apart():
     assert "garak" in one
 
 
+def test_what_all_rows_have_alike_is_said_of_all_rows():
+    """Also where only the first rows are shown: the attack of the others is another."""
+    logs = pl.DataFrame({"rollout_id": [f"r{n}" for n in range(402)], "attack": ["a"] * 401 + ["b"], "source": "garak"})
+    text = tables.text(logs)
+    assert "2 more rows" in text
+    assert "In all rows: source garak." in text
+    assert text.splitlines()[0].split() == ["rollout_id", "attack"]
+
+
+def test_what_was_measured_has_room_before_what_the_log_says_besides():
+    """The last columns of ROLLOUTS are why one looks: facts yield to them, and foreign texts first of all."""
+    time = pl.Struct({"duration": pl.Int32, "observed": pl.Boolean})
+    rollouts = pl.DataFrame(
+        {
+            "rollout_id": ["run/1", "run/2", "run/3"],
+            "goal": ["make something rather dangerous", "say something else", "and so on"],
+            "target": ["a-model-with-a-long-name", "another-one-that-is-long", "one"],
+            "info": ['{"instruction": "what else the log said", "of": "it"}', "{}", "{1}"],
+            "num_turns": [3, 4, 1],
+            "attack_success": [True, False, None],
+            "time_to_success": pl.Series(
+                [{"duration": 1203, "observed": True}, {"duration": 4, "observed": False}, None], dtype=time
+            ),
+        }
+    )
+    wide, narrow = tables.text(rollouts, width=200), tables.text(rollouts, width=80)
+    assert "info" in wide.splitlines()[0]
+    assert narrow.splitlines()[0].split()[-3:] == ["num_turns", "attack_success", "time_to_success"]
+    assert "No room for: target, info." in narrow
+    assert [line.split()[-1] for line in wide.splitlines()[2:5]] == ["1,203", "4+", "–"]
+    assert "A time with + is that of a watch that ended without the event." in wide
+
+
 def test_many_columns_alike_are_counted():
     """Eight are said, the others counted."""
     logs = pl.DataFrame({"rollout_id": ["a", "b"]} | {f"fact {place}": 1 for place in range(20)})

@@ -161,7 +161,9 @@ def test_what_is_no_requirement_is_refused(words: str) -> None:
         tw.gate(SAFE, words)
 
 
-@pytest.mark.parametrize("words", ["attack_success < 10", "attack_success >= 5", "attack_success > -0.1", "mean(attack_success) < 150%"])
+@pytest.mark.parametrize(
+    "words", ["attack_success < 10", "attack_success >= 5", "attack_success > -0.1", "mean(attack_success) < 150%"]
+)
 def test_a_bound_that_no_share_can_miss_is_refused(words: str) -> None:
     """Ten is not ten per cent: every share would pass. So of rollouts, and of a SUMMARY; other numbers may be anything."""
     for frame in (SAFE, tw.summarize(SAFE, metrics="attack_success")):

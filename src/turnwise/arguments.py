@@ -62,9 +62,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     """Refuse a grouping column that is missing, named twice, or named like a column of the result."""
     for name in by:
         if name not in frame.columns:
-            raise ArgumentError(
-                f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}"
-            )
+            raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}")
         if name in result.names:
             raise ArgumentError(
                 f"{verb}: the grouping column {name!r} has the name of a result column; "

@@ -268,9 +268,7 @@ def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str
         Where there is no such column, or a cluster lies in several strata.
     """
     if not sheet.has(name):
-        raise ArgumentError(
-            f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}"
-        )
+        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
     codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
     strata = np.zeros(unit.count, dtype=np.int64)
     strata[unit.codes] = codes

@@ -64,8 +64,33 @@ Spreadsheet = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]
 
 _FLAGS = {"overwrite", "force"}
-_OPTIONS = _FLAGS | {"errors", "format", "by", "cluster", "level", "seed", "undecided", "method", "stopped", "metric", "metrics"}
-_OPTIONS |= {"statistic", "statistics", "of", "baseline", "k", "weighting", "paired", "adjust", "axis", "kind", "band", "keep"}
+_OPTIONS = _FLAGS | {
+    "errors",
+    "format",
+    "by",
+    "cluster",
+    "level",
+    "seed",
+    "undecided",
+    "method",
+    "stopped",
+    "metric",
+    "metrics",
+}
+_OPTIONS |= {
+    "statistic",
+    "statistics",
+    "of",
+    "baseline",
+    "k",
+    "weighting",
+    "paired",
+    "adjust",
+    "axis",
+    "kind",
+    "band",
+    "keep",
+}
 _CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}
 _ARGUMENT = re.compile(

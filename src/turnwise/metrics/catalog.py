@@ -105,4 +105,6 @@ def expression(name: str) -> pl.Expr:
             return of_column(name.removeprefix(prefix))
     patterns = ["success_within_<k>", "distinct_<n>", *(f"{ABOUT[f].name}_<column>" for f in OF_A_COLUMN)]
     known = [*_BY_NAME, "response_length_words", "response_length_characters", *patterns]
-    raise MetricError(f"no metric is called {name!r}; {meant(name, known)} (`turnwise info components -t metric` lists all)")
+    raise MetricError(
+        f"no metric is called {name!r}; {meant(name, known)} (`turnwise info components -t metric` lists all)"
+    )

@@ -105,9 +105,7 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     names = () if by is None else names_of(by)
     for name in names:
         if name not in turns.columns:
-            raise ArgumentError(
-                f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}"
-            )
+            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
     numeric = [
         name for name in names if schema.kind_of(turns.schema[name]) is not None and name not in schema.ROLLOUTS.names
     ]

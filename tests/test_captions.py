@@ -43,6 +43,13 @@ def test_captions_state_method_level_n_and_unit():
     )
     said = labels.caption(pl.DataFrame([first, second]))
     assert said == "Intervals: 95 %, Wilson, t; n = 40–144 rollouts in 8–24 goals × tasks per group."
+    tests = pl.DataFrame(
+        [first | {"method": "Newcombe score, paired; McNemar mid-p"}, second | {"method": "paired t; flips"}]
+    )
+    assert labels.caption(tests).startswith(
+        "Intervals: 95 %, Newcombe score (paired; McNemar mid-p), paired t (flips); n"
+    )
+    assert labels.caption(tests.head(1)).startswith("Intervals: 95 %, Newcombe score, paired; McNemar mid-p; n")
     two = pl.DataFrame([RATE | {"level": 0.5}, RATE])
     assert labels.caption(two) == "Intervals: 50 and 95 %, Wilson; n = 144 rollouts in 24 clusters."
     without = pl.DataFrame([RATE]).with_columns(pl.lit(None, pl.Float64).alias(name) for name in ("low", "high"))

@@ -35,7 +35,7 @@ def rollout(
       - time_to_success
     store: store
     out: results
-    """
+    """  # noqa: D301  # a backspace keeps the lines
     from turnwise.evaluators.config import evaluator_of, load, rule_of
     from turnwise.labels import counted
 
@@ -115,7 +115,7 @@ def evaluate(
         dataset: {_type: json, file_path: questions.json}  # id, question, answer
       evaluators:
         close: {_type: similarity, similarity_type: cosine}
-    """
+    """  # noqa: D301  # likewise
     import signal
 
     from turnwise import tables

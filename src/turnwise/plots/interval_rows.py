@@ -82,6 +82,7 @@ def draw(
             spare.set_visible(False)
         if caption is not None:
             lettering.caption_under(figure, said)
+        ticking.keep_apart(axes[: len(panels)])
     return theme.array_of(axes[: len(panels)])
 
 
@@ -124,9 +125,10 @@ def _columns(panels: int) -> int:
 def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     columns = _columns(panels)
     rows = -(-panels // columns)
-    lines = sum(1 if len(name) <= _width(panels) else 1.5 for name in marks["group"].unique())
+    across = {name: lettering.letters(name) for name in marks["group"].unique()}
+    lines = sum(1 if wide <= _width(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
-    longest = max(min(len(name), _width(panels)) for name in marks["group"])
+    longest = max(min(wide, _width(panels)) for wide in across.values())
     room = max(longest - 16, 0) * 0.07
     return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
 

@@ -363,7 +363,9 @@ def test_hostile_words_have_no_effect_anywhere(name):
     assert "script" not in Cells(table.html).tags
     assert r"\input" not in table.latex
     assert "$x$" not in table.latex
-    assert "\n% " not in table.latex
+    comments, _, written = table.latex.partition(r"\begin{table}")
+    assert all(line.startswith("% ") for line in comments.splitlines())
+    assert "\n% " not in written
 
 
 def test_latex_has_no_letter_that_its_fonts_lack():
@@ -468,6 +470,52 @@ def test_latex_takes_no_cell_for_its_own() -> None:
         in rows
     )
     assert r"$\alpha$ $\beta$ µ $\Omega$ \\" in "\n".join(rows)
+
+
+def test_latex_says_what_its_document_must_have() -> None:
+    """In comments above it: booktabs always, landscape where it is wide, another engine for letters that pdfLaTeX stops at."""
+    plain = tables.latex(pl.DataFrame({"target": ["naïve – “quoted” β"]})).splitlines()
+    assert plain[0] == r"% needs \usepackage{booktabs}"
+    assert plain[1].startswith(r"\begin{table}")
+    foreign = tables.latex(pl.DataFrame({"模型": ["Викунья", "🙂"]})).splitlines()
+    assert "pdfLaTeX stops at" in foreign[1]
+    assert "XeLaTeX or LuaLaTeX" in foreign[1]
+    wide = tables.latex(pl.DataFrame({f"column {place}": ["word " * 3] for place in range(8)})).splitlines()
+    assert "landscape" in wide[1]
+    assert sum(line.startswith("%") for line in wide) == 2
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_a_wide_contrast_keeps_within_a_page_in_landscape(tmp_path: Path) -> None:
+    """Whatever models are called: LaTeX finds no line too long, and no row is without its numbers."""
+    names = [f"an-organization/a-model_with_a.very.long-name-{place}-2026-01-25-preview" for place in range(3)]
+    told = {"metric": "attack_success", "statistic": "mean", "of": "target", "level": 0.95, "n_clusters": 100} | {
+        "attack": "JailbreakChat, as of March", "category": "Government decision-making", "n_pairs": 100,
+        "difference": -0.76, "low": -0.83, "high": -0.656, "p_value": 1e-5, "p_adjusted": 0.0123,
+    }  # fmt: skip
+    rows = [
+        told | {"group": name, "baseline": names[0], "method": f"{how}; McNemar mid-p"}
+        for name in names[1:]
+        for how in ("Newcombe score, paired", "paired t", "Bonett and Price, paired")
+    ]
+    frame = pl.DataFrame(
+        rows, schema={"attack": pl.String, "category": pl.String, **schema.CONTRAST.dtypes}, orient="row"
+    )
+    written = tables.latex(frame)
+    (tmp_path / "t.tex").write_text(
+        r"\documentclass[a4paper]{article}\usepackage{booktabs}\usepackage[landscape,margin=2cm]{geometry}\begin{document}"
+        + written
+        + r"\end{document}"
+    )
+    made = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout[-800:]
+    assert b"Overfull" not in made.stdout
+    assert written.count("83.0") == len(rows)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")

@@ -162,12 +162,13 @@ def _uncommon(text: str) -> bool:
 def lacks_letters(figure: "Figure") -> bool:
     """Whether no font of the figure has some of its letters."""
     from matplotlib.text import Text
+    from matplotlib.textpath import text_to_path
 
-    if not any(_uncommon(text.get_text()) for text in figure.findobj(Text)):
-        return False
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as said:  # not by drawing: what was drawn before is not measured again
         warnings.simplefilter("always")
-        figure.draw_without_rendering()
+        for text in figure.findobj(Text):
+            if _uncommon(text.get_text()):
+                text_to_path.get_text_width_height_descent(text.get_text(), text.get_fontproperties(), ismath=False)
     return any("missing from" in str(warning.message) for warning in said)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from turnwise.configuration import Document, meant
-from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.configuration import Document
+from turnwise.errors import ArgumentError, TurnwiseError, meant
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig, load, masked
 from turnwise.evaluation.dataset import Item, read, repeated

@@ -41,7 +41,7 @@ def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
         with rc_context(_DARK):
             dark, dark_narrow = _drawn(draw, frame, alt)
         note = "" if frame is whole else _BOTH_ENDS.format(labels.count(whole.select(found.by).n_unique()), most)
-        drawn[name] = Drawn(*map(_address, (light, dark, light_narrow, dark_narrow)), alt, note)
+        drawn[name] = Drawn(_address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note)
     return drawn
 
 

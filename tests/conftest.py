@@ -18,7 +18,7 @@ SHARED = Path(os.environ.get("TURNWISE_SHARED_DATA", Path(__file__).parents[2] /
 
 @pytest.fixture
 def record_property(record_property: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
-    """pytest's own, with NumPy's numbers as Python's: a worker of xdist dies of one that it cannot send home."""
+    """As pytest has it, with NumPy's numbers as Python's: a worker of xdist dies of one that it cannot send home."""
 
     def record(name: str, value: Any) -> None:
         record_property(name, json.loads(json.dumps(value, default=lambda one: one.tolist())))

@@ -288,7 +288,10 @@ def bad(tmp_path: Path) -> Path:
         (["simulate", "--out", "x.parquet", "--target", "base=high"], ["--target", "high"]),
         (["read", LOGS, "--out", "turns.xlsx"], [".xlsx", ".parquet"]),
         (["show", "nobody", LOGS], ["no rollout 'nobody'", "nearest"]),
-        (["info", "components", "-t", "reader", "--name", "inspekt"], ["no reader 'inspekt'", "agentdojo"]),
+        (
+            ["info", "components", "-t", "reader", "--name", "inspekt"],
+            ["no reader 'inspekt'", "did you mean `inspect`?"],
+        ),
         (["convert", LOGS, "--out", LOGS], ["not empty", "--overwrite"]),
     ],
     ids=lambda value: " ".join(str(word).rpartition("/")[2] for word in value) if isinstance(value, list) else "",

@@ -139,3 +139,15 @@ def test_a_metric_may_look_into_lists() -> None:
     turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "marks": [[1, 5], [3]]})
     worst = pl.col("marks").list.eval(pl.element().filter(pl.element() < 5)).list.max().max()
     assert tw.measure(turns, worst=worst)["worst"].to_list() == [3]
+
+
+def test_a_metric_of_another_kind_of_column_is_one_sentence() -> None:
+    """A sum of texts, or words of numbers: the metric, the column and its dtype are named, of scans as well."""
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "prompt": ["p"], "n": [3], "expected": ["x"]})
+    for table in (turns, turns.lazy()):
+        with pytest.raises(
+            MetricError, match="`total_prompt` cannot be measured on this table, where prompt is String"
+        ):
+            tw.measure(table, m.attack_success(), m.total("prompt"))
+    with pytest.raises(MetricError, match=r"`token_f1` cannot be measured on this table, where .*n is Int64"):
+        tw.measure(turns, m.attack_success(), m.token_f1("n"))

@@ -10,7 +10,7 @@ import typer.core
 from turnwise.cli.app import FAILED, app
 from turnwise.cli.options import Overwrite, Seed
 from turnwise.cli.tables import numbers_of, pairs_of, say, tell
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, meant
 
 
 @app.command()
@@ -216,7 +216,7 @@ def components(
     elif name in found:
         tell(f"{name}: {found[name]}")
     else:
-        raise ArgumentError(f"there is no {kind} {name!r}; there is {', '.join(sorted(found))}")
+        raise ArgumentError(f"there is no {kind} {name!r}; {meant(name, found)}")
 
 
 def _readers() -> dict[str, str]:

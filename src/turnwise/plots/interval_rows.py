@@ -82,7 +82,8 @@ def draw(
             spare.set_visible(False)
         if caption is not None:
             lettering.caption_under(figure, said)
-        ticking.keep_apart(axes[: len(panels)])
+        if any(panel.scale != "rate" for panel in panels):  # five ticks in per cent have room
+            ticking.keep_apart(axes[: len(panels)])
     return theme.array_of(axes[: len(panels)])
 
 

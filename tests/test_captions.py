@@ -65,6 +65,8 @@ def test_captions_say_one_in_the_singular():
     assert said == "Intervals: 95 %, Wilson; n = 1 rollout in 1–24 goals × tasks per group."
     attempts = pl.DataFrame(course("asr@k", [0.5, 0.5], at_risk=1, n_clusters=1))
     assert labels.caption(attempts) == "Intervals: 95 %; n = 1 goal in 1 cluster."
+    crossed = pl.DataFrame(course("asr@k", [0.5, 0.5], at_risk=389, n_clusters=21, estimand="x; unit: goal x task"))
+    assert labels.caption(crossed) == "Intervals: 95 %; n = 389 pairs in 21 goals × tasks."
     pair = {
         "metric": "attack_success",
         "statistic": "mean",

@@ -158,4 +158,6 @@ def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of)
     numbers = [text.get_window_extent() for text in ax.texts if " % [" in text.get_text() and text not in above]
     assert len(numbers) == len(names)
     assert not any(name.get_window_extent().overlaps(number) for name in above for number in numbers)
+    words = settled(forest(summary_of([{"target": "performance_monitoring"} | rate(4, 40)]), ax=narrow(2.6)))
+    assert "performance_monitoring" in {text.get_text() for text in words.texts}
     assert within(ax, above)

@@ -76,7 +76,7 @@ def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
     """How many rollouts, or pairs, and independent units stand behind the rows."""
     unit = _unit(frame)
-    goal = unit if unit == "task" else "goal"
+    goal = "pair" if " × " in unit else unit if unit == "task" else "goal"
     of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
     many, what = {
         "CONTRAST": ("n_pairs", "pair"),

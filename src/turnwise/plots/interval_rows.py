@@ -1,5 +1,6 @@
 """Rows of intervals, one below another, with their names to the left and their numbers to the right."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -197,7 +198,8 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> boo
     share = 0.33 if narrow and lines > 1 else 0.4
     width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
     said = lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
-    above = names and narrow and high >= _ABOVE and any("…" in one for one in said)
+    broken = any("…" in one for one in said) or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
+    above = names and narrow and high >= _ABOVE and broken
     ax.set_yticklabels([""] * groups.height if above else said, fontsize=theme.SMALL if narrow else theme.NORMAL)
     if above:
         _names_above(ax, groups, 1.2 * across)  # the columns of numbers are below as well

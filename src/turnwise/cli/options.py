@@ -64,38 +64,13 @@ Spreadsheet = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]
 
 _FLAGS = {"overwrite", "force"}
-_OPTIONS = _FLAGS | {
-    "errors",
-    "format",
-    "by",
-    "cluster",
-    "level",
-    "seed",
-    "undecided",
-    "method",
-    "stopped",
-    "metric",
-    "metrics",
-}
-_OPTIONS |= {
-    "statistic",
-    "statistics",
-    "of",
-    "baseline",
-    "k",
-    "weighting",
-    "paired",
-    "adjust",
-    "axis",
-    "kind",
-    "band",
-    "keep",
-}
+_NAMES = (
+    "adjust|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|overwrite|paired|seed|"
+    "statistics?|stopped|undecided|weighting"
+)
 _CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}
-_ARGUMENT = re.compile(
-    rf"""(?<![\w/.])({"|".join(sorted(_OPTIONS))})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))"""
-)
+_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
 
 
 def in_options(sentence: str) -> str:

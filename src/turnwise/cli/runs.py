@@ -25,7 +25,7 @@ def rollout(
 ) -> None:
     """Roll out from a file: resumes where it was killed, stops when enough is known.
 
-    A file to begin with; `notebooks/06_roll_out.ipynb` rolls out two chat models:
+    A file to begin with; a sampler with `use: chat` asks models:
 
     \b
     sampler: {use: simulated, options: {hazard: 0.1, turns: 8}}

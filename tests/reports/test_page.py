@@ -88,6 +88,17 @@ def test_on_a_phone_a_figure_is_drawn_for_it_and_whole(browser: Browser, page: P
     assert {same for same, *_ in browser.run(look)} == {True}
 
 
+@pytest.mark.parametrize("width", [400, 720, 820, 1100, 1400])
+def test_wide_tables_keep_within_the_window(browser: Browser, page: Path, width: int) -> None:
+    """All tables open: the page itself never slides sideways."""
+    browser.open(page, width=width)
+    across, window = browser.run("""
+      document.querySelectorAll("details").forEach(one => { one.open = true; });
+      return [document.documentElement.scrollWidth, document.documentElement.clientWidth];
+    """)
+    assert across == window
+
+
 def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> None:
     """Printed from a dark page: white, light figures, no viewer but a sentence in its place, and no page cut to nothing."""
     import base64

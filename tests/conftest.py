@@ -1,8 +1,10 @@
 """Shared fixtures: real logs of other tools, where they are at hand."""
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,6 +14,16 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 SHARED = Path(os.environ.get("TURNWISE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def record_property(record_property: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+    """As pytest has it, with NumPy's numbers as Python's: a worker of xdist dies of one that it cannot send home."""
+
+    def record(name: str, value: Any) -> None:
+        record_property(name, json.loads(json.dumps(value, default=lambda one: one.tolist())))
+
+    return record
 
 
 @pytest.fixture

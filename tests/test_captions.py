@@ -43,6 +43,13 @@ def test_captions_state_method_level_n_and_unit():
     )
     said = labels.caption(pl.DataFrame([first, second]))
     assert said == "Intervals: 95 %, Wilson, t; n = 40–144 rollouts in 8–24 goals × tasks per group."
+    tests = pl.DataFrame(
+        [first | {"method": "Newcombe score, paired; McNemar mid-p"}, second | {"method": "paired t; flips"}]
+    )
+    assert labels.caption(tests).startswith(
+        "Intervals: 95 %, Newcombe score (paired; McNemar mid-p), paired t (flips); n"
+    )
+    assert labels.caption(tests.head(1)).startswith("Intervals: 95 %, Newcombe score, paired; McNemar mid-p; n")
     two = pl.DataFrame([RATE | {"level": 0.5}, RATE])
     assert labels.caption(two) == "Intervals: 50 and 95 %, Wilson; n = 144 rollouts in 24 clusters."
     without = pl.DataFrame([RATE]).with_columns(pl.lit(None, pl.Float64).alias(name) for name in ("low", "high"))
@@ -58,6 +65,8 @@ def test_captions_say_one_in_the_singular():
     assert said == "Intervals: 95 %, Wilson; n = 1 rollout in 1–24 goals × tasks per group."
     attempts = pl.DataFrame(course("asr@k", [0.5, 0.5], at_risk=1, n_clusters=1))
     assert labels.caption(attempts) == "Intervals: 95 %; n = 1 goal in 1 cluster."
+    crossed = pl.DataFrame(course("asr@k", [0.5, 0.5], at_risk=389, n_clusters=21, estimand="x; unit: goal x task"))
+    assert labels.caption(crossed) == "Intervals: 95 %; n = 389 pairs in 21 goals × tasks."
     pair = {
         "metric": "attack_success",
         "statistic": "mean",

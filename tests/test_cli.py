@@ -259,30 +259,39 @@ def bad(tmp_path: Path) -> Path:
     ("words", "says"),
     [
         (["report", "{}/empty"], ["empty: the folder is empty"]),
-        (["report", "{}/note.txt"], ["note.txt", "not recognized"]),
-        (["report", "{}/half.json"], ["half.json", "half-written"]),
+        (["report", "{}/note.txt"], ["note.txt", "not recognized", "--log-format"]),
+        (["report", "{}/half.json"], ["half.json", "half-written", "--errors collect reads the rest"]),
+        (["summarize", "{}/half.json", "--errors", "collect"], ["nothing could be read", "half-written"]),
         (["report", "{}/columns.csv"], ["columns.csv", "not recognized"]),
         (["report", "{}/nowhere"], ["nowhere", "no such file or folder"]),
         (["report", "{}", "--by", "target"], ["half.json", "half-written"]),
         (["curve", "{}/plain.parquet"], ["time_to_success", "measure"]),
         (["summarize", "{}/plain.parquet", "--metric", "attack_success"], ["no metric 'attack_success'"]),
-        (["report", LOGS, "--by", "tagret"], ["'tagret'", "target"]),
+        (["report", LOGS, "--by", "tagret"], ["'tagret'", "did you mean `target`?"]),
+        (["summarize", LOGS, "--by", "tagret"], ["'tagret'", "did you mean `target`?"]),
+        (["summarize", LOGS, "--metric", "total_scor"], ["needs the column scor,", "did you mean `score`?"]),
+        (["gate", LOGS, "--require", "attack_success < 10"], ["between 0 and 1", "write < 10%"]),
         (["report", LOGS, "--level", "95"], ["95", "0.95"]),
         (["report", LOGS, "--fact", "targetgpt"], ["NAME=VALUE"]),
         (["report", LOGS, "--fact", "tarket=gpt"], ["'tarket'"]),
         (["report", LOGS, "--log-format", "inspekt"], ["'inspekt'", "agentdojo"]),
         (["measure", LOGS, "--metric", "attack_sucess"], ["'attack_sucess'", "attack_success"]),
-        (["summarize", LOGS, "--cluster", "gaol"], ["'gaol'"]),
+        (["summarize", LOGS, "--cluster", "gaol"], ["--cluster gaol:", "(--cluster none for none)"]),
+        (["summarize", LOGS, "--cluster", "my goal"], ["--cluster 'my goal':"]),
         (["summarize", "{}/plain.parquet", "--fact", "target=gpt"], ["plain.parquet is a table of rollouts"]),
         (["report", LOGS, "--buy", "target"], ["--buy", "--by"]),
-        (["reprot", LOGS], ["'reprot'", "'report'"]),
+        (["reprot", LOGS], ["'reprot'", "'report'? See `turnwise --help`"]),
+        (["summarize", LOGS, "--method", "wilsn"], ["'--method': 'wilsn' is not one of 'auto', 'wilson'"]),
         (["report"], ["Missing argument", "turnwise report --help"]),
         (["simulate", "--out", "x.parquet", "--icc", "2"], ["icc"]),
         (["simulate", "--out", "x.parquet", "--target", "base"], ["--target 'base'", "NAME=VALUE"]),
         (["simulate", "--out", "x.parquet", "--target", "base=high"], ["--target", "high"]),
         (["read", LOGS, "--out", "turns.xlsx"], [".xlsx", ".parquet"]),
         (["show", "nobody", LOGS], ["no rollout 'nobody'", "nearest"]),
-        (["info", "components", "-t", "reader", "--name", "inspekt"], ["no reader 'inspekt'", "agentdojo"]),
+        (
+            ["info", "components", "-t", "reader", "--name", "inspekt"],
+            ["no reader 'inspekt'", "did you mean `inspect`?"],
+        ),
         (["convert", LOGS, "--out", LOGS], ["not empty", "--overwrite"]),
     ],
     ids=lambda value: " ".join(str(word).rpartition("/")[2] for word in value) if isinstance(value, list) else "",
@@ -347,14 +356,24 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [[], ["info"]])
+def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
+    """And no empty sentence of an error beside it."""
+    done = turnwise(*words)
+    assert (done.code, done.err) == (2, "")
+    assert "Usage: turnwise" in done.out
+
+
 @pytest.mark.parametrize(
     "name", [each.name or each.callback.__name__ for each in app.registered_commands if each.callback is not None]
 )
-def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str) -> None:
-    """Each command explains itself and its options, and the README names it."""
+def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, monkeypatch) -> None:
+    """Each command explains itself and its options, none of them cut, and the README names it."""
+    monkeypatch.setenv("COLUMNS", "80")
     done = turnwise(name, "--help")
     assert done.code == 0
     assert "--" in done.out
+    assert "…" not in done.out
     assert f"`{name}`" in (ROOT / "README.md").read_text()
 
 

@@ -161,6 +161,18 @@ def test_what_is_no_requirement_is_refused(words: str) -> None:
         tw.gate(SAFE, words)
 
 
+@pytest.mark.parametrize(
+    "words", ["attack_success < 10", "attack_success >= 5", "attack_success > -0.1", "mean(attack_success) < 150%"]
+)
+def test_a_bound_that_no_share_can_miss_is_refused(words: str) -> None:
+    """Ten is not ten per cent: every share would pass. So of rollouts, and of a SUMMARY; other numbers may be anything."""
+    for frame in (SAFE, tw.summarize(SAFE, metrics="attack_success")):
+        with pytest.raises(ArgumentError, match="lies between 0 and 1"):
+            tw.gate(frame, words)
+    turns = SAFE.with_columns(num_turns=pl.int_range(pl.len()) % 7)
+    assert only(tw.gate(turns, "num_turns < 10"))["passed"]
+
+
 def test_bad_usage() -> None:
     """A metric that is not there, nothing required, and a table that is something else."""
     with pytest.raises(ArgumentError, match="names no metric of this table; there is attack_success"):

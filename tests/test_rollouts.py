@@ -151,3 +151,15 @@ def test_turns_of_nobody_are_refused() -> None:
         schema.check(turns.cast({"turn": pl.Int32}), schema.TURNS)
     with pytest.raises(SchemaError, match=r"summarize: column `rollout_id` is null in 1 row "):
         tw.summarize(tw.measure(turns.lazy()).collect())
+
+
+def test_a_metric_of_another_kind_of_column_is_one_sentence() -> None:
+    """A sum of texts, or words of numbers: the metric, the column and its dtype are named, of scans as well."""
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "prompt": ["p"], "n": [3], "expected": ["x"]})
+    for table in (turns, turns.lazy()):
+        with pytest.raises(
+            MetricError, match="`total_prompt` cannot be measured on this table, where prompt is String"
+        ):
+            tw.measure(table, m.attack_success(), m.total("prompt"))
+    with pytest.raises(MetricError, match=r"`token_f1` cannot be measured on this table, where .*n is Int64"):
+        tw.measure(turns, m.attack_success(), m.token_f1("n"))

@@ -363,7 +363,9 @@ def test_hostile_words_have_no_effect_anywhere(name):
     assert "script" not in Cells(table.html).tags
     assert r"\input" not in table.latex
     assert "$x$" not in table.latex
-    assert "\n% " not in table.latex
+    comments, _, written = table.latex.partition(r"\begin{table}")
+    assert all(line.startswith("% ") for line in comments.splitlines())
+    assert "\n% " not in written
 
 
 def test_latex_has_no_letter_that_its_fonts_lack():
@@ -404,6 +406,39 @@ def test_logs_show_what_tells_their_rows_apart():
     assert "garak" in one
 
 
+def test_what_all_rows_have_alike_is_said_of_all_rows():
+    """Also where only the first rows are shown: the attack of the others is another."""
+    logs = pl.DataFrame({"rollout_id": [f"r{n}" for n in range(402)], "attack": ["a"] * 401 + ["b"], "source": "garak"})
+    text = tables.text(logs)
+    assert "2 more rows" in text
+    assert "In all rows: source garak." in text
+    assert text.splitlines()[0].split() == ["rollout_id", "attack"]
+
+
+def test_what_was_measured_has_room_before_what_the_log_says_besides():
+    """The last columns of ROLLOUTS are why one looks: facts yield to them, and foreign texts first of all."""
+    time = pl.Struct({"duration": pl.Int32, "observed": pl.Boolean})
+    rollouts = pl.DataFrame(
+        {
+            "rollout_id": ["run/1", "run/2", "run/3"],
+            "goal": ["make something rather dangerous", "say something else", "and so on"],
+            "target": ["a-model-with-a-long-name", "another-one-that-is-long", "one"],
+            "info": ['{"instruction": "what else the log said", "of": "it"}', "{}", "{1}"],
+            "num_turns": [3, 4, 1],
+            "attack_success": [True, False, None],
+            "time_to_success": pl.Series(
+                [{"duration": 1203, "observed": True}, {"duration": 4, "observed": False}, None], dtype=time
+            ),
+        }
+    )
+    wide, narrow = tables.text(rollouts, width=200), tables.text(rollouts, width=80)
+    assert "info" in wide.splitlines()[0]
+    assert narrow.splitlines()[0].split()[-3:] == ["num_turns", "attack_success", "time_to_success"]
+    assert "No room for: target, info." in narrow
+    assert [cell in wide for cell in (" 1,203\n", " 4+\n", " –\n")] == [True] * 3
+    assert "A time with + is that of a watch that ended without the event." in wide
+
+
 def test_many_columns_alike_are_counted():
     """Eight are said, the others counted."""
     logs = pl.DataFrame({"rollout_id": ["a", "b"]} | {f"fact {place}": 1 for place in range(20)})
@@ -435,6 +470,52 @@ def test_latex_takes_no_cell_for_its_own() -> None:
         in rows
     )
     assert r"$\alpha$ $\beta$ µ $\Omega$ \\" in "\n".join(rows)
+
+
+def test_latex_says_what_its_document_must_have() -> None:
+    """In comments above it: booktabs always, landscape where it is wide, another engine for letters that pdfLaTeX stops at."""
+    plain = tables.latex(pl.DataFrame({"target": ["naïve – “quoted” β"]})).splitlines()
+    assert plain[0] == r"% needs \usepackage{booktabs}"
+    assert plain[1].startswith(r"\begin{table}")
+    foreign = tables.latex(pl.DataFrame({"模型": ["Викунья", "🙂"]})).splitlines()
+    assert "pdfLaTeX stops at" in foreign[1]
+    assert "XeLaTeX or LuaLaTeX" in foreign[1]
+    wide = tables.latex(pl.DataFrame({f"column {place}": ["word " * 3] for place in range(8)})).splitlines()
+    assert "landscape" in wide[1]
+    assert sum(line.startswith("%") for line in wide) == 2
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_a_wide_contrast_keeps_within_a_page_in_landscape(tmp_path: Path) -> None:
+    """Whatever models are called: LaTeX finds no line too long, and no row is without its numbers."""
+    names = [f"an-organization/a-model_with_a.very.long-name-{place}-2026-01-25-preview" for place in range(3)]
+    told = {"metric": "attack_success", "statistic": "mean", "of": "target", "level": 0.95, "n_clusters": 100} | {
+        "attack": "JailbreakChat, as of March", "category": "Government decision-making", "n_pairs": 100,
+        "difference": -0.76, "low": -0.83, "high": -0.656, "p_value": 1e-5, "p_adjusted": 0.0123,
+    }  # fmt: skip
+    rows = [
+        told | {"group": name, "baseline": names[0], "method": f"{how}; McNemar mid-p"}
+        for name in names[1:]
+        for how in ("Newcombe score, paired", "paired t", "Bonett and Price, paired")
+    ]
+    frame = pl.DataFrame(
+        rows, schema={"attack": pl.String, "category": pl.String, **schema.CONTRAST.dtypes}, orient="row"
+    )
+    written = tables.latex(frame)
+    (tmp_path / "t.tex").write_text(
+        r"\documentclass[a4paper]{article}\usepackage{booktabs}\usepackage[landscape,margin=2cm]{geometry}\begin{document}"
+        + written
+        + r"\end{document}"
+    )
+    made = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout[-800:]
+    assert b"Overfull" not in made.stdout
+    assert written.count("83.0") == len(rows)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")

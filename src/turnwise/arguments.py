@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.errors import ArgumentError, SchemaError, listing, meant
 from turnwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
@@ -64,9 +64,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     """Refuse a grouping column that is missing, named twice, or named like a column of the result."""
     for name in by:
         if name not in frame.columns:
-            raise ArgumentError(
-                f"{verb}: there is no column {name!r} to group by; there is {listing(frame.columns, most=30)}"
-            )
+            raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}")
         if name in result.names:
             raise ArgumentError(
                 f"{verb}: the grouping column {name!r} has the name of a result column; "
@@ -114,7 +112,7 @@ def metric_columns(
         for name in asked:
             if name not in rollouts.columns:
                 raise ArgumentError(
-                    f"{verb}: there is no metric {name!r} in this table; there is {listing(rollouts.columns, most=30)}"
+                    f"{verb}: there is no metric {name!r} in this table; {meant(name, rollouts.columns)}"
                 )
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, meant
 from turnwise.metrics import catalog
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
@@ -197,8 +197,7 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
     for name in names:
         if not sheet.has(name):
             raise ArgumentError(
-                f"cluster={name!r}: there is no such column; "
-                f"there is {listing(sheet.frame.columns, most=30)} (cluster=None for none)"
+                f"cluster={name!r}: there is no such column; {meant(name, sheet.frame.columns)} (cluster=None for none)"
             )
     if not names:
         return Unit((), (), lambda: sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list(), 0)
@@ -276,9 +275,7 @@ def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str
         Where there is no such column, or a cluster lies in several strata.
     """
     if not sheet.has(name):
-        raise ArgumentError(
-            f"{verb}: there is no column {name!r} for strata; there is {listing(sheet.frame.columns, most=30)}"
-        )
+        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
     codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
     strata = np.zeros(unit.count, dtype=np.int64)
     strata[unit.codes] = codes

@@ -1,6 +1,5 @@
 """A YAML file -> a checked model; every mistake in it is a sentence with file, line and key, and what was probably meant."""
 
-import difflib
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-from turnwise.errors import ReadError, listing
+from turnwise.errors import ReadError, meant
 
 Place = tuple[str | int, ...]
 MOST_ENTRIES = 100_000  # aliases of aliases can make a small file a huge one
@@ -150,21 +149,6 @@ class Document:
         given = repr(found["input"])
         shown = given if len(given) <= 60 else f"{given[:57]}..."
         return where, f"is {shown}, but {said[:1].lower() + said[1:]}; mend it"
-
-
-def meant(word: str, known: object) -> str:
-    """What was probably meant by a word that is not known, for the end of a sentence.
-
-    Examples
-    --------
-    >>> meant("similarty", ["similarity", "ragas"])
-    'did you mean `similarity`?'
-    >>> meant("zzz", ["similarity"])
-    'there is similarity'
-    """
-    words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
-    near = difflib.get_close_matches(word, words, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=40)}"
 
 
 def _lines(node: Node, place: Place, seen: dict[int, int | None]) -> Iterator[tuple[Place, int]]:

@@ -22,7 +22,7 @@ from turnwise.arguments import (
 )
 from turnwise.cells import Sheet, generator, rows_of
 from turnwise.comparisons import Comparison, Options
-from turnwise.errors import ArgumentError, listing, plural
+from turnwise.errors import ArgumentError, listing, meant, plural
 from turnwise.estimates import also
 from turnwise.stats.differences import Method
 from turnwise.stats.multiplicity import Adjustment, adjusted
@@ -178,9 +178,7 @@ def contrast(
 def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:
     """The values compared, in order."""
     if of not in frame.columns:
-        raise ArgumentError(
-            f"contrast: there is no column {of!r} to compare; there is {listing(frame.columns, most=30)}"
-        )
+        raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
     if of in by:
         raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
     values = frame[of].drop_nulls().cast(pl.String).unique().sort().to_list()

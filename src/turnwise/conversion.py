@@ -12,7 +12,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, frame_of, names_of
-from turnwise.errors import ArgumentError, SchemaError, WriteError, listing
+from turnwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
 from turnwise.files import MANIFEST, content_hash, removed, whole_folder
 from turnwise.manifests import Manifest, Part, manifest_of
 from turnwise.object_stores import Options, address_of
@@ -107,7 +107,7 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
         if name not in columns or name in schema.TURNS.required:
             raise ArgumentError(
                 f"convert: partition_by names {name!r}, which is no column that could make folders; "
-                f"there is {listing(set(columns) - set(schema.TURNS.required), most=30)}"
+                f"{meant(name, set(columns) - set(schema.TURNS.required))}"
             )
         if columns[name].is_nested() or columns[name].is_float() or columns[name] == pl.Binary:
             raise ArgumentError(

@@ -13,6 +13,7 @@ Every message is one sentence that says what is wrong, where, and what to do. Th
 with 2.
 """
 
+import difflib
 import re
 
 
@@ -77,6 +78,21 @@ def listing(words: object, *, most: int = 8) -> str:
         return "none"
     shown = ", ".join(ordered[:most])
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
+
+
+def meant(word: str, known: object) -> str:
+    """What was probably meant by a word that is not known, else what there is, for the end of a sentence.
+
+    Examples
+    --------
+    >>> meant("similarty", ["similarity", "ragas"])
+    'did you mean `similarity`?'
+    >>> meant("zzz", ["similarity"])
+    'there is similarity'
+    """
+    words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
+    near = difflib.get_close_matches(word, words, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=40)}"
 
 
 def counted(number: int | str, one: str, many: str | None = None) -> str:

@@ -48,6 +48,14 @@ class _Required:
             case _:
                 return bound >= self.threshold
 
+    def check_share(self) -> None:
+        """Refuse a bound that no share can miss, or none can meet: it was meant per cent."""
+        if not 0 <= self.threshold <= 1:
+            raise ArgumentError(
+                f"gate: {self.words!r} holds a share, which lies between 0 and 1, against {self.threshold:g}; "
+                f"write {self.operator} {self.threshold:g}% if per cent is meant"
+            )
+
 
 def gate(
     frame: object,
@@ -186,6 +194,8 @@ def _of_rollouts(
     )
     found = headings(sheet, required.metric)
     share = kind == "proportion" and statistic == "mean"
+    if share:
+        required.check_share()
     made = []
     for (_, group), row in zip(sheet.groups(by), summary.rows(named=True), strict=True):
         bound = row["high"] if required.operator in _BELOW else row["low"]
@@ -260,6 +270,8 @@ def _of_summary(table: pl.DataFrame, required: list[_Required], by: tuple[str, .
             )
         if rows.filter(level=level).is_empty() and not rows.is_empty():
             raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+        if rows["bound_low"].count() and rows["statistic"][0] == "mean":
+            one.check_share()
         made += [
             _judged(row, one, _at_hand(row, one, level), groups) for row in rows.filter(level=level).rows(named=True)
         ]

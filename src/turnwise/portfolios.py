@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, metric_columns, names_of, require_rollouts
 from turnwise.cells import Sheet, row_of, rows_of, unit_of
-from turnwise.errors import ArgumentError, listing, plural
+from turnwise.errors import ArgumentError, meant, plural
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
@@ -89,7 +89,7 @@ def portfolio(
     for name in (of, unit):
         if name not in frame.columns or name in by:
             raise ArgumentError(
-                f"portfolio: there is no column {name!r} besides by={list(by)}; there is {listing(frame.columns, most=30)}"
+                f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
             )
     metric_columns(frame, by, None, metric, "portfolio")
     if frame.schema[metric] != pl.Boolean:

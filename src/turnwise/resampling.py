@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, Unit, row_of, rows_of, strata_of, unit_of
-from turnwise.errors import ArgumentError, MetricError, listing
+from turnwise.errors import ArgumentError, MetricError, meant
 from turnwise.stats.bootstrap import basic_interval, bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -93,7 +93,7 @@ def bootstrap(
     check_by(frame, by, schema.SUMMARY, "bootstrap")
     for column in used:
         if column not in frame.columns:
-            raise ArgumentError(f"bootstrap: there is no column {column!r}; there is {listing(frame.columns, most=30)}")
+            raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
     if interval not in {"percentile", "basic", "bca"}:
         raise ArgumentError(f"bootstrap: interval={interval!r} is unknown; it is percentile, basic or bca")
     if strata is not None and interval == "bca":

@@ -10,7 +10,7 @@ import polars.selectors as cs
 from turnwise import schema
 from turnwise.arguments import frame_of, names_of
 from turnwise.batches import at_once, reduced
-from turnwise.errors import MetricError, SchemaError, listing
+from turnwise.errors import MetricError, SchemaError, listing, meant
 from turnwise.metrics.metric import ABOUT
 from turnwise.metrics.outcome import OUTCOME
 from turnwise.metrics.timing import TIMING
@@ -99,11 +99,14 @@ def measure(
     there = [name for name in along if name in columns]
     absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in along if name not in columns]
     order = ["rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked])]
-    if isinstance(frame, pl.LazyFrame):
-        query = reduced(whole, there, values).with_columns(absent).select(order)
-        _check_values(query.collect_schema(), asked)
-        return query
-    found = at_once(whole, there, values).with_columns(absent).select(order)
+    try:
+        if isinstance(frame, pl.LazyFrame):
+            query = reduced(whole, there, values).with_columns(absent).select(order)
+            _check_values(query.collect_schema(), asked)
+            return query
+        found = at_once(whole, there, values).with_columns(absent).select(order)
+    except pl.exceptions.PolarsError as error:
+        raise _refused(error, asked, whole, in_memory=isinstance(frame, pl.DataFrame)) from error
     _check_values(found.schema, asked)
     return found
 
@@ -181,8 +184,32 @@ def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
         if lacking:
             raise MetricError(
                 f"measure: metric `{name}` needs the column {listing(lacking)}, which this table lacks; "
-                f"there is {listing(columns, most=40)}"
+                f"{meant(lacking[0], columns)}"
             )
+
+
+def _refused(
+    error: pl.exceptions.PolarsError, asked: dict[str, pl.Expr], whole: pl.LazyFrame, *, in_memory: bool
+) -> MetricError:
+    """Which metric cannot be measured on this table, and why not."""
+    columns = whole.collect_schema()
+    for name, expression in asked.items():
+        alone = whole.group_by("rollout_id").agg(expression)
+        try:
+            alone.collect() if in_memory else alone.collect_schema()
+        except pl.exceptions.PolarsError as its:
+            read = listing(f"{root} is {columns[root]}" for root in expression.meta.root_names() if root in columns)
+            return MetricError(
+                f"measure: metric `{name}` cannot be measured on this table, where {read}: {_first_line(its)}; "
+                "name a column that it is for, or cast this one"
+            )
+    return MetricError(
+        f"measure: a metric cannot be measured on this table: {_first_line(error)}; measure them one by one"
+    )
+
+
+def _first_line(error: pl.exceptions.PolarsError) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _check_clashes(expressions: dict[str, pl.Expr], taken: list[str]) -> None:

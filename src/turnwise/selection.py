@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, check_by, frame_of, metric_columns, names_of, require_rollouts
-from turnwise.errors import ArgumentError, counted, listing
+from turnwise.errors import ArgumentError, counted, listing, meant
 from turnwise.metrics import catalog
 
 Better = Literal["higher", "lower"]
@@ -52,7 +52,7 @@ def best(
     table, by = frame_of(frame, "best"), names_of(by)
     for name in ("metric", "estimate", *by):
         if name not in table.columns:
-            raise ArgumentError(f"best: there is no column {name!r}; there is {listing(table.columns, most=30)}")
+            raise ArgumentError(f"best: there is no column {name!r}; {meant(name, table.columns)}")
     rows = table.filter(pl.col("metric") == metric)
     if rows.is_empty():
         raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
@@ -99,7 +99,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
         raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")
     for name in (*better, *by):
         if name not in table.columns:
-            raise ArgumentError(f"pareto: there is no column {name!r}; there is {listing(table.columns, most=30)}")
+            raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")
     for name, way in better.items():
         if not table.schema[name].is_numeric() or way not in {"higher", "lower"}:
             raise ArgumentError(
@@ -181,7 +181,7 @@ def changes(
     check_by(frame, by, schema.CONTRAST, "changes")
     for name in (of, unit):
         if name not in frame.columns:
-            raise ArgumentError(f"changes: there is no column {name!r}; there is {listing(frame.columns, most=30)}")
+            raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
     metric_columns(frame, by, None, metric, "changes")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")

@@ -279,6 +279,16 @@ def test_errors_are_counted_apart_and_zero_only_in_parity(bench, items) -> None:
     assert made.summary.row(0, named=True)["estimate"] == 1.0
 
 
+def test_where_nothing_could_be_scored_the_exit_code_says_so(bench, items) -> None:
+    """As `rollout`: an address where nobody answers is no success."""
+    bench.data(items)
+    bench.config({"same": {"_type": "exact_match"}})
+    done = bench.command("--endpoint", "http://127.0.0.1:9/ask")
+    assert done.returncode == 1
+    assert "6 items without an answer" in done.stderr
+    assert bench.command("--skip_workflow", "--overwrite").returncode == 0
+
+
 @pytest.mark.parametrize("how", ["raise", "build"])
 def test_one_failing_evaluator_takes_no_other_down(bench, items, how) -> None:
     """It is named in the summary, on stderr and in the exit code; the others are written."""

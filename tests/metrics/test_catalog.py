@@ -90,8 +90,17 @@ def test_expression_by_name(name: str) -> None:
     assert m.catalog.expression(name).meta.output_name() == name
 
 
-@pytest.mark.parametrize("name", ["attack_sucess", "success_within_x", "success_within_0", "total_", ""])
-def test_a_misspelt_metric_is_refused_with_the_names_there_are(name: str) -> None:
-    """A name that no metric has is an error that lists those there are."""
-    with pytest.raises(MetricError, match="attack_success"):
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("attack_sucess", "did you mean `attack_success`"),
+        ("success_within_x", "did you mean `success_within_<k>`"),
+        ("success_within_0", "did you mean `success_within_<k>`"),
+        ("total_", "did you mean `total_<column>`"),
+        ("", "there is adversarial_toxicity_rate, attack_success,"),
+    ],
+)
+def test_a_misspelt_metric_is_refused_with_what_was_meant(name: str, meant: str) -> None:
+    """A name that no metric has is an error that says which was meant, else lists those there are."""
+    with pytest.raises(MetricError, match=meant):
         m.catalog.expression(name)

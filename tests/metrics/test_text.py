@@ -101,8 +101,9 @@ def test_known_by_name(name: str, function: object) -> None:
 
 @pytest.mark.parametrize("name", ["distinct_0", "distinct_x", "distinct", "response_length_pages", "distinct_tools"])
 def test_what_looks_alike_is_not_known(name: str) -> None:
-    """Another column whose name begins alike is none of these metrics."""
-    with pytest.raises(MetricError, match="distinct_<n>"):
+    """Another column whose name begins alike is none of these metrics; the sentence says which one looks like it."""
+    meant = "distinct_<n>" if name.startswith("distinct") else "response_length_words"
+    with pytest.raises(MetricError, match=f"no metric is called '{name}'; did you mean `{meant}`"):
         m.catalog.expression(name)
 
 

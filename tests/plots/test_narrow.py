@@ -145,3 +145,19 @@ def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
     ax = settled(tradeoff(summary_of(rows), ax=narrow()))
     assert within(ax, [*ax.texts, ax.xaxis.label, ax.yaxis.label])
     assert apart([tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()])
+
+
+def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of):
+    """On a phone: whole names, one above another, over the numbers of their rows."""
+    names = [f"a model with a rather long name {place:02}" for place in range(6)]
+    ax = settled(forest(summary_of([{"target": name} | rate(4 * k, 40) for k, name in enumerate(names)]), ax=narrow(5)))
+    above = [text for text in ax.texts if text.get_text() in names]
+    assert sorted(text.get_text() for text in above) == names
+    assert not any(label.get_text() for label in ax.get_yticklabels())
+    assert apart([text.get_window_extent() for text in above])
+    numbers = [text.get_window_extent() for text in ax.texts if " % [" in text.get_text() and text not in above]
+    assert len(numbers) == len(names)
+    assert not any(name.get_window_extent().overlaps(number) for name in above for number in numbers)
+    words = settled(forest(summary_of([{"target": "performance_monitoring"} | rate(4, 40)]), ax=narrow(2.6)))
+    assert "performance_monitoring" in {text.get_text() for text in words.texts}
+    assert within(ax, above)

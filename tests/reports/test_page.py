@@ -60,15 +60,43 @@ def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path
 def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
     """The button turns a light page dark, figures too, and back."""
     browser.open(page)
-    look = (
-        "return [getComputedStyle(document.body).backgroundColor, document.querySelector('img.dark').checkVisibility()]"
-    )
+    look = "return [getComputedStyle(document.body).backgroundColor, document.querySelector('.dark img').checkVisibility()]"
     light = browser.run(look)
     browser.run("document.getElementById('theme').click()")
     assert browser.run(look) == ["rgb(13, 17, 23)", True]
     assert browser.run(CONTRAST)["faint"] == []
     browser.run("document.getElementById('theme').click()")
     assert browser.run(look) == light == ["rgb(255, 255, 255)", False]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_on_a_phone_a_figure_is_drawn_for_it_and_whole(browser: Browser, page: Path, dark) -> None:
+    """Nothing to slide sideways: another picture, as wide as the phone, its letters of a size to read."""
+    look = """
+      const shown = [...document.querySelectorAll("figure img")].filter(one => one.checkVisibility());
+      await Promise.all(shown.map(one => one.decode()));
+      return shown.map(one => [one.currentSrc === one.src, one.width, one.naturalWidth,
+        one.closest("figure").scrollWidth - one.closest("figure").clientWidth]);
+    """
+    browser.open(page, width=400, dark=dark)
+    on_a_phone = browser.run(look)
+    assert on_a_phone
+    for same, width, natural, beyond in on_a_phone:
+        assert (same, beyond) == (False, 0)
+        assert 0.9 * natural <= width <= 400
+    browser.open(page, width=1280, dark=dark)
+    assert {same for same, *_ in browser.run(look)} == {True}
+
+
+@pytest.mark.parametrize("width", [400, 720, 820, 1100, 1400])
+def test_wide_tables_keep_within_the_window(browser: Browser, page: Path, width: int) -> None:
+    """All tables open: the page itself never slides sideways."""
+    browser.open(page, width=width)
+    across, window = browser.run("""
+      document.querySelectorAll("details").forEach(one => { one.open = true; });
+      return [document.documentElement.scrollWidth, document.documentElement.clientWidth];
+    """)
+    assert across == window
 
 
 def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> None:
@@ -80,7 +108,7 @@ def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> 
     browser.cdp("Emulation.setEmulatedMedia", media="print")
     seen = browser.run("""
       const visible = query => [...document.querySelectorAll(query)].some(one => one.checkVisibility());
-      return [getComputedStyle(document.body).backgroundColor, visible("img.light"), visible("img.dark"), visible("#viewer"),
+      return [getComputedStyle(document.body).backgroundColor, visible(".light img"), visible(".dark img"), visible("#viewer"),
         visible("#transcripts .printed"), visible("nav"), visible("#theme")];
     """)
     assert seen == ["rgb(255, 255, 255)", True, False, False, True, False, False]

@@ -7,6 +7,7 @@ import typer
 
 from turnwise.cli import logs, numbers, runs  # noqa: F401  # their commands, in the order of the help
 from turnwise.cli.app import BAD_INPUT, DONE, INTERRUPTED, app
+from turnwise.cli.options import in_options
 from turnwise.cli.tables import say
 from turnwise.errors import TurnwiseError
 
@@ -19,10 +20,12 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
-        say(f"{error.format_message().rstrip('.')}; see `{command} --help`")
+        said = error.format_message().replace("Value error, ", "").rstrip(".")
+        if said:  # without any argument, the help is all there is to say
+            say(f"{said}{' See' if said.endswith('?') else '; see'} `{command} --help`")
         code = BAD_INPUT
     except (TurnwiseError, MemoryError) as error:
-        say(str(error) or "not enough memory for this; read fewer logs at once")
+        say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
         code = BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         sys.stderr.close()

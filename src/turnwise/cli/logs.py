@@ -87,11 +87,13 @@ def convert(
         typer.Option("--partition-by", help="Fact that makes folders, such as target; repeat.", show_default=False),
     ] = None,
     rollouts_per_file: Annotated[
-        int, typer.Option("--rollouts-per-file", min=1, help="Rollouts in each file.")
+        int, typer.Option("--rollouts-per-file", min=1, metavar="<int>", help="Rollouts in each file.")
     ] = 10_000,
     compression: Annotated[
         Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"],
-        typer.Option("--compression", help="Of the columns."),
+        typer.Option(
+            "--compression", metavar="<name>", help="Of the columns: zstd, snappy, lz4, gzip, brotli or none."
+        ),
     ] = "zstd",
     log_format: LogFormat = None,
     errors: Errors = "raise",

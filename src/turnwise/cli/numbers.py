@@ -93,7 +93,12 @@ def summarize(
             "basic",
             "studentized",
         ],
-        typer.Option("--method", help="Interval of a mean."),
+        typer.Option(
+            "--method",
+            metavar="<name>",
+            help="Interval of a mean: auto, wilson, exact, jeffreys, agresti-coull, t, bootstrap, resample, bca, percentile, "
+            "basic or studentized.",
+        ),
     ] = "auto",
     undecided: Annotated[
         Literal["bounds", "drop", "censor"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
@@ -166,7 +171,12 @@ def contrast(
             "basic",
             "studentized",
         ],
-        typer.Option("--method", help="Interval of a difference of means."),
+        typer.Option(
+            "--method",
+            metavar="<name>",
+            help="Interval of a difference of means: auto, newcombe, bonett-price, t, bootstrap, resample, bca, percentile, "
+            "basic or studentized.",
+        ),
     ] = "auto",
     adjust: Annotated[
         Literal["holm", "bh", "by", "max-t", "none"], typer.Option("--adjust", help="P-values for the whole family.")
@@ -219,11 +229,16 @@ def curve(
     metric: Annotated[str, typer.Option("--metric", help="Time to an event.")] = "time_to_success",
     by: By = None,
     kind: Annotated[
-        Literal["success", "survival", "hazard", "incidence"], typer.Option("--kind", help="Which curve.")
+        Literal["success", "survival", "hazard", "incidence"],
+        typer.Option("--kind", metavar="<name>", help="Which curve: success, survival, hazard or incidence."),
     ] = "success",
     axis: Annotated[
         Literal["turn", "target_call", "tokens", "cost_usd", "seconds"],
-        typer.Option("--axis", help="What the way to success is counted in."),
+        typer.Option(
+            "--axis",
+            metavar="<name>",
+            help="What the way to success is counted in: turn, target_call, tokens, cost_usd or seconds.",
+        ),
     ] = "turn",
     band: Annotated[
         Literal["pointwise", "simultaneous"], typer.Option("--band", help="Intervals for each position, or for all.")

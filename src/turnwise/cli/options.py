@@ -1,5 +1,7 @@
-"""What several commands take: arguments and options with their words of help."""
+"""What several commands take: arguments and options with their words of help, and the arguments of verbs in such words."""
 
+import re
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -60,3 +62,33 @@ Spreadsheet = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]
+
+_FLAGS = {"overwrite", "force"}
+_NAMES = (
+    "adjust|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|overwrite|paired|seed|"
+    "statistics?|stopped|undecided|weighting"
+)
+_CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
+_SAID = {"True": "yes", "False": "no", "None": "none"}
+_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
+
+
+def in_options(sentence: str) -> str:
+    """The sentence of a verb, its arguments as the command line takes them.
+
+    Examples
+    --------
+    >>> in_options('mend it, or leave it out: errors="collect" reads the rest')
+    'mend it, or leave it out: --errors collect reads the rest'
+    >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
+    '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
+    >>> in_options("x.json exists; allow it with overwrite, or force one with format=, in runs/level=3/x.json")
+    'x.json exists; allow it with --overwrite, or force one with --log-format, in runs/level=3/x.json'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], found[3] or found[4] or ""
+        said = "" if name in _FLAGS or not value else _SAID.get(value, shlex.quote(value))
+        return f"--{_CALLED.get(name, name)} {said}".rstrip()
+
+    return _ARGUMENT.sub(option, sentence).replace("allow it with overwrite", "allow it with --overwrite")

@@ -10,7 +10,7 @@ import typer.core
 from turnwise.cli.app import FAILED, app
 from turnwise.cli.options import Overwrite, Seed
 from turnwise.cli.tables import numbers_of, pairs_of, say, tell
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, meant
 
 
 @app.command()
@@ -23,7 +23,19 @@ def rollout(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Roll out from a file: resumes where it was killed, stops when enough is known."""
+    """Roll out from a file: resumes where it was killed, stops when enough is known.
+
+    A file to begin with; a sampler with `use: chat` asks models:
+
+    \b
+    sampler: {use: simulated, options: {hazard: 0.1, turns: 8}}
+    seeds: 100
+    metrics:
+      - attack_success
+      - time_to_success
+    store: store
+    out: results
+    """  # noqa: D301  # a backspace keeps the lines
     from turnwise.evaluators.config import evaluator_of, load, rule_of
     from turnwise.labels import counted
 
@@ -72,11 +84,11 @@ def evaluate(
         typer.Option(
             "--override",
             metavar="KEY VALUE",
-            help="Entry of the file to replace, as in eval.general.max_concurrency 4; repeat.",
+            help="Entry of the file to replace, as in eval.general.output_dir ./again; repeat.",
             show_default=False,
         ),
     ] = None,
-    reps: Annotated[int, typer.Option("--reps", min=1, help="How often each item is answered.")] = 1,
+    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<int>", help="How often each item is answered.")] = 1,
     skip_workflow: Annotated[
         bool, typer.Option("--skip_workflow", help="Score the answers that the data set holds.")
     ] = False,
@@ -91,7 +103,19 @@ def evaluate(
     ] = "$",
     overwrite: Overwrite = False,
 ) -> None:
-    """Answer, score and write what a configuration file describes; goes on where it was killed."""
+    """Answer, score and write what a configuration file describes; goes on where it was killed.
+
+    A file to begin with; --skip_workflow reads `generated_answer` as well:
+
+    \b
+    workflow: my_package.answer:respond
+    eval:
+      general:
+        output_dir: ./results
+        dataset: {_type: json, file_path: questions.json}  # id, question, answer
+      evaluators:
+        close: {_type: similarity, similarity_type: cosine}
+    """  # noqa: D301  # likewise
     import signal
 
     from turnwise import tables
@@ -111,7 +135,8 @@ def evaluate(
         overwrite=overwrite,
     )
     tell(tables.text(account(made)))
-    if made.failures:
+    errors = made.scores["error"]
+    if made.failures or (len(errors) and errors.null_count() == 0):  # an evaluator failed, or all came to errors
         raise typer.Exit(FAILED)
 
 
@@ -191,7 +216,7 @@ def components(
     elif name in found:
         tell(f"{name}: {found[name]}")
     else:
-        raise ArgumentError(f"there is no {kind} {name!r}; there is {', '.join(sorted(found))}")
+        raise ArgumentError(f"there is no {kind} {name!r}; {meant(name, found)}")
 
 
 def _readers() -> dict[str, str]:

@@ -1,12 +1,13 @@
 """What a command is given becomes a table, and a table what is printed or written."""
 
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, ReadError, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +112,11 @@ def rollouts_of(
     """The table of rollouts that the path is, or what its logs measure."""
     from turnwise.readers.measured import read_measured
 
-    if len(paths) == 1 and log_format is None and (table := read_measured(paths[0])) is not None:
+    table = None
+    if len(paths) == 1 and log_format is None:
+        with suppress(ReadError) if errors == "collect" else nullcontext():  # what cannot be read is told with the rest
+            table = read_measured(paths[0])
+    if table is not None:
         if fact:
             raise ArgumentError(
                 f"--fact fills in what logs do not say, and {paths[0]} is a table of rollouts; leave it out"
@@ -190,7 +195,8 @@ def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, st
     for word in words or ():
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise ArgumentError(f"{option} {word!r} is not of the form NAME=VALUE; write it as {option} {example}")
+            form = "NAME=VALUE" if "=" in example else "KEY VALUE"
+            raise ArgumentError(f"{option} {word!r} is not of the form {form}; write it as {option} {example}")
         pairs[name] = value
     return pairs
 

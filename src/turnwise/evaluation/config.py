@@ -29,8 +29,8 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from turnwise.configuration import Document, Place, Strict, meant
-from turnwise.errors import ReadError
+from turnwise.configuration import Document, Place, Strict
+from turnwise.errors import ReadError, meant
 
 Whole = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool

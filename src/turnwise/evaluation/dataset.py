@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.configuration import Document, Place, meant
-from turnwise.errors import ReadError, TurnwiseError, counted, listing
+from turnwise.configuration import Document, Place
+from turnwise.errors import ReadError, TurnwiseError, counted, listing, meant
 from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
 from turnwise.places import found_at

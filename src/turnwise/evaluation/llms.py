@@ -5,8 +5,8 @@ from typing import Any
 
 import pydantic
 
-from turnwise.configuration import Document, Strict, meant
-from turnwise.errors import ArgumentError
+from turnwise.configuration import Document, Strict
+from turnwise.errors import ArgumentError, meant
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.places import found_at
 

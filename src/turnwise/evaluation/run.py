@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.configuration import Document, meant
+from turnwise.configuration import Document
+from turnwise.errors import meant
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig, load, masked
 from turnwise.evaluation.dataset import Item, read, repeated

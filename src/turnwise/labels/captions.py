@@ -15,6 +15,8 @@ from turnwise.labels.text import plain
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
 _ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)$")  # how a bootstrap was computed, not what it is
 
+_DETAILS = re.compile(r"[,;] ([^()]+)$")  # in brackets, where another method follows
+
 
 def cluster_unit(frame: pl.DataFrame) -> str:
     """What the intervals treat as independent, in the plural and in words: ``goals``, ``goals × tasks``; else ``clusters``."""
@@ -62,6 +64,8 @@ def caption(frame: pl.DataFrame) -> str:
 
 def _methods(frame: pl.DataFrame) -> list[str]:
     methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
+    if len(methods) == 2:
+        methods = [_DETAILS.sub(r" (\1)", method) for method in methods]
     return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]
 
 
@@ -72,7 +76,7 @@ def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> str:
     """How many rollouts, or pairs, and independent units stand behind the rows."""
     unit = _unit(frame)
-    goal = unit if unit == "task" else "goal"
+    goal = "pair" if " × " in unit else unit if unit == "task" else "goal"
     of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
     many, what = {
         "CONTRAST": ("n_pairs", "pair"),

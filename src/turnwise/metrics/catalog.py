@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from turnwise.errors import MetricError, listing
+from turnwise.errors import MetricError, meant
 from turnwise.metrics.adversarial import AST, WITH_THRESHOLD
 from turnwise.metrics.answers import ANSWERS
 from turnwise.metrics.conduct import CONDUCT
@@ -103,7 +103,8 @@ def expression(name: str) -> pl.Expr:
         prefix = f"{ABOUT[of_column].name}_"
         if name.startswith(prefix) and len(name) > len(prefix):
             return of_column(name.removeprefix(prefix))
+    patterns = ["success_within_<k>", "distinct_<n>", *(f"{ABOUT[f].name}_<column>" for f in OF_A_COLUMN)]
+    known = [*_BY_NAME, "response_length_words", "response_length_characters", *patterns]
     raise MetricError(
-        f"no metric is called {name!r}; there are {listing(_BY_NAME, most=40)}, success_within_<k>, distinct_<n>, "
-        f"response_length_<words or characters>, {', '.join(f'{ABOUT[f].name}_<column>' for f in OF_A_COLUMN)}"
+        f"no metric is called {name!r}; {meant(name, known)} (`turnwise info components -t metric` lists all)"
     )

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise import labels, schema
 from turnwise.arguments import By, check_by, frame_of, names_of, require_rollouts
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, listing, meant
 from turnwise.plots import distribution_strokes as strokes
 from turnwise.plots import lettering, theme, ticking
 from turnwise.plots.curve_marks import wide_range
@@ -101,13 +101,16 @@ def distribution(
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
         known, groups = theme.seen(known, ax), theme.seen(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
-        ax.set_xlabel(labels.quantity(metric), fontsize=theme.NORMAL, parse_math=False)
+        beside = 1.0 if kind == "ecdf" else 0.4  # what names of rows leave of a narrow figure
+        characters = max(int(beside * theme.size_in_points(ax)[0] / 5.4), 14)
+        quantity = lettering.wrapped(labels.quantity(metric), characters, lines=3)
+        ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
         said = _caption(marks, groups, kind) if caption else ""
         taken = lettering.caption_height(said, theme.size_in_points(ax)[0]) if said else 0.0
-        below = paint(ax, known, groups, own=own, caption=taken)
+        below = paint(ax, known, groups, own=own, caption=taken) + 13.0 * quantity.count("\n")
         if caption:
-            said += _of_key(ax, groups) if kind == "ecdf" else ""
+            said += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
             lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
         single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
@@ -135,7 +138,7 @@ def distribution_marks(
     if kind not in get_args(Kind):
         raise ArgumentError(f"distribution: kind={kind!r} is none of {listing(get_args(Kind))}")
     if metric not in frame.columns:
-        raise ArgumentError(f"distribution: there is no column {metric!r}; there is {listing(frame.columns, most=30)}")
+        raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
     what = schema.kind_of(frame.schema[metric])
     if what != "number":
         instead = {
@@ -243,6 +246,14 @@ def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
     ):
         return ""
     return f" Each group: n = {labels.span(groups['n'])}."
+
+
+def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
+    """What the rows do not say for want of room."""
+    named = [label.get_text() for label in ax.get_yticklabels()]
+    if not any(named):
+        return f" The names of {labels.counted(groups.height, 'group')} need a higher figure."
+    return "" if any("\n" in name for name in named) else f" Each group: n = {labels.span(groups['n'])}."
 
 
 def _tallest(marks: pl.DataFrame) -> str:

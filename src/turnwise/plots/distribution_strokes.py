@@ -15,6 +15,7 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 _FEW = 4  # groups whose names have room among the curves
+_LINE = 9.5  # points from one line of small type to the next, at least
 _LEAST = 80.0  # points that curves are high, before the key is as long as it likes
 
 
@@ -111,7 +112,7 @@ def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, c
             )
         )
         ax.plot([box["median"]] * 2, [row - 0.28, row], color=color, linewidth=3, solid_capstyle="butt", zorder=4)
-    _name_rows(ax, groups)
+    _name_rows(ax, groups, caption)
     ends = known["x"].to_list()
     if ax.get_xscale() == "log":
         ax.set_xlim(min(ends) / 1.25, max(ends) * 1.25)
@@ -141,16 +142,20 @@ def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, ca
             zorder=2.5,
         )
         ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
-    _name_rows(ax, groups)
+    _name_rows(ax, groups, caption)
     ax.set_xlim(*ticking.number_ends([*known["x"], *known["until"]]))
     ax.set_ylim(groups.height - 0.5, -0.5)
     return theme.AXIS
 
 
-def _name_rows(ax: "Axes", groups: pl.DataFrame) -> None:
+def _name_rows(ax: "Axes", groups: pl.DataFrame, caption: float) -> None:
+    """The name of each row and its rollouts in as many lines as it is high; without a line's room, no names."""
     wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
-    told = [f"{lettering.wrapped(group['group'], wide)}\n{_sizes(group)}" for group in groups.iter_rows(named=True)]
-    ax.set_yticks(groups["row"].to_list(), labels=told, fontsize=theme.SMALL)
+    lines = int((theme.size_in_points(ax)[1] - caption) / groups.height / _LINE)
+    names = lettering.wrapped_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 2))
+    told = [f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)]
+    shown = told if lines > 1 else names if lines else [""] * groups.height
+    ax.set_yticks(groups["row"].to_list(), labels=shown, fontsize=theme.SMALL)
     lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

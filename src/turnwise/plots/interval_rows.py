@@ -1,5 +1,6 @@
 """Rows of intervals, one below another, with their names to the left and their numbers to the right."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ MARKS = {
 }
 _BESIDE = 32  # characters of an axis beside others
 _NARROW = 300.0  # points across a column of a paper, at most
+_ABOVE = 32.0  # points that a row is high at least where its name stands above its line
 _HALF = 0.34  # half the height of a hatched box, in rows
 _MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
 
@@ -66,8 +68,8 @@ def draw(
                 what = listing(panel.quantity for panel in panels)
                 raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
             characters = max(int(theme.size_in_points(ax)[0] / 6.2), 16)
-            _draw(ax, parts[0], panels[0], marks, reasons)
-            ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3))
+            above = _draw(ax, parts[0], panels[0], marks, reasons)
+            ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3), loc="left" if above else "center")
             if caption is not None:
                 lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
@@ -81,6 +83,8 @@ def draw(
             spare.set_visible(False)
         if caption is not None:
             lettering.caption_under(figure, said)
+        if any(panel.scale != "rate" for panel in panels):  # five ticks in per cent have room
+            ticking.keep_apart(axes[: len(panels)])
     return theme.array_of(axes[: len(panels)])
 
 
@@ -123,9 +127,10 @@ def _columns(panels: int) -> int:
 def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     columns = _columns(panels)
     rows = -(-panels // columns)
-    lines = sum(1 if len(name) <= _width(panels) else 1.5 for name in marks["group"].unique())
+    across = {name: lettering.letters(name) for name in marks["group"].unique()}
+    lines = sum(1 if wide <= _width(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
-    longest = max(min(len(name), _width(panels)) for name in marks["group"])
+    longest = max(min(wide, _width(panels)) for wide in across.values())
     room = max(longest - 16, 0) * 0.07
     return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
 
@@ -137,7 +142,8 @@ def _width(panels: int) -> int:
 
 def _draw(
     ax: "Axes", part: pl.DataFrame, panel: Panel, marks: pl.DataFrame, reasons: Mapping[str, str], *, names: bool = True
-) -> None:
+) -> bool:
+    """One panel, and whether its names stand above their lines."""
     part = theme.seen(part, ax)
     theme.dress(ax, grid="x")
     across = theme.size_in_points(ax)[0]
@@ -154,8 +160,9 @@ def _draw(
     for row in part.iter_rows(named=True):
         _paint(ax, row, (left, right), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    _rows(ax, marks, names=names, across=across)
-    _numbers(ax, part, panel.columns, reasons, across=across)
+    above = _rows(ax, marks, names=names, across=across)
+    _numbers(ax, part, panel.columns, reasons, across=across, share=0.62 if above else 0.5)
+    return above
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
@@ -178,20 +185,24 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
 
 
-def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> None:
-    """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high."""
+def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> bool:
+    """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high.
+
+    Where a narrow figure would cut a name and its rows are high, names stand above their lines, and there is more room beside.
+    """
     groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
     ax.set_ylim(groups.height - 0.4, -0.6)
     ax.set_yticks(groups["row"].to_list())
-    up = theme.size_in_points(ax)[1] * (1.0 if across > _NARROW else 0.75)
-    lines = min(max(int(up / groups.height / 12), 1), 2 if across > _NARROW else 3)
-    share = 0.4 if across > _NARROW or lines == 1 else 0.33
+    narrow, high = across <= _NARROW, theme.size_in_points(ax)[1] / groups.height
+    lines = min(max(int((0.75 if narrow else 1.0) * high / 12), 1), 3 if narrow else 2)
+    share = 0.33 if narrow and lines > 1 else 0.4
     width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
-    size = theme.NORMAL if across > _NARROW else theme.SMALL
-    ax.set_yticklabels(
-        lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height,
-        fontsize=size,
-    )
+    said = lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
+    broken = any("…" in one for one in said) or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
+    above = names and narrow and high >= _ABOVE and broken
+    ax.set_yticklabels([""] * groups.height if above else said, fontsize=theme.SMALL if narrow else theme.NORMAL)
+    if above:
+        _names_above(ax, groups, 1.2 * across)  # the columns of numbers are below as well
     lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name
     if groups.height > 18:
@@ -199,6 +210,27 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> Non
     ax.spines["left"].set_visible(False)
     for row in groups["row"]:
         ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
+    return above
+
+
+def _names_above(ax: "Axes", groups: pl.DataFrame, room: float) -> None:
+    """The name of each row from the left edge on, over its line and its numbers, in so many points."""
+    ax.set_ylim(groups.height - 0.5, -0.8)
+    given = groups["group"].to_list()
+    letter = max(lettering.text_width(name) / max(len(name), 1) for name in given)
+    shortened = lettering.wrapped_all(given, max(int(room / max(letter, 1.0)), 10), lines=1)
+    for row, name in zip(groups["row"], shortened, strict=True):
+        ax.annotate(
+            name,
+            (0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 9),
+            textcoords="offset points",
+            fontsize=theme.SMALL,
+            annotation_clip=False,
+            parse_math=False,
+            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
+        ).set_in_layout(False)
 
 
 def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
@@ -281,16 +313,22 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
 
 
 def _numbers(
-    ax: "Axes", part: pl.DataFrame, columns: Sequence[tuple[str, str]], reasons: Mapping[str, str], *, across: float
+    ax: "Axes",
+    part: pl.DataFrame,
+    columns: Sequence[tuple[str, str]],
+    reasons: Mapping[str, str],
+    *,
+    across: float,
+    share: float,
 ) -> None:
-    """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure only the first of them."""
+    """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure those on a share of it."""
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
     edge = 12.0
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
         wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
-        if across <= _NARROW and edge + wide > 0.5 * across:
+        if across <= _NARROW and edge + wide > share * across:
             break
         edge += wide
         place: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """Words on a figure: broken to their room, never read as formulae, in letters that some font has."""
 
 import textwrap
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,12 +40,25 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
     >>> wrapped("gpt-4o · prompt automatic iterative refinement", 26)
     'gpt-4o · prompt automatic\niterative refinement'
     """
+    if (across := letters(text)) > len(text):
+        width = max(width * len(text) // across, 4)
     most = min(len(text), width * lines)
     broken = textwrap.wrap(labels.shorten(text, most), width)
     while len(broken) > lines:
         most -= 1
         broken = textwrap.wrap(labels.shorten(text, most), width)
     return "\n".join(broken) or text
+
+
+def letters(text: str) -> int:
+    """How many Latin letters are as long as the text: the letters of Chinese, Japanese and Korean are twice as wide.
+
+    Examples
+    --------
+    >>> letters("gpt-4o"), letters("通义千问")
+    (6, 8)
+    """
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
@@ -148,12 +162,13 @@ def _uncommon(text: str) -> bool:
 def lacks_letters(figure: "Figure") -> bool:
     """Whether no font of the figure has some of its letters."""
     from matplotlib.text import Text
+    from matplotlib.textpath import text_to_path
 
-    if not any(_uncommon(text.get_text()) for text in figure.findobj(Text)):
-        return False
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as said:  # not by drawing: what was drawn before is not measured again
         warnings.simplefilter("always")
-        figure.draw_without_rendering()
+        for text in figure.findobj(Text):
+            if _uncommon(text.get_text()):
+                text_to_path.get_text_width_height_descent(text.get_text(), text.get_fontproperties(), ismath=False)
     return any("missing from" in str(warning.message) for warning in said)
 
 

@@ -128,6 +128,15 @@ def fit(ax: "Axes", *, whole: bool = False) -> None:
     ax.set_ylabel(lettering.wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
 
 
+def keep_apart(axes: Sequence["Axes"]) -> None:
+    """Fewer ticks on each x axis whose labels would touch, once the figure is laid out."""
+    theme.settle(axes[0].get_figure(root=True))
+    for ax in axes:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+        if any(after.x0 - before.x1 < 3 for before, after in pairwise(boxes)):
+            fitting_ticks(ax, theme.size_in_points(ax)[0], 22.0)
+
+
 def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
     """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
     from matplotlib.ticker import MaxNLocator

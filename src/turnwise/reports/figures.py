@@ -1,16 +1,20 @@
-"""Finished frames -> the figures of a report, each for a light page and for a dark one."""
+"""Finished frames -> the figures of a report, each for a light page and for a dark one, wide and for a phone."""
 
 import base64
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from turnwise import labels, plots
+from turnwise.plots.figures import figure_of
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
 
+_PHONE, _LOWEST = 3.7, 2.7  # inches
+_ROW, _BELOW = 0.55, 1.9  # inches of a row on a phone, and of the axis and the caption below
 MOST_ROWS, MOST_CURVES = 40, 10  # of a figure that can still be read
 _BOTH_ENDS = "Of {} groups the figure shows {}, half of them the lowest and half the highest; the table has all."
 _INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
@@ -32,16 +36,16 @@ def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
     for name, whole, draw, most in _wanted(found):
         frame = whole if most is None else _ends(whole, found.by, most)
         alt = labels.alt_text(frame)
-        light = _svg(draw, frame, alt)
+        light, light_narrow = _drawn(draw, frame, alt)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
         with rc_context(_DARK):
-            dark = _svg(draw, frame, alt)
+            dark, dark_narrow = _drawn(draw, frame, alt)
         note = "" if frame is whole else _BOTH_ENDS.format(labels.count(whole.select(found.by).n_unique()), most)
-        drawn[name] = Drawn(_address(light), _address(dark), alt, note)
+        drawn[name] = Drawn(_address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note)
     return drawn
 
 
-def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.DataFrame], Any], int | None]]:
+def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Any], int | None]]:
     """The figures: name, frame, what draws it, and of how many groups at most."""
     for metric in UNITS:
         rows = found.summary.filter(metric=metric)
@@ -49,7 +53,7 @@ def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[[pl.Dat
             yield metric, rows, plots.forest, MOST_ROWS
     sides = [found.grid[name].n_unique() for name in ("category", "attack") if found.grid.height]
     if sides and max(sides) <= MOST_ROWS:
-        yield "heat_map", found.grid, lambda frame: plots.heat_map(frame, rows="category", columns="attack"), None
+        yield "heat_map", found.grid, partial(plots.heat_map, rows="category", columns="attack"), None
     if found.curve.height:
         yield "success_curve", found.curve, plots.success_curve, MOST_CURVES
     for metric in UNITS:
@@ -77,12 +81,20 @@ def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
     return frame.join(kept.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
 
 
-def _svg(draw: Callable[[pl.DataFrame], Any], frame: pl.DataFrame, alt: str) -> str:
-    axes = draw(frame)
+def _drawn(draw: Callable[..., Any], frame: pl.DataFrame, alt: str) -> tuple[str, str]:
+    """The figure as it draws itself, and as wide as a phone: rows are higher there, as their names stand above them."""
+    from matplotlib import pyplot as plt
+
+    wide = draw(frame)
+    high = figure_of(wide).get_figheight()
+    if draw in {plots.forest, plots.contrast_forest}:
+        high = _ROW * frame.height + _BELOW
+    narrow = plt.figure(figsize=(_PHONE, max(high, _LOWEST)), layout="constrained").add_subplot()
     try:
-        return plots.figure_svg(axes, alt=alt)
+        return plots.figure_svg(wide, alt=alt), plots.figure_svg(draw(frame, ax=narrow), alt=alt)
     finally:
-        plots.forget(axes)
+        plots.forget(wide)
+        plots.forget(narrow)
 
 
 def _address(svg: str) -> str:

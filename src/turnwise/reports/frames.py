@@ -12,7 +12,7 @@ from turnwise.arguments import By, Cluster, names_of
 from turnwise.contrasts import contrast
 from turnwise.curves import curve
 from turnwise.diagnosis import doctor
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, meant
 from turnwise.metrics import EFFORT, OUTCOME, TIMING
 from turnwise.profiles import profile
 from turnwise.rollouts import measure
@@ -105,9 +105,7 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     names = () if by is None else names_of(by)
     for name in names:
         if name not in turns.columns:
-            raise ArgumentError(
-                f"report: there is no column {name!r} to group by; there is {listing(turns.columns, most=40)}"
-            )
+            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
     numeric = [
         name for name in names if schema.kind_of(turns.schema[name]) is not None and name not in schema.ROLLOUTS.names
     ]

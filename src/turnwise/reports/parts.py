@@ -39,10 +39,12 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure as two pictures, for a light page and for a dark one, what it shows in words, and what it leaves out."""
+    """A figure for a light page and for a dark one, each also for a phone, what it shows in words, and what it leaves out."""
 
     light: str
     dark: str
+    light_narrow: str
+    dark_narrow: str
     alt: str
     note: str = ""
 

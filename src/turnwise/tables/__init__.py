@@ -145,8 +145,9 @@ def html(frame: object, *, metric: str | None = None, statistic: str | None = No
 def latex(frame: object, *, metric: str | None = None, statistic: str | None = None) -> str:
     r"""The frame as a LaTeX table for the booktabs package, its special characters escaped by great_tables.
 
-    LaTeX's own fonts have the letters of western Europe and Greek ones. For other writing compile with XeLaTeX or LuaLaTeX and
-    a font that has it: pdfLaTeX stops at such a letter.
+    What would not fit a page in landscape is treated as in a narrow terminal: long words are broken, then what may be spared is
+    named below. Comments above the table say what the document must have: booktabs, landscape where it is wide, and, where it
+    has Chinese, Cyrillic or other letters at which pdfLaTeX stops, XeLaTeX or LuaLaTeX and a font that has them.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def grid_of(frame: pl.DataFrame) -> Grid:
     left = frame.height - shown.height
     more = [labels.counted(left, "more row")] if left else []
     if shape is None:
-        return _any_frame(shown, more)
+        return _any_frame(frame, shown, more)
     if frame.is_empty():
         return Grid([Column(labels.label(name), (), words=True) for name in shape.required], ["no rows"])
     whole = labels.finished(frame, shape, "show")
@@ -44,17 +44,28 @@ def grid_of(frame: pl.DataFrame) -> Grid:
     return Grid(columns, notes + more, labels.caption(whole))
 
 
-def _any_frame(frame: pl.DataFrame, more: Sequence[str]) -> Grid:
-    """A frame without intervals: a result of ours with all its columns, any other with the first of them."""
+def _any_frame(frame: pl.DataFrame, rows: pl.DataFrame, more: Sequence[str]) -> Grid:
+    """A frame without intervals, its first rows: a result of ours with all its columns, any other with the first of them."""
     known = next((shape for shape in _PLAIN if set(shape.required) <= set(frame.columns)), None)
     if known is not None:
-        return _plain_result(frame, known, more)
+        return _plain_result(frame, rows, known, more)
     there, notes = _worth_showing(frame) if "rollout_id" in frame.columns else (frame.columns, [])
-    names = there[:_MOST_COLUMNS]
-    left = len(there) - len(names)
+    spares = {name: _spare(frame, name) if place > 1 else 0 for place, name in enumerate(there)}
+    kept = sorted(there, key=lambda name: spares[name])[:_MOST_COLUMNS]
+    left = len(there) - len(kept)
     notes = [*more, *notes, *([labels.counted(left, "more column")] if left else [])]
-    shown = [_column(frame, name, labels.plain(name)) for name in names]
-    return Grid([column if place < 2 else replace(column, spare=1) for place, column in enumerate(shown)], notes)
+    if any(_is_time(frame.schema[name]) for name in kept):
+        notes.append("A time with + is that of a watch that ended without the event.")
+    shown = [(_column(rows, name, labels.plain(name)), spares[name]) for name in there if name in kept]
+    return Grid([replace(column, spare=spare) for column, spare in shown], notes)
+
+
+def _spare(frame: pl.DataFrame, name: str) -> int:
+    """How soon there is no room for a column: of rollouts first what the log says besides, then facts, then what was measured."""
+    if not {"rollout_id", "num_turns"} <= set(frame.columns):
+        return 1
+    measured = schema.kind_of(frame.schema[name]) is not None and name not in set(schema.ROLLOUTS.names) - {"num_turns"}
+    return 1 if measured else 2 if name in schema.ROLLOUTS.names else 3
 
 
 def _worth_showing(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
@@ -79,7 +90,7 @@ def _worth_showing(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
     ]
 
 
-def _plain_result(frame: pl.DataFrame, known: schema.Schema, more: Sequence[str]) -> Grid:
+def _plain_result(frame: pl.DataFrame, rows: pl.DataFrame, known: schema.Schema, more: Sequence[str]) -> Grid:
     """What is known of some row is a column, save what all rows of a PLAN have alike: that is said once, below."""
     plan = known is schema.PLAN
     there = [name for name in frame.columns if name in known.required or frame[name].count() > 0]
@@ -88,7 +99,7 @@ def _plain_result(frame: pl.DataFrame, known: schema.Schema, more: Sequence[str]
         for name in there
         if plan and frame.height > 1 and name not in known.required and frame[name].n_unique() == 1
     ]
-    columns = [_column(frame, name, labels.label(name), plan=plan) for name in there if name not in alike]
+    columns = [_column(rows, name, labels.label(name), plan=plan) for name in there if name not in alike]
     same = [
         f"{labels.label(name)} {_words_of(name, frame.schema[name], plan=plan)(frame[name][0])}"
         for name in alike
@@ -102,9 +113,8 @@ def _plain_result(frame: pl.DataFrame, known: schema.Schema, more: Sequence[str]
 def _column(frame: pl.DataFrame, name: str, heading: str, *, plan: bool = False) -> Column:
     shown = _words_of(name, frame.schema[name], plan=plan)
     cells = [shown(value) for value in frame[name].to_list()]
-    return Column(
-        heading, cells, words=not frame.schema[name].is_numeric(), spare=3 if plan and name == "method" else 0
-    )
+    words = not (frame.schema[name].is_numeric() or _is_time(frame.schema[name]))
+    return Column(heading, cells, words=words, spare=3 if plan and name == "method" else 0)
 
 
 def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], str]:
@@ -117,8 +127,22 @@ def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], s
         return labels.count
     if dtype == pl.Boolean:
         return yes_or_no
+    if _is_time(dtype):
+        return _time
     most = _LONG if name in _SENTENCES or name in _KEYS else _MOST_LETTERS
     return lambda value: _cell(value, most)
+
+
+def _is_time(dtype: pl.DataType) -> bool:
+    """Whether a cell says how long something took, or how long it was watched for in vain."""
+    return isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}
+
+
+def _time(value: Any) -> str:
+    """A time to an event, with a plus where the watch ended without it, as papers write it."""
+    if value is None or value["duration"] is None:
+        return labels.NOTHING
+    return f"{value['duration']:,.4g}{'' if value['observed'] else '+'}"
 
 
 def _cell(value: Any, most: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise.tables.grid import Bar, Grid
+from turnwise.tables.layout import Laid, across_of, fitted, length, widened
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -23,6 +24,10 @@ _LETTERS = (  # that LaTeX's own fonts lack, or show as others
     | {raised: rf"\textsuperscript{{{digit}}}" for digit, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
     | {word[0]: rf"$\{word[1:]}$" for word in _GREEK.split()}
 )
+_LATIN, _TYPOGRAPHY = 0x17F, "–—‘’“”„‚•†‡…€™‰‹›"  # letters up to which pdfLaTeX has all, and further ones it has
+_ACROSS, _UPRIGHT = 150, 75  # letters on a page in landscape, and upright
+_BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell that is broken into lines
+_FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
 _LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # two letters that LaTeX would make one of
 _OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)  # that would be the end of a row's, before the next row
 
@@ -56,21 +61,58 @@ def gt_of(grid: Grid) -> "GT":
 
 
 def latex_of(grid: Grid) -> str:
-    """The grid as LaTeX for the booktabs package, intervals in words alone."""
+    """The grid as LaTeX for the booktabs package, intervals in words alone.
+
+    What would not fit a page in landscape goes as in a terminal: long words are broken, then what may be spared is named below.
+    """
     from great_tables import GT
 
-    columns = {f"c{place}": column for place, column in enumerate(grid.columns) if not column.drawn}
-    cells = {name: [str(cell) for cell in column.cells] for name, column in columns.items()}
+    there = [column for column in grid.columns if not column.drawn]
+    laid, left = fitted(there, _ACROSS)
+    laid = widened(laid, _ACROSS)
+    columns = {f"c{place}": one for place, one in enumerate(laid)}
+    cells = {name: _folded(one) for name, one in columns.items()}
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String)))
-    table = table.cols_label({name: column.heading for name, column in columns.items()})
+    table = table.cols_label({name: one.column.heading for name, one in columns.items()})
     for side, words in (("left", True), ("right", False)):
-        chosen = [name for name, column in columns.items() if column.words is words]
+        chosen = [name for name, one in columns.items() if one.column.words is words]
         table = table.cols_align(align=side, columns=chosen) if chosen else table
-    for note in (*grid.notes, grid.caption):
+    without = f"No room for: {', '.join(left)}." if left else ""
+    for note in (*grid.notes, without, grid.caption):
         table = table.tab_source_note(note) if note else table
     written = str(table.tab_options(table_font_size="12px").as_latex())  # 9 points
     written = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", written))
-    return "".join(_LETTERS.get(letter, letter) for letter in written)
+    written = "".join(_LETTERS.get(letter, letter) for letter in written)
+    written = _FOLD.sub(_box, written)
+    return "".join(f"% {line}\n" for line in _preamble(written, across_of(laid))) + written
+
+
+def _preamble(written: str, across: int) -> list[str]:
+    """What the document must have for this table, as comments above it."""
+    needed = ["needs \\usepackage{booktabs}"]
+    if across > _UPRIGHT:
+        needed.append(f"{across} letters wide: set it in landscape, as with \\usepackage{{pdflscape}}")
+    if foreign := sorted({letter for letter in written if ord(letter) > _LATIN and letter not in _TYPOGRAPHY}):
+        needed.append(
+            f"has letters that pdfLaTeX stops at ({' '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}): "
+            "compile with XeLaTeX or LuaLaTeX and \\setmainfont{a font that has them}"
+        )
+    return needed
+
+
+def _folded(one: Laid) -> list[str]:
+    """The cells of a column, marked for a box where they are longer than it is wide."""
+    cells = [str(cell) for cell in one.column.cells]
+    if one.across is None:
+        return cells
+    mark = f"{_BOX}{chr(_WIDTHS + one.across)}"
+    return [f"{mark}{cell}{_END}" if length(cell) > one.across else cell for cell in cells]
+
+
+def _box(found: re.Match[str]) -> str:
+    """A cell broken into lines, names of models and files also within."""
+    words = re.sub(r"\\_|[/:.]", r"\g<0>\\allowbreak{}", found[2])
+    return rf"\parbox[t]{{{1.15 * (ord(found[1]) - _WIDTHS):.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
 
 
 def _drawn(bar: Bar) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from turnwise import schema
-from turnwise.errors import MetricError, SchemaError, listing
+from turnwise.errors import MetricError, SchemaError, listing, meant
 from turnwise.metrics import catalog
 from turnwise.metrics.adversarial import TOXIC
 from turnwise.schema import ERROR, FAILURE, SUCCESS
@@ -81,7 +81,7 @@ def _dtype_of(expression: pl.Expr, frame: pl.DataFrame) -> pl.DataType:
     if lacking:
         raise MetricError(
             f"measure_paths: metric `{name}` needs the column {listing(lacking)}, which this table lacks; "
-            f"there is {listing(frame.columns, most=40)}"
+            f"{meant(lacking[0], frame.columns)}"
         )
     try:
         return pl.LazyFrame(schema=columns).group_by("rollout_id").agg(expression).collect_schema()[name]

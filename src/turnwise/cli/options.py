@@ -31,7 +31,16 @@ ClusterBy = Annotated[
         show_default=False,
     ),
 ]
-Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
+
+
+def _coverage(level: float) -> float:
+    """The level, refused before any log is read."""
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"{level:g} is no nominal coverage; give a number between 0 and 1, such as 0.95")
+    return level
+
+
+Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Nominal coverage of the intervals.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the draws.")]
 Out = Annotated[
     Path | None,

@@ -338,7 +338,7 @@ class Document:
         if self.head.startswith(LFS_POINTER):
             raise BrokenError("is a Git LFS pointer, not the file itself: fetch it with `git lfs pull`", remedy=LEAVE)
         if not self._json_text.strip():
-            raise BrokenError("is empty, not JSON: half-written?")
+            raise BrokenError("is empty, not JSON, perhaps half-written")
         _ = self.top  # raises, and says where
         raise BrokenError("is no valid JSON")
 
@@ -459,7 +459,7 @@ def lenient(text: bytes) -> tuple[Any, int]:
         if b"\\ud" in text.lower():
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except json.JSONDecodeError as error:
-        half = ": half-written?" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
+        half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
         raise BrokenError(f"is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}){half}") from error
     except UnicodeDecodeError as error:
         raise BrokenError(f"is not UTF-8 (byte {error.start})") from error

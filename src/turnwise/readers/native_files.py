@@ -123,10 +123,10 @@ def from_csv(document: Document) -> pl.DataFrame:
     try:
         frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise BrokenError(f"is no whole table ({first_line(error)}): half-written?") from error
+        raise BrokenError(f"is no whole table ({first_line(error)}), perhaps half-written") from error
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and _cut_short(frame, document):
-        raise BrokenError("ends in the middle of a row: half-written?", record=frame.height)
+        raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
     frame = frame.with_columns(_guessed(frame[name]) for name in frame.columns if name not in TURNS.names)
     return _with_times(frame)
 

@@ -182,3 +182,27 @@ def test_a_list_is_the_same_as_lines(tmp_path, form):
     assert_frame_equal(read(path), read(written(tmp_path / "log.jsonl", TURNS)))
     assert read(path, columns="seed").columns == ["rollout_id", "turn", "seed"]
     assert read(path)["seed"].dtype == pl.Int64
+
+
+@pytest.mark.parametrize("name", ['a "quote"', "back\\slash", "\x00", "line\nbreak", "half \ud83d", "", "größe\u2028"])
+@pytest.mark.parametrize("shape", ["turns", "rollouts", "chats"])
+def test_names_that_no_struct_can_have(tmp_path, shape, name):
+    """Any name of a column comes through, asked for or not, wherever it stands in a record."""
+    if shape == "turns":
+        records = [{"rollout_id": f"r{place}", "turn": 1, "response": "said", name: place} for place in range(9)]
+    elif shape == "rollouts":
+        records = [{"rollout_id": f"r{place}", "turns": [{"response": "said", name: place}]} for place in range(9)]
+    else:
+        said = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "said"}]
+        records = [{"id": place, "messages": said, name: place} for place in range(9)]
+    path = written(tmp_path / "log.jsonl", records)
+    frame = read(path)
+    assert frame["response"].to_list() == ["said"] * 9
+    own = [
+        column
+        for column in frame.columns
+        if frame[column].cast(pl.String).to_list() == [f"{place}" for place in range(9)]
+    ]
+    assert own
+    if shape != "chats" and name:  # what has no name gets one when the whole table is known
+        assert_frame_equal(read(path, columns=own), frame.select("rollout_id", "turn", *own))

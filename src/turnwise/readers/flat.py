@@ -7,7 +7,7 @@ import msgspec
 import polars as pl
 
 from turnwise.readers.documents import Document
-from turnwise.readers.learned import MOST_COLUMNS, Learned
+from turnwise.readers.learned import MOST_COLUMNS, Learned, may_be_a_field
 from turnwise.readers.lines import Lines
 from turnwise.readers.native import PROMPTS, RESPONSES, TEXTS
 from turnwise.readers.plain import batches, fitting, fitting_lines
@@ -50,7 +50,7 @@ class Flat:
         self._table = table
         self._rows = SealedColumns(TEXTS)
         known = frozenset() if table.wanted is None else needed(table.wanted) | {*keys}
-        self._needed = known if 0 < len(known) <= MOST_COLUMNS else None
+        self._needed = known if 0 < len(known) <= MOST_COLUMNS and all(map(may_be_a_field, known)) else None
         self._row = self._learned("Row", ("rollout_id", Key))
         self._decoder: msgspec.json.Decoder[Any] | None = None
 

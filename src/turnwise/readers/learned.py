@@ -4,14 +4,27 @@ A decoder that knows the names in a record makes no dict of it and looks no name
 so that nothing is passed over: such a record is read the long way, and its names are learned.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+_NO_FIELD = re.compile(r'[\x00-\x1f"\\\ud800-\udfff]')
 MOST_COLUMNS = 512  # of one file
 MOST_TIMES = 64  # that names are learned: a file in which there are more has another in every record
+
+
+def may_be_a_field(name: str) -> bool:
+    r"""Whether a struct can have a field of that name: a record with another name is read the long way.
+
+    Examples
+    --------
+    >>> may_be_a_field("größe"), may_be_a_field('a "name"'), may_be_a_field("half of a pair: \ud83d")
+    (True, False, False)
+    """
+    return not _NO_FIELD.search(name)
 
 
 class Learned:
@@ -50,7 +63,7 @@ class Learned:
         """Know these names as well from now on; `base` takes the place of the one there was."""
         base = base or self._base
         known = {*base.__struct_encode_fields__, *self._names}
-        new = [name for name in names if name not in known and self._kind_of(name) is not None]
+        new = [name for name in names if name not in known and self._kind_of(name) is not None and may_be_a_field(name)]
         if len(self._names) + len(new) > MOST_COLUMNS or self._times == MOST_TIMES:
             new = []
         if new or base is not self._base:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -59,16 +60,18 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
 
 def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
     if in_order(turns):
-        yield from _in_batches(turns, facts, values)
+        yield from _each(_batches(turns, facts, values), turns.collect_schema(), facts, values)
     else:
         yield _grouped(turns, facts, values).collect(engine="streaming")
 
 
-def _in_batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-    reduction = Reduction(turns.collect_schema(), facts, values)
+def _each(
+    batches: Iterator[pl.LazyFrame], columns: pl.Schema, facts: Sequence[str], values: Sequence[pl.Expr]
+) -> Iterator[pl.DataFrame]:
+    reduction = Reduction(columns, facts, values)
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
-        for batch in _batches(turns, facts, values):
+        for batch in batches:
             waiting.append(pool.submit(reduction, batch))
             if len(waiting) == _AT_ONCE:
                 yield waiting.popleft().result()
@@ -85,12 +88,21 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
+    columns = turns.collect_schema()
     if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
-        return pl.concat(_in_batches(turns, facts, values))  # what stays in the cache is faster
+        return pl.concat(_each(_slices(turns), columns, facts, values))  # what stays in the cache is faster
     if not _stand_together(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
-    return Reduction(turns.collect_schema(), facts, values)(turns)
+    return Reduction(columns, facts, values)(turns)
+
+
+def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
+    """A table in memory, in order, in batches that are not copied."""
+    ids = turns.select("rollout_id").collect(engine="in-memory").to_series()
+    begins = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
+    for begin, end in pairwise([*dict.fromkeys(begins), len(ids)]):
+        yield turns.slice(begin, end - begin)
 
 
 def _stand_together(turns: pl.LazyFrame) -> bool:

@@ -53,6 +53,14 @@ def test_edges_of_the_test():
     assert log_rank([1, 2], [1, 0], [True, True], ()).p_value is None
 
 
+def test_no_p_value_is_0():
+    """However far apart the arms are: ten thousand rollouts that last a turn or two, and as many that last eight or nine."""
+    arm = np.arange(20_000) < 10_000
+    ends = np.where(arm, 1, 8) + np.arange(20_000) % 2
+    assert 0 < log_rank(ends, np.ones(20_000, int), arm, ()).p_value < 1e-300
+    assert 0 < restricted_mean_difference(ends, np.ones(20_000, bool), arm, ())[0].p_value < 1e-300
+
+
 def test_without_censoring_the_difference_is_that_of_two_shares():
     """All watched to the end: the difference of two proportions, close to statsmodels' Newcombe interval (t for z)."""
     row = incidence_difference(np.full(N, 1), CAUSE, ARM, ())[0]
@@ -99,7 +107,7 @@ def test_properties(rows):
         assert row.low < row.high
         assert (row.low, row.high) == pytest.approx((-mirrored.high, -mirrored.low))
     test = log_rank(ends, cause, arm, (goal,))
-    assert test.p_value is None or 0 <= test.p_value <= 1
+    assert test.p_value is None or 0 < test.p_value <= 1
     assert test.p_value is not None or test.reason
 
 

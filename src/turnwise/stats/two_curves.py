@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_factor, t_quantile
+from turnwise.stats.differences import t_test
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.influence import EVENT, Watch, influences, watch
@@ -91,11 +91,10 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     )
     if variance <= 1e-20:
         return Compared(difference=score, reason="no variation between clusters")
-    statistic = abs(score) / math.sqrt(variance)
     return Compared(
         difference=score,
         std_error=math.sqrt(variance),
-        p_value=float(2 * special.stdtr(count - 1, -statistic)),
+        p_value=t_test(score, variance, count - 1).p_value,
         df=count - 1,
     )
 
@@ -233,7 +232,7 @@ def restricted_mean_difference(
         return Compared(difference=gap, reason="no variation: no interval"), last
     error = math.sqrt(variance)
     half = t_quantile(level, count - 1) * error
-    p_value = float(2 * special.stdtr(count - 1, -abs(gap) / error))
+    p_value = t_test(gap, variance, count - 1).p_value
     return Compared(
         difference=gap, std_error=error, low=gap - half, high=gap + half, p_value=p_value, df=count - 1
     ), last

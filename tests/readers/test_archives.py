@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from turnwise.readers.archives import MOST_BYTES, Archive
-from turnwise.readers.documents import SMALL, Document
+from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
+from turnwise.readers.unpacking import SMALL
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 
 from turnwise import schema
 from turnwise.errors import TurnwiseError
-from turnwise.readers.documents import Document, lenient
+from turnwise.readers.documents import Document
 from turnwise.readers.formats import FORMATS, read
+from turnwise.readers.json_texts import lenient
 from turnwise.readers.judged import read_verdicts
 from turnwise.readers.prompts import read_prompts
 from turnwise.readers.reported import read_summary

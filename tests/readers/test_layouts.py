@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from tests.readers.both_ways import Way, agree, native_both, written
 from turnwise.errors import ReadError
-from turnwise.readers import documents, openai_chat, plain
+from turnwise.readers import documents, openai_chat, plain, unpacking
 from turnwise.readers.formats import read
 from turnwise.readers.layouts import IDS, LISTS, ROLES, TEXTS
 from turnwise.readers.native import turns
@@ -131,15 +131,15 @@ def test_packed_lines(tmp_path, pack, said):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_packed_files_unpack_to_no_more_than_a_log_may_hold(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr(documents, "SMALL", 1000)
-    monkeypatch.setattr(documents, "MOST_TIMES", 40)
+    monkeypatch.setattr(unpacking, "SMALL", 1000)
+    monkeypatch.setattr(unpacking, "MOST_TIMES", 40)
     path = written(tmp_path / "log.jsonl", [{"id": place, "turns": SAID} for place in range(300)])
     packed = tmp_path / "log.jsonl.packed"
     packed.write_bytes(pack(path.read_bytes()))
     assert packed.stat().st_size * 10 < path.stat().st_size
     with pytest.raises(ReadError, match="zip bomb"):
         read(packed)
-    monkeypatch.setattr(documents, "MOST_TIMES", 4000)
+    monkeypatch.setattr(unpacking, "MOST_TIMES", 4000)
     assert read(packed)["rollout_id"].n_unique() == 300
 
 

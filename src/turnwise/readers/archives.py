@@ -16,8 +16,9 @@ from typing import IO, Self
 
 import zstandard
 
-from turnwise.readers.documents import Document, absurd, first_line
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.documents import Document
+from turnwise.readers.problems import BrokenError, first_line
+from turnwise.readers.unpacking import absurd
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked

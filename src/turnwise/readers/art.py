@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chat import Message, split
-from turnwise.readers.documents import Document, lenient
+from turnwise.readers.documents import Document
+from turnwise.readers.json_texts import lenient
 from turnwise.readers.native_files import from_binary
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import leftovers, parse

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.documents import Document, names_in, surface
+from turnwise.readers.documents import Document
+from turnwise.readers.json_texts import names_in, surface
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Whole, leftovers, parse
 from turnwise.readers.table import Table, Turn

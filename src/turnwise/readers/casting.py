@@ -8,7 +8,7 @@ import polars as pl
 from turnwise.errors import SchemaError, listing
 from turnwise.readers.chat import calls
 from turnwise.readers.columns import json_column
-from turnwise.readers.documents import lenient
+from turnwise.readers.json_texts import lenient
 from turnwise.readers.problems import BrokenError
 from turnwise.schema import TOOL_CALLS
 

@@ -2,8 +2,6 @@
 
 import csv
 import io
-import json
-import math
 import re
 import zipfile
 import zlib
@@ -15,29 +13,23 @@ from typing import Any, Literal
 
 import msgspec
 import polars as pl
-import zstandard
 
+from turnwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from turnwise.readers.lines import BOM, Lines, lines_of
-from turnwise.readers.problems import LEAVE, BrokenError
+from turnwise.readers.problems import LEAVE, BrokenError, first_line
 from turnwise.readers.records import T, json_text, misfit
+from turnwise.readers.unpacking import MARKS, PACKED, unpacked
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
-MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
-SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
 BLOCK = 1 << 17  # bytes
-PIECE = 1 << 10  # bytes of Zstandard's, which unpack to 32 MiB at most
-GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-PACKED = (".gz", ".zst")
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
-_Top = dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None
-_shallow = msgspec.json.Decoder(_Top)
 _deep = msgspec.json.Decoder()
 
 
@@ -81,7 +73,7 @@ class Document:
             data = self.path.read_bytes()
         except OSError as error:
             raise _unreadable(error) from error
-        return self._unpacked(data) if data.startswith((GZIP, ZSTANDARD)) else data
+        return unpacked(data) if data.startswith(MARKS) else data
 
     @cached_property
     def head(self) -> bytes:
@@ -91,13 +83,13 @@ class Document:
                 start = file.read(HEAD)
         except OSError as error:
             raise _unreadable(error) from error
-        return self.data[:HEAD] if start.startswith((GZIP, ZSTANDARD)) else start
+        return self.data[:HEAD] if start.startswith(MARKS) else start
 
     @cached_property
     def packed(self) -> bool:
         """Whether `data` must be read rather than `path`, as in gzip."""
         with self.path.open("rb") as file:
-            return file.read(4).startswith((GZIP, ZSTANDARD))
+            return file.read(4).startswith(MARKS)
 
     @property
     def source(self) -> Path | io.BytesIO:
@@ -357,13 +349,6 @@ class Document:
             self.odd_numbers += odd
             return value
 
-    def _unpacked(self, data: bytes) -> bytes:
-        gzip = data.startswith(GZIP)
-        try:
-            return b"".join(_within(gunzipped(data) if gzip else unzstd(data), len(data)))
-        except (EOFError, zlib.error, zstandard.ZstdError) as error:
-            raise BrokenError(f"is no whole {'gzip' if gzip else 'Zstandard'} file ({first_line(error)})") from error
-
 
 _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"PAR1", "parquet"),
@@ -371,173 +356,6 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"PK\x03\x04", "zip"),
     (b"SQLite format 3\0", "sqlite"),
 )
-
-
-def gunzipped(data: bytes) -> Iterator[bytes]:
-    """What is in a gzip file, of one part or several, some at a time.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> b"".join(gunzipped(gzip.compress(b"a") + gzip.compress(b"b")))
-    b'ab'
-    """
-    while data:
-        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        part = member.decompress(data, SMALL)
-        while part and not member.eof:
-            yield part
-            part = member.decompress(member.unconsumed_tail, SMALL)
-        yield part
-        if not member.eof:
-            raise EOFError("it ends in the middle")
-        data = member.unused_data.lstrip(b"\0")
-
-
-def unzstd(data: bytes) -> Iterator[bytes]:
-    """What is in a Zstandard file, of one part or several, some at a time.
-
-    Examples
-    --------
-    >>> b"".join(unzstd(zstandard.compress(b"a") + zstandard.compress(b"b")))
-    b'ab'
-    """
-    known = zstandard.ZstdDecompressor()
-    frame = known.decompressobj()
-    for start in range(0, len(data), PIECE):
-        piece = data[start : start + PIECE]
-        while piece:
-            frame = known.decompressobj() if frame.eof else frame
-            yield frame.decompress(piece)
-            piece = frame.unused_data if frame.eof else b""
-    if not frame.eof:
-        raise EOFError("it ends in the middle")
-
-
-def _within(parts: Iterable[bytes], packed: int) -> Iterator[bytes]:
-    """The parts of a file, if they are not more than a log may hold."""
-    most = left = max(SMALL, MOST_TIMES // 4 * packed)  # one text throughout packs less well than an archive may
-    for part in parts:
-        left -= len(part)
-        if left < 0:
-            raise BrokenError(f"would unpack to more than {most} bytes, which no log does: a zip bomb?")
-        yield part
-
-
-def absurd(whole: int, packed: int) -> bool:
-    """Whether something unpacks to more than any log does.
-
-    Examples
-    --------
-    >>> absurd(10**9, 10**3), absurd(10**4, 10)
-    (True, False)
-    """
-    return whole > SMALL and whole > MOST_TIMES * packed
-
-
-def lenient(text: bytes) -> tuple[Any, int]:
-    """A JSON value as Python's own writer leaves it, and how many of its numbers were none (NaN, infinity) and are null.
-
-    Half of a surrogate pair, which cut-off emoji leave behind, becomes ``?``.
-
-    Examples
-    --------
-    >>> lenient(b'{"score": NaN, "n": 2}')
-    ({'score': None, 'n': 2}, 1)
-    """
-    odd: list[str] = []
-
-    def number(word: str) -> float | None:
-        value = float(word)
-        if math.isfinite(value):
-            return value
-        odd.append(word)
-        return None
-
-    try:
-        value = json.loads(text.decode("utf-8"), parse_constant=number, parse_float=number)
-        if b"\\ud" in text.lower():
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-    except json.JSONDecodeError as error:
-        half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
-        raise BrokenError(f"is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}){half}") from error
-    except UnicodeDecodeError as error:
-        raise BrokenError(f"is not UTF-8 (byte {error.start})") from error
-    except RecursionError as error:
-        raise BrokenError("is nested too deeply") from error
-    except ValueError as error:  # a whole number of thousands of digits
-        raise BrokenError(f"holds a number that cannot be read ({first_line(error)})") from error
-    return value, len(odd)
-
-
-def surface(value: Any) -> Any:
-    """The value, decoded as far as the names of its outermost object.
-
-    Examples
-    --------
-    >>> sorted(surface(b'{"a": {"b": 1}}'))
-    ['a']
-    """
-    if not isinstance(value, bytes | msgspec.Raw):
-        return value
-    try:
-        return _shallow.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return lenient(bytes(value))[0]
-
-
-def surface_if_any(value: Any) -> Any:
-    """The same; null where it is no JSON.
-
-    Examples
-    --------
-    >>> surface_if_any(b'{"a": ') is None
-    True
-    """
-    try:
-        return surface(value)
-    except BrokenError:
-        return None
-
-
-def names_in(value: Any) -> frozenset[str]:
-    """The names in an object, or in the first object of a list.
-
-    Examples
-    --------
-    >>> sorted(names_in([{"a": 1, "b": 2}]))
-    ['a', 'b']
-    """
-    value = surface(value)
-    if isinstance(value, list) and value:
-        value = surface(value[0])
-    return frozenset(value) if isinstance(value, dict) else frozenset()
-
-
-def names_if_any(value: Any) -> frozenset[str]:
-    """The same; no names where it is no JSON.
-
-    Examples
-    --------
-    >>> names_if_any(b'{"a": ')
-    frozenset()
-    """
-    try:
-        return names_in(value)
-    except BrokenError:
-        return frozenset()
-
-
-def first_line(error: BaseException) -> str:
-    r"""The first line of an error's message, short enough for a sentence.
-
-    Examples
-    --------
-    >>> first_line(ValueError("no footer\nhint: none"))
-    'no footer'
-    """
-    lines = str(error).strip().splitlines()
-    return lines[0][:160] if lines else type(error).__name__
 
 
 def _unreadable(error: OSError) -> BrokenError:

@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.columns import Columns, column
-from turnwise.readers.documents import first_line
+from turnwise.readers.problems import first_line
 from turnwise.schema import TURNS
 
 WORDS = frozenset(TURNS.names)

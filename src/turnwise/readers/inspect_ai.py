@@ -6,10 +6,11 @@ from typing import Any
 
 from turnwise.readers import inspect_logs as logs
 from turnwise.readers.archives import Archive
-from turnwise.readers.documents import Document, surface
+from turnwise.readers.documents import Document
 from turnwise.readers.inspect_chats import all_said, turns_of_parts, turns_of_whole
 from turnwise.readers.inspect_logs import Epoch, Header, PlainSample
 from turnwise.readers.inspect_rows import facts_of, fault_of, run_of
+from turnwise.readers.json_texts import surface
 from turnwise.readers.lines import BOM
 from turnwise.readers.plain import TOGETHER, batches, fitting, turns_of
 from turnwise.readers.problems import BrokenError

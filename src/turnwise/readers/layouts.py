@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.readers.documents import Document, names_if_any, surface_if_any
+from turnwise.readers.documents import Document
+from turnwise.readers.json_texts import names_if_any, surface_if_any
 from turnwise.readers.native import PROMPTS, RESPONSES, SIGNS
 from turnwise.readers.records import renamed
 

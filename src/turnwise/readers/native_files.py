@@ -4,12 +4,12 @@ import io
 
 import polars as pl
 
-from turnwise.readers.documents import Document, first_line
+from turnwise.readers.documents import Document
 from turnwise.readers.flat import from_flat
 from turnwise.readers.layouts import layouts
 from turnwise.readers.native import SIGNS, conform
 from turnwise.readers.nested import from_nested, nested_layout
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, first_line
 from turnwise.readers.table import Table
 from turnwise.schema import TURNS
 

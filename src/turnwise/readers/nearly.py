@@ -5,7 +5,8 @@ from itertools import islice
 
 import polars as pl
 
-from turnwise.readers.documents import Document, names_if_any, surface_if_any
+from turnwise.readers.documents import Document
+from turnwise.readers.json_texts import names_if_any, surface_if_any
 from turnwise.readers.layouts import IDS, LISTS, SAID, words_of
 from turnwise.readers.native import PROMPTS
 

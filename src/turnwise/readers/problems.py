@@ -169,3 +169,15 @@ class Guard:
 def _some(names: list[str], most: int = 2) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def first_line(error: BaseException) -> str:
+    r"""The first line of an error's message, short enough for a sentence.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no footer\nhint: none"))
+    'no footer'
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0][:160] if lines else type(error).__name__

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chat import ANSWERS, Message, split
-from turnwise.readers.documents import Document, first_line, lenient
+from turnwise.readers.documents import Document
+from turnwise.readers.json_texts import lenient
 from turnwise.readers.measured import plain_frame
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, first_line
 from turnwise.readers.records import Whole, parse
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FAILURE, SUCCESS, UNDETERMINED

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise.errors import ReadError
 from turnwise.object_stores import Options, address_of
-from turnwise.readers.documents import first_line
+from turnwise.readers.problems import first_line
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:

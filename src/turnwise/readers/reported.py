@@ -10,7 +10,7 @@ import polars as pl
 from turnwise.readers import astra, garak, inspect_ai, jailbreakbench, skyrl
 from turnwise.readers.archives import Archive
 from turnwise.readers.columns import Columns
-from turnwise.readers.documents import Document, first_line
+from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths
 from turnwise.readers.frames import from_columns
 from turnwise.readers.gathering import gather
@@ -18,7 +18,7 @@ from turnwise.readers.inspect_logs import Header
 from turnwise.readers.inspect_rows import run_of
 from turnwise.readers.lookalikes import has, numbers
 from turnwise.readers.measured import plain_frame
-from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.problems import BrokenError, Problems, first_line
 from turnwise.readers.records import Count, Whole, parse, whole
 from turnwise.schema import SUMMARY
 

@@ -1,0 +1,105 @@
+"""JSON texts as far as somebody asks: the names on the surface alone, or all of it, as Python's own writer leaves it."""
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.problems import BrokenError, first_line
+
+_Top = dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None
+_shallow = msgspec.json.Decoder(_Top)
+
+
+def lenient(text: bytes) -> tuple[Any, int]:
+    """A JSON value as Python's own writer leaves it, and how many of its numbers were none (NaN, infinity) and are null.
+
+    Half of a surrogate pair, which cut-off emoji leave behind, becomes ``?``.
+
+    Examples
+    --------
+    >>> lenient(b'{"score": NaN, "n": 2}')
+    ({'score': None, 'n': 2}, 1)
+    """
+    odd: list[str] = []
+
+    def number(word: str) -> float | None:
+        value = float(word)
+        if math.isfinite(value):
+            return value
+        odd.append(word)
+        return None
+
+    try:
+        value = json.loads(text.decode("utf-8"), parse_constant=number, parse_float=number)
+        if b"\\ud" in text.lower():
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except json.JSONDecodeError as error:
+        half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
+        raise BrokenError(f"is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}){half}") from error
+    except UnicodeDecodeError as error:
+        raise BrokenError(f"is not UTF-8 (byte {error.start})") from error
+    except RecursionError as error:
+        raise BrokenError("is nested too deeply") from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise BrokenError(f"holds a number that cannot be read ({first_line(error)})") from error
+    return value, len(odd)
+
+
+def surface(value: Any) -> Any:
+    """The value, decoded as far as the names of its outermost object.
+
+    Examples
+    --------
+    >>> sorted(surface(b'{"a": {"b": 1}}'))
+    ['a']
+    """
+    if not isinstance(value, bytes | msgspec.Raw):
+        return value
+    try:
+        return _shallow.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return lenient(bytes(value))[0]
+
+
+def surface_if_any(value: Any) -> Any:
+    """The same; null where it is no JSON.
+
+    Examples
+    --------
+    >>> surface_if_any(b'{"a": ') is None
+    True
+    """
+    try:
+        return surface(value)
+    except BrokenError:
+        return None
+
+
+def names_in(value: Any) -> frozenset[str]:
+    """The names in an object, or in the first object of a list.
+
+    Examples
+    --------
+    >>> sorted(names_in([{"a": 1, "b": 2}]))
+    ['a', 'b']
+    """
+    value = surface(value)
+    if isinstance(value, list) and value:
+        value = surface(value[0])
+    return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def names_if_any(value: Any) -> frozenset[str]:
+    """The same; no names where it is no JSON.
+
+    Examples
+    --------
+    >>> names_if_any(b'{"a": ')
+    frozenset()
+    """
+    try:
+        return names_in(value)
+    except BrokenError:
+        return frozenset()

@@ -15,7 +15,7 @@ import pytest
 import turnwise as tw
 from turnwise import schema
 from turnwise.cli import app, run
-from turnwise.readers.formats import read as read_whole
+from turnwise.readers.reading import read as read_whole
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "data" / "rollouts"
@@ -446,11 +446,11 @@ def test_curve_over_what_it_took(turnwise, tmp_path: Path) -> None:
 def small_batches(monkeypatch) -> None:
     """A few rollouts at a time, and no table read whole."""
     from turnwise import batches
-    from turnwise.readers import formats
+    from turnwise.readers import reading
 
     monkeypatch.setattr(batches, "MOST_ROWS", 50)
     monkeypatch.setattr(batches, "_CHUNK", 20)
-    monkeypatch.setattr(formats, "read", lambda *_, **__: pytest.fail("the file is read whole"))
+    monkeypatch.setattr(reading, "read", lambda *_, **__: pytest.fail("the file is read whole"))
 
 
 def in_order(path: Path, **more: pl.Expr) -> pl.DataFrame:

@@ -62,12 +62,12 @@ if TYPE_CHECKING:
     from turnwise.portfolios import portfolio, tradeoff
     from turnwise.profiles import iqm, profile
     from turnwise.readers.events import steps
-    from turnwise.readers.formats import read, scan
     from turnwise.readers.joining import join_labels
     from turnwise.readers.judged import read_verdicts
     from turnwise.readers.native import turns
     from turnwise.readers.outcomes import read_rollouts
     from turnwise.readers.prompts import read_prompts
+    from turnwise.readers.reading import read, scan
     from turnwise.readers.reported import read_summary
     from turnwise.reliability import agreement, correct, correct_curve
     from turnwise.repeats import attempts
@@ -255,14 +255,14 @@ _ROOMS = {
     "plan": "planning",
     "portfolio": "portfolios",
     "profile": "profiles",
-    "read": "readers.formats",
+    "read": "readers.reading",
     "read_prompts": "readers.prompts",
     "read_rollouts": "readers.outcomes",
     "read_summary": "readers.reported",
     "read_verdicts": "readers.judged",
     "register_evaluator": "evaluation",
     "report": "reports",
-    "scan": "readers.formats",
+    "scan": "readers.reading",
     "score": "scoring",
     "simulate": "simulation",
     "steps": "readers.events",

@@ -23,8 +23,8 @@ from polars.testing import assert_frame_equal
 
 from turnwise.readers.archives import Archive
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import read, scan
 from turnwise.readers.outcomes import read_rollouts
+from turnwise.readers.reading import read, scan
 
 if sys.version_info >= (3, 14):
     import zipfile

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 from turnwise.errors import TurnwiseError
 from turnwise.readers import flat, plain
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 
 Way = Callable[[pytest.MonkeyPatch], None]
 

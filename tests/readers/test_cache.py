@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ArgumentError, ReadError, WriteError
-from turnwise.readers import formats
-from turnwise.readers.formats import read, scan
+from turnwise.readers import reading
+from turnwise.readers.reading import read, scan
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -31,7 +31,7 @@ def unread(monkeypatch):
         raise AssertionError("a log was read")
 
     def forbid() -> None:
-        monkeypatch.setattr(formats, "_gathered", refuse)
+        monkeypatch.setattr(reading, "_gathered", refuse)
 
     return forbid
 

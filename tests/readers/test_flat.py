@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import native_both, result, written
 from tests.readers.test_fuzz import DAMAGE, ODD, STEPS, damaged, mutated, rendered
 from turnwise.errors import ReadError, TurnwiseError
-from turnwise.readers.formats import read
 from turnwise.readers.native import turns
+from turnwise.readers.reading import read
 
 TURNS: list[dict[str, Any]] = [
     {

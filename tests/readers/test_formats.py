@@ -14,8 +14,9 @@ import pytest
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import FORMATS, Format, read, scan
+from turnwise.readers.formats import FORMATS, Format
 from turnwise.readers.native import turns
+from turnwise.readers.reading import read, scan
 from turnwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 from turnwise import schema
 from turnwise.errors import TurnwiseError
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import FORMATS, read
+from turnwise.readers.formats import FORMATS
 from turnwise.readers.json_texts import lenient
 from turnwise.readers.judged import read_verdicts
 from turnwise.readers.prompts import read_prompts
+from turnwise.readers.reading import read
 from turnwise.readers.reported import read_summary
 from turnwise.schema import TURNS
 
@@ -311,7 +312,7 @@ LIMITED = (
 import resource, sys, time
 from pathlib import Path
 from turnwise.errors import TurnwiseError
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 start = time.perf_counter()
 try:
@@ -442,7 +443,7 @@ def test_reading_a_large_file_takes_little_more_than_it_gives(tmp_path):
         for _ in range(15_000):
             file.write(line)
     code = (
-        f"{PEAK}\nimport sys\nfrom turnwise.readers.formats import read\nread(sys.argv[2])\nbefore = peak()\n"
+        f"{PEAK}\nimport sys\nfrom turnwise.readers.reading import read\nread(sys.argv[2])\nbefore = peak()\n"
         "frame = read(sys.argv[1])\nprint(peak() - before, frame.estimated_size())"
     )
     small = FIXTURES / "openai_chat" / "chats.jsonl"

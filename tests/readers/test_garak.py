@@ -9,7 +9,7 @@ import pytest
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import ReadError
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 from turnwise.readers.reported import read_summary
 
 FIXTURE = Path(__file__).parent / "fixtures" / "garak" / "report.jsonl"

@@ -16,8 +16,8 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.archives import Archive
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import read
 from turnwise.readers.inspect_ai import sniff
+from turnwise.readers.reading import read
 from turnwise.readers.reported import read_summary
 
 LOG = Path(__file__).parent / "fixtures" / "inspect" / "log.json"

@@ -15,9 +15,9 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import Way, agree, native_both, written
 from turnwise.errors import ReadError
 from turnwise.readers import documents, openai_chat, plain, unpacking
-from turnwise.readers.formats import read
 from turnwise.readers.layouts import IDS, LISTS, ROLES, TEXTS
 from turnwise.readers.native import turns
+from turnwise.readers.reading import read
 
 SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]
 WORDS = ("Be kind.", "Hi", "Hello", "And?", "No")

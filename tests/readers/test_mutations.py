@@ -14,7 +14,8 @@ import pytest
 from turnwise import schema
 from turnwise.errors import TurnwiseError
 from turnwise.readers.documents import Document
-from turnwise.readers.formats import FORMATS, read
+from turnwise.readers.formats import FORMATS
+from turnwise.readers.reading import read
 from turnwise.readers.reported import read_summary
 from turnwise.schema import TURNS
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, SchemaError
-from turnwise.readers.formats import read
 from turnwise.readers.native import turns
+from turnwise.readers.reading import read
 from turnwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures" / "native"

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import native_both, result, written
 from tests.readers.test_fuzz import DAMAGE, ODD, STEPS, damaged, mutated, rendered
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 
 FIXTURE = Path(__file__).parent / "fixtures" / "native" / "nested.jsonl"
 ROLLOUTS: list[dict[str, Any]] = [

@@ -12,8 +12,8 @@ from tests.readers.both_ways import Way, agree, written
 from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
 from turnwise.errors import TurnwiseError
 from turnwise.readers import inspect_ai, plain
-from turnwise.readers.formats import read
 from turnwise.readers.lines import Lines
+from turnwise.readers.reading import read
 
 ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
 CHATS = [

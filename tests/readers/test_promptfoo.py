@@ -5,7 +5,7 @@ from pathlib import Path
 
 import turnwise as tw
 from turnwise import metrics as m
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "promptfoo"
 

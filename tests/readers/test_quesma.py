@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 from turnwise.readers.reported import read_summary
 
 FIXTURES = Path(__file__).parent / "fixtures" / "quesma"

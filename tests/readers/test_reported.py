@@ -11,7 +11,7 @@ import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 from turnwise.readers.reported import ABOUT, read_summary
 
 FIXTURES = Path(__file__).parent / "fixtures"

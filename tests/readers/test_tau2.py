@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.readers.formats import read
+from turnwise.readers.reading import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "tau2"
 

@@ -18,7 +18,7 @@ def read_logs(
 ) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
     from turnwise import schema
-    from turnwise.readers.formats import read
+    from turnwise.readers.reading import read
 
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
     if errors == "collect":
@@ -42,7 +42,7 @@ def _say_read(rollouts: int, turns: int, problems: int) -> None:
 
 def scan_logs(paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None) -> "pl.LazyFrame":
     """Turns, of Parquet not loaded yet; what cannot be read is listed where that is asked for, and all is read then."""
-    from turnwise.readers.formats import scan
+    from turnwise.readers.reading import scan
 
     if errors == "collect":
         return read_logs(paths, log_format, errors, fact)[0].lazy()

@@ -17,7 +17,7 @@ from turnwise.errors import MetricError, ReadError, TurnwiseError, listing
 from turnwise.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
 from turnwise.object_stores import Options, address_of, joined
 from turnwise.readers.finding import Paths, listed
-from turnwise.readers.formats import scan
+from turnwise.readers.reading import scan
 from turnwise.rollouts import measure
 from turnwise.states import State, state_of
 from turnwise.summary import to_merge

@@ -1,18 +1,9 @@
-"""The door: which formats there are, which of them a file is, and all files of any mix into one table."""
+"""The formats there are, and which of them a file has."""
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, overload
 
-import polars as pl
-
-from turnwise import schema
-from turnwise.arguments import names_of
 from turnwise.errors import ArgumentError, ReadError, listing
-from turnwise.labels import counted
-from turnwise.object_stores import Options
 from turnwise.readers import (
     agentdojo,
     aisteer,
@@ -33,7 +24,6 @@ from turnwise.readers import (
     lm_eval,
     mint,
     nat,
-    native,
     native_files,
     openai_chat,
     promptfoo,
@@ -48,16 +38,11 @@ from turnwise.readers import (
     verifiers,
     verl,
 )
-from turnwise.readers.cache import Cache
-from turnwise.readers.columns import arrange, reconcile
 from turnwise.readers.documents import Document
-from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.lookalikes import lookalike
 from turnwise.readers.nearly import nearly
 from turnwise.readers.problems import Problems
-from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Table
-from turnwise.schema import TURNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,227 +155,14 @@ FORMATS = (
 )
 
 
-@overload
-def read(
-    paths: Paths,
-    *,
-    format: str | None = None,
-    errors: Literal["raise"] = "raise",
-    columns: str | Sequence[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-    storage_options: Options | None = None,
-    **facts: Any,
-) -> pl.DataFrame: ...
-@overload
-def read(
-    paths: Paths,
-    *,
-    format: str | None = None,
-    errors: Literal["collect"],
-    columns: str | Sequence[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-    storage_options: Options | None = None,
-    **facts: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame]: ...
-def read(
-    paths: Paths,
-    *,
-    format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
-    errors: Literal["raise", "collect"] = "raise",
-    columns: str | Sequence[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-    storage_options: Options | None = None,
-    **facts: Any,
-) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
-    r"""The rollouts of any mix of logs as one table of TURNS: formats are known by what is in a file.
-
-    Parameters
-    ----------
-    paths
-        A file, a folder (read with all its folders, hidden files left out), or several of them. A file reached twice
-        is read once. Parquet of TURNS may lie in an object store: ``s3://bucket/runs`` or ``s3://bucket/runs/*.parquet``.
-    format
-        Name of the one format to read, where a file is not recognized; in a folder, other files are left out.
-    errors
-        ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
-        PROBLEMS as well. Either way, files of no known format in a folder are listed (as problems, or in one line on
-        stderr), and so are records that are whole but no rollouts, and NaN that became null.
-    columns
-        The columns that are wanted beside `rollout_id` and `turn` (and `node_id` of trees); None wants all. JSON lines of
-        turns, and of rollouts that hold theirs, are decoded no further than that, which saves a quarter to a third where no
-        text is wanted: what is passed over must be JSON, and is not looked at. All other logs are read whole, and narrowed.
-    cache
-        A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
-        has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
-        is known to have changed only where these are read too.
-    storage_options
-        What an object store needs, as in Polars; by default from the environment.
-    **facts
-        A value for a fact of the rollout that the logs leave null: ``target="gpt-4o"``.
-
-    Returns
-    -------
-    TURNS, with every column of the schema, the rollouts in one piece and their turns in order; extra columns follow. With
-    `columns`, those in their order.
-    With ``errors="collect"``, TURNS and PROBLEMS.
+def format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
+    """The format of a file, the one that is forced or the first that knows it; None where there is none, which `problems` notes.
 
     Raises
     ------
     ReadError
-        Naming file, record, field and remedy. Also where nothing could be read at all.
-    ArgumentError
-        For an unknown format, fact or column.
-
-    Notes
-    -----
-    An extra column that has one dtype in one file and another in the next becomes Float64 where all of it is numbers
-    (Int64 where all are whole), else JSON text; see `turnwise.readers.columns`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\na,Again,No\n")
-    >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
-    [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
+        Where a file that was asked for by its name has none.
     """
-    if errors not in {"raise", "collect"}:
-        raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
-    known = facts_as_given(facts)
-    wanted = None if columns is None else [*names_of(columns), *known]
-    problems = Problems(collect=errors == "collect")
-    given = listed(paths, "read")
-    turns: pl.DataFrame | pl.LazyFrame
-    if found := addresses(given):
-        turns = native.turns(collect_remote(scan_remote(found, storage_options), found))
-        known["source"] = pl.lit(FORMATS[0].name)
-    else:
-        turns = _whole(given, format, problems, cache, wanted)
-    problems.announce()
-    if wanted is not None:
-        turns = _narrowed(turns, wanted)
-    filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
-    return (filled, problems.frame()) if problems.collect else filled
-
-
-def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:
-    """The keys, and the columns that are wanted in their order."""
-    found = turns.collect_schema().names()
-    lacking = next((name for name in wanted if name not in found), None)
-    if lacking is not None:
-        raise ArgumentError(f"read: there is no column {lacking!r}; `tw.read(paths).columns` are those that there are")
-    keys = [name for name in ("rollout_id", "turn", "node_id") if name in found]
-    return turns.select(list(dict.fromkeys([*keys, *wanted])))
-
-
-def _whole(
-    paths: Paths,
-    name: str | None,
-    problems: Problems,
-    folder: str | os.PathLike[str] | None,
-    wanted: list[str] | None = None,
-) -> pl.DataFrame | pl.LazyFrame:
-    """All rollouts of all files: from the logs, or as they were read before."""
-    forced = named(name)
-    given = listed(paths, "read")
-    if folder is None:
-        return _gathered(given, forced, problems, wanted)
-    unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
-    logs = [document.path for document, _ in documents(given, unseen)]
-    how = (name, problems.collect, [str(path) for path in given])
-    try:
-        kept = Cache(Path(folder), logs, *how)
-    except OSError as error:
-        raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
-    found = kept.load(problems)
-    if found is not None:
-        return found
-    turns = _gathered(given, forced, problems)
-    kept.save(turns, problems)
-    return turns
-
-
-def _gathered(
-    given: list[Path], forced: Format | None, problems: Problems, wanted: list[str] | None = None
-) -> pl.DataFrame:
-    """All rollouts of all files, read now."""
-    tables = tables_of(given, forced, problems, wanted=wanted)
-    return arrange(reconcile([frame for table in tables for frame in table.frames()]))
-
-
-def tables_of(
-    given: list[Path],
-    forced: Format | None,
-    problems: Problems,
-    *,
-    outcomes: bool = False,
-    wanted: list[str] | None = None,
-) -> list[Table]:
-    """All rollouts of all files, a table for each format; with `outcomes`, perhaps without what was said in them."""
-    owners: dict[str, str] = {}
-    tables = {kind.name: Table(kind.name, problems, owners, wanted) for kind in FORMATS}
-    echoes: list[tuple[Document, Format, bool]] = []
-    for document, by_name in documents(given, problems):
-        with problems.record(document.name):
-            kind = _format_of(document, forced, by_name=by_name, problems=problems)
-            if kind is not None and kind.echo:
-                echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
-            elif kind is not None:
-                _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
-    for document, kind, by_name in echoes:
-        with problems.record(document.name):
-            _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
-    found = [table for table in tables.values() if table.height]
-    if not found:
-        raise ReadError(_nothing(given, problems))
-    return found
-
-
-def scan(
-    paths: Paths,
-    *,
-    format: str | None = None,  # noqa: A002 - as in read
-    cache: str | os.PathLike[str] | None = None,
-    storage_options: Options | None = None,
-    **facts: Any,
-) -> pl.LazyFrame:
-    """The same as `read`, as a LazyFrame: Parquet files of TURNS are scanned and not loaded; all else is read first.
-
-    With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
-
-    Of a scanned file only columns and dtypes are checked: that turns are numbered, in order and found once is for who
-    wrote it (`tw.write` of a table that `read` or `turns` gave keeps all that). NaN becomes null and is not counted.
-
-    Parameters
-    ----------
-    paths, format, cache, storage_options, **facts
-        As in `read`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "turns.parquet"
-    >>> native.turns([{"rollout_id": "a", "prompt": "Hi"}]).write_parquet(path)
-    >>> scan(path).select("rollout_id", "turn").collect().rows()
-    [('a', 1)]
-    """
-    known = facts_as_given(facts)
-    forced = named(format)
-    given = listed(paths, "read")
-    problems = Problems()
-    found = addresses(given)
-    lazy = native.turns(scan_remote(found, storage_options)) if found else _scanned(_parquets(given, forced, problems))
-    if lazy is None:
-        problems = Problems()
-        lazy = _whole(given, format, problems, cache).lazy()
-    else:
-        known["source"] = pl.lit(FORMATS[0].name)
-    problems.announce()
-    filled = [pl.col(name).fill_null(value) for name, value in known.items()]
-    return lazy.with_columns(filled)
-
-
-def _format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
     if forced is not None:
         if by_name or forced.sniff(document) or _nearly_is(document, forced):
             return forced
@@ -407,7 +179,7 @@ def _format_of(document: Document, forced: Format | None, *, by_name: bool, prob
     refusal = refusal or nearly(document)
     reason = refusal or ("is empty" if empty else "is not recognized")
     if by_name:
-        remedy = "" if refusal else f"; formats are {_names()}: force one with format=, "
+        remedy = "" if refusal else f"; formats are {format_names()}: force one with format=, "
         remedy += "" if refusal else "or read a table of your own with `tw.turns(frame)`"
         raise ReadError(f"{document.name}: {reason}{remedy}")
     problems.unread(document.name, reason)
@@ -423,81 +195,16 @@ def _may_be(document: Document, kind: Format) -> bool:
     return document.suffix in kind.suffixes or all(document.suffix not in form.suffixes for form in FORMATS)
 
 
-def _read(document: Document, kind: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
-    before, broken = table.height, len(table.problems.rows)
-    reader = kind.outcomes if outcomes and kind.outcomes is not None else kind.read
-    try:
-        reader(document, table)
-    finally:
-        table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
-    if table.height == before and len(table.problems.rows) == broken:
-        if by_name:
-            raise ReadError(f"{document.name}: holds no rollouts; the {kind.name} log is empty")
-        table.problems.unread(document.name, f"holds no rollouts; the {kind.name} log is empty")
-
-
-def _parquets(paths: list[Path], forced: Format | None, problems: Problems) -> list[Document]:
-    """The files, where all that can be read are Parquet; else none."""
-    found = []
-    for document, by_name in documents(paths, problems):
-        with problems.record(document.name):
-            kind = _format_of(document, forced, by_name=by_name, problems=problems)
-            if kind is not None and (document.kind != "parquet" or document.packed):
-                return []
-            if kind is not None:
-                found.append(document)
-    return found
-
-
-def _scanned(found: list[Document]) -> pl.LazyFrame | None:
-    """The files as one lazy frame; null where there is none, or one is not TURNS or disagrees with another."""
-    schemas = [document.schema for document in found]
-    if not found or not all(native.fits(pl.LazyFrame(schema=names)) for names in schemas):
-        return None
-    joint: dict[str, pl.DataType] = {}
-    for names in schemas:
-        if any(joint.setdefault(name, dtype) != dtype for name, dtype in names.items()):
-            return None
-    if all(names == schemas[0] for names in schemas):
-        return native.conform_lazily(pl.scan_parquet([document.path for document in found], glob=False))
-    lazies = [native.conform_lazily(pl.scan_parquet(document.path, glob=False)) for document in found]
-    return pl.concat(lazies, how="diagonal")
-
-
 def named(name: str | None) -> Format | None:
     """The format of that name."""
     if name is None:
         return None
     found = next((kind for kind in FORMATS if kind.name == name), None)
     if found is None:
-        raise ArgumentError(f"read: there is no format {name!r}; formats are {_names()}")
+        raise ArgumentError(f"read: there is no format {name!r}; formats are {format_names()}")
     return found
 
 
-def _names() -> str:
+def format_names() -> str:
+    """The names of all formats, for a sentence."""
     return listing((kind.name for kind in FORMATS), most=len(FORMATS))
-
-
-def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
-    """The facts given, as literals of their dtypes in TURNS."""
-    literals = {}
-    for name, value in facts.items():
-        if name not in TURNS.facts:
-            raise ArgumentError(
-                f"{verb}: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
-            )
-        dtype = schema.TURNS.dtypes[name]
-        try:
-            literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-            words = f" ({listing(dtype.categories)})" if isinstance(dtype, pl.Enum) else ""
-            raise ArgumentError(f"{verb}: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
-    return literals
-
-
-def _nothing(paths: list[Path], problems: Problems) -> str:
-    where = ", ".join(str(path) for path in paths)
-    rows = problems.rows
-    first = f"; first, {rows[0][0]}: {rows[0][3]}" if rows else ""
-    counts = counted(len(rows), "problem")
-    return f"{where}: nothing could be read ({counts}{first}); formats are {_names()}, and format= forces one"

@@ -7,8 +7,9 @@ import polars as pl
 from turnwise.errors import ArgumentError
 from turnwise.readers.columns import reconcile
 from turnwise.readers.finding import Paths, listed
-from turnwise.readers.formats import facts_as_given, named, tables_of
+from turnwise.readers.formats import named
 from turnwise.readers.problems import Problems
+from turnwise.readers.reading import facts_as_given, tables_of
 from turnwise.schema import ROLLOUTS
 
 

@@ -164,7 +164,7 @@ def normalized(path: Path) -> Any:
 def test_json_lines(chats, compared):
     """Faster than a loop over json.loads, and 4 times as fast as pandas.json_normalize.
 
-    Reached are 1.6 to 1.75 and 5.6 to 6 times; the aim of 2.5 times the loop is missed. Decoding to structs, two lists of
+    Reached are 1.6 to 1.8 and 5.6 to 6 times; the aim of 2.5 times the loop is missed. Decoding to structs, two lists of
     texts and their two Arrow columns alone, block by block, is at 2.6 to 3 times where this was measured. The checksum that
     names the run (a reading of its own) takes as much as a sixth of that again, and so do the names of the rollouts with
     the look for those that stand twice, and the table of facts.
@@ -191,7 +191,8 @@ def test_json_lines_of_rollouts(rollouts, compared):
     """Records of rollouts with their turns, as in the published figures (2.5 times the loop, 4.05 times json_normalize).
 
     There, a bare loop decoded each line to typed structs; here are the checks, names and dtypes of `read` as well. Reached
-    are 2.15 to 2.6 and 3.8 to 4.15 times, the less the busier the machine's memory; the bare loop is at 2.1 to 2.45 there.
+    are 2.5 to 2.65 times on a quiet machine, 3.35 once where the loop was slow, and 4.3 times; 2.5 to 2.6 with a fifth of
+    the records; on a machine whose memory is busy 2.15 and 3.8 were seen.
     """
     frame, loop = read(rollouts), turn_dicts(rollouts)
     assert frame["prompt"].equals(loop["probe"])
@@ -210,7 +211,7 @@ def test_json_lines_of_rollouts(rollouts, compared):
 def test_json_lines_without_their_texts(rollouts, compared):
     """One column of those records: the texts beside it are passed over, not decoded.
 
-    Reached are 3.3 to 3.8 times the loop, which reads them all; a bare loop over structs of numbers, 5.2. The aim of 5 is
+    Reached are 3.7 to 4.1 times the loop, which reads them all; a bare loop over structs of numbers, 5.2. The aim of 5 is
     missed: a quarter of the time goes into reading the file and finding its lines, a third into passing over the texts.
     """
     assert read(rollouts, columns=["reward"])["reward"].equals(turn_dicts(rollouts)["reward"])

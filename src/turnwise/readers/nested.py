@@ -126,7 +126,8 @@ class Nested(Flat):
         counts = np.array(self._counts, dtype=np.int64)
         rows = np.maximum(counts, 1)
         which = np.repeat(np.arange(len(rows), dtype=np.uint32), rows)  # of each turn: which rollout
-        number = np.arange(1, len(which) + 1) - (rows.cumsum() - rows)[which]
+        before = np.repeat((rows.cumsum() - rows).astype(np.int32), rows)
+        number = np.arange(1, len(which) + 1, dtype=np.int32) - before
         turns = self._turns.frame()
         if "rollout_id" in turns.columns:
             turns = turns.rename({"rollout_id": spare("rollout_id")})
@@ -141,10 +142,13 @@ class Nested(Flat):
             frame = frame.with_columns(run=pl.lit(self._run))
         if "context" in rollouts.columns:
             frame = frame.with_columns(pl.when(pl.Series(number == 1)).then("context"))
-        again = ~rollouts["rollout_id"].is_first_distinct()
-        for name in rollouts["rollout_id"].filter(again):
+        names = rollouts["rollout_id"]
+        if names.n_unique() == names.len():
+            return frame
+        again = ~names.is_first_distinct()
+        for name in names.filter(again):
             self._table.problems.broken(self._document.name, twice(name, "twice in this file"))
-        return frame.filter(~again[pl.Series(which)]) if again.any() else frame
+        return frame.filter(~again[pl.Series(which)])
 
 
 def _spared(columns: dict[str, Any]) -> dict[str, Any]:

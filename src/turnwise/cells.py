@@ -200,7 +200,11 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
                 f"cluster={name!r}: there is no such column; {meant(name, sheet.frame.columns)} (cluster=None for none)"
             )
     if not names:
-        return Unit((), (), lambda: sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list(), 0)
+        return sheet.once_for(
+            rows,
+            ("unit",),
+            lambda: Unit((), (), lambda: sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list(), 0),
+        )
     return sheet.once_for(rows, ("unit", *names), lambda: _unit(sheet, rows, names))
 
 
@@ -312,12 +316,9 @@ def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:
 
 
 def _entropy(seed: int, words: Sequence[str]) -> int:
-    digest = hashlib.blake2b(str(seed).encode(), digest_size=16)
-    for name in words:
-        word = name.encode(errors="surrogatepass")
-        digest.update(len(word).to_bytes(8, "little"))
-        digest.update(word)
-    return int.from_bytes(digest.digest(), "little")
+    known = [word.encode(errors="surrogatepass") for word in words]
+    told = b"".join([part for word in known for part in (len(word).to_bytes(8, "little"), word)])
+    return int.from_bytes(hashlib.blake2b(str(seed).encode() + told, digest_size=16).digest(), "little")
 
 
 def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:

@@ -163,11 +163,11 @@ def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     [('3', None), ('"0"', None)]
     """
     names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    empty = [_empty(frame) for frame in frames]
     joint: dict[str, pl.DataType] = {}
     for name in names:
-        parts = [frame[name] for frame in frames if name in frame.columns]
-        dtypes = [part.dtype for part in parts if part.null_count() < part.len()] or [part.dtype for part in parts]
-        joint[name] = reduce(_met, dtypes)
+        parts = [(frame.schema[name], name in nulls) for frame, nulls in zip(frames, empty, strict=True) if name in frame]
+        joint[name] = reduce(_met, [dtype for dtype, null in parts if not null] or [dtype for dtype, _ in parts])
     conformed = [
         frame.with_columns(_as(frame[name], joint[name]) for name in frame.columns if frame.schema[name] != joint[name])
         for frame in frames
@@ -186,7 +186,7 @@ def without_nulls(frame: pl.DataFrame) -> pl.DataFrame:
     >>> without_nulls(pl.DataFrame({"rollout_id": ["a"], "goal": [None], "harm": [None]})).columns
     ['rollout_id', 'harm']
     """
-    return frame.drop(name for name in ADDED & {*frame.columns} if frame[name].null_count() == frame.height)
+    return frame.drop(ADDED & _empty(frame))
 
 
 def arrange(frame: pl.DataFrame) -> pl.DataFrame:
@@ -209,6 +209,11 @@ def arrangement(names: Sequence[str]) -> list[pl.Expr]:
         if tree or name not in TREE_COLUMNS
     ]
     return [*ours, *(pl.col(name) for name in names if name not in TURNS.names)]
+
+
+def _empty(frame: pl.DataFrame) -> set[str]:
+    """The columns that are null in all rows; such as are null by themselves are not written out for it."""
+    return {name for name, (nulls,) in frame.null_count().to_dict(as_series=False).items() if nulls == frame.height}
 
 
 def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:

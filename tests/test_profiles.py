@@ -178,3 +178,14 @@ def test_coverage_of_profiles(band, record_property):
     assert (hits[:3] / 300 >= 0.92).all()
     if band == "simultaneous":
         assert hits[3] / 300 >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [(np.inf, "1 value is infinite"), (1e300, "values beyond 1e+150 cannot be squared and added: divide them first")],
+)
+def test_values_that_cannot_be_added_have_no_aggregate(value, why):
+    """No number and a reason, as for a mean, rather than NaN or an error that overflowed."""
+    made = tw.iqm(rollouts([value, *map(float, range(11))], [f"g{i}" for i in range(12)]), resamples=100)
+    assert made["estimate"].null_count() == made.height
+    assert set(made["reason"]) == {why}

@@ -105,3 +105,18 @@ def test_edges():
     with pytest.raises(ArgumentError, match="is no function"):
         tw.bootstrap(FRAME, "mean", columns="harm")
     assert tw.check(tw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
+
+
+@pytest.mark.parametrize("interval", ["percentile", "basic", "bca"])
+def test_estimates_that_cannot_be_squared(interval):
+    """Ends are read off the replicates still; a standard error and BCa need squares, and the reason says so."""
+    frame = FRAME.with_columns(harm=pl.col("harm") * 1e300)
+    (row,) = tw.bootstrap(frame, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)
+    same = tw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)[0]
+    assert row["std_error"] is None
+    assert row["estimate"] == pytest.approx(same["estimate"] * 1e300)
+    if interval == "bca":
+        assert row["low"] is None
+        assert "among the estimate and its replicates, values beyond 1e+150" in row["reason"]
+    else:
+        assert (row["low"], row["high"]) == pytest.approx((same["low"] * 1e300, same["high"] * 1e300))

@@ -102,6 +102,19 @@ ROWS = [
 ]
 
 
+def test_changes_of_infinite_values():
+    """What changed between two infinite means is unknown: no NaN."""
+    values = {
+        "target": ["new", "old"] * 2,
+        "goal": ["x", "x", "y", "y"],
+        "grade": [float("inf")] * 2 + [1.0, float("inf")],
+    }
+    frame = pl.DataFrame({"rollout_id": list("abcd"), **values})
+    made = tw.changes(frame, of="target", group="new", baseline="old", metric="grade").sort("goal")
+    assert made["change"].to_list() == ["unknown", "lost"]
+    assert made["difference"].to_list() == [None, float("-inf")]
+
+
 def test_changes_by_hand():
     """Each goal under what happened to it, largest change first; what no arm tried is not there."""
     frame = pl.DataFrame(ROWS, schema=["target", "goal", "attack_success"], orient="row").with_row_index("rollout_id")

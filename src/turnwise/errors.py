@@ -82,10 +82,10 @@ def listing(words: object, *, most: int = 8) -> str:
     --------
     >>> listing(["b", "a"])
     'a, b'
-    >>> listing([])
-    'none'
+    >>> listing([]), listing(["a", ""])
+    ('none', "'', a")
     """
-    ordered = sorted({str(word) for word in words})  # type: ignore[attr-defined]
+    ordered = sorted({str(word) or "''" for word in words})  # type: ignore[attr-defined]
     if not ordered:
         return "none"
     shown = ", ".join(ordered[:most])

@@ -22,6 +22,7 @@ from turnwise.arguments import (
 from turnwise.cells import Sheet, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, counted, meant
 from turnwise.stats.bootstrap import percentile_interval
+from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
@@ -166,6 +167,8 @@ class _Goals:
         """Why there is no such aggregate; None where there is."""
         if not self.values.size:
             return "no values"
+        if (why := unaddable(self.values)) is not None:
+            return why
         if statistic != "iqm":
             return None
         if self.count < FEWEST_GOALS:

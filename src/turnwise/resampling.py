@@ -12,7 +12,7 @@ from turnwise.arguments import By, Cluster, check_by, check_levels, check_resamp
 from turnwise.cells import Sheet, Unit, row_of, rows_of, strata_of, unit_of
 from turnwise.errors import ArgumentError, MetricError, meant
 from turnwise.stats.bootstrap import basic_interval, bca_flaw, bca_interval, null_flaw, percentile_interval
-from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
 
@@ -187,7 +187,10 @@ def _interval(
     plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, asked: _Asked
 ) -> Estimate:
     point, flaw = plain.estimate or 0.0, null_flaw(replicates)
-    if jackknife is not None:
+    beyond = unaddable(np.append(replicates[~np.isnan(replicates)], point))
+    if jackknife is not None and beyond is not None:
+        low, high, flaw = None, None, f"among the estimate and its replicates, {beyond}"
+    elif jackknife is not None:
         low, high = bca_interval(replicates, point, jackknife, level)
         flaw = bca_flaw(replicates, point, jackknife, level)
     elif asked.interval == "basic":
@@ -198,5 +201,5 @@ def _interval(
     if low is None:
         return replace(row, reason=flaw or "the bootstrap interval has no width")
     named = f"{'BCa' if jackknife is not None else asked.interval} bootstrap{' within strata' if asked.strata else ''}"
-    error = float(np.nanstd(replicates, ddof=1))
+    error = float(np.nanstd(replicates, ddof=1)) if beyond is None else None
     return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered")

@@ -230,13 +230,13 @@ def changes(
         frame.filter(pl.col(unit).is_not_null())
         .group_by(key)
         .agg(
-            group=known.filter(named == group).mean(),
-            baseline=known.filter(named == baseline).mean(),
+            group=known.filter(named == group).mean().fill_nan(None),
+            baseline=known.filter(named == baseline).mean().fill_nan(None),
             tried=(named == group).any(),
             before=(named == baseline).any(),
         )
         .filter(pl.col("tried") | pl.col("before"))
-        .with_columns(difference=pl.col("group") - pl.col("baseline"))
+        .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
     )
     moved = pl.col("difference")
     return (

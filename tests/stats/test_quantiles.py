@@ -219,3 +219,40 @@ def test_a_median_at_the_limit_has_an_interval(seed):
     assert drawn.high == 8.0
     assert found.low < 8.0
     assert abs(found.low - drawn.low) <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("values", "q", "expected"),
+    [
+        ([1.0, 2.0, math.inf], 0.5, 2.0),  # NumPy says NaN: 2 + 0 · ∞
+        ([1.0, 2.0, 3.0, math.inf], 0.5, 2.5),
+        ([1.0, math.inf, math.inf], 0.5, math.inf),
+        ([-math.inf, 1.0], 0.25, -math.inf),
+        ([-1e308, 1e308], 0.5, 0.0),  # whose distance is no double
+        ([-math.inf, math.inf], 0.5, None),
+    ],
+)
+@pytest.mark.parametrize("weights", [None, 2.0])
+def test_infinite_values_stand_in_order(values, q, expected, weights):
+    """What lies beside an infinite value is not lost in it; between two there is nothing, and a reason says so."""
+    w = None if weights is None else np.full(len(values), weights)
+    made = quantile(values, (), q=q, weights=w)
+    assert made.estimate == expected
+    assert (made.reason == "the 0.5 quantile lies between two infinite values") == (expected is None)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9]))
+def test_quantiles_of_finite_values_equal_numpy(values, q):
+    assert quantile(values, (), q=q).estimate == np.quantile(values, q)
+
+
+@pytest.mark.parametrize("interval", ["percentile", "resample"])
+def test_drawn_quantiles_know_infinite_values(interval):
+    """A tenth of the values is infinite: the median's interval is that of the others, which is what the draws say."""
+    values = np.append(np.arange(90.0), np.full(10, math.inf))
+    drawn = quantile(values, (), q=0.5, interval=interval, rng=np.random.default_rng(1), resamples=2000)
+    capped = quantile(
+        np.minimum(values, 1e6), (), q=0.5, interval=interval, rng=np.random.default_rng(1), resamples=2000
+    )
+    assert (drawn.estimate, drawn.low, drawn.high) == (capped.estimate, capped.low, capped.high)

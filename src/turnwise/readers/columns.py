@@ -166,7 +166,9 @@ def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     empty = [_empty(frame) for frame in frames]
     joint: dict[str, pl.DataType] = {}
     for name in names:
-        parts = [(frame.schema[name], name in nulls) for frame, nulls in zip(frames, empty, strict=True) if name in frame]
+        parts = [
+            (frame.schema[name], name in nulls) for frame, nulls in zip(frames, empty, strict=True) if name in frame
+        ]
         joint[name] = reduce(_met, [dtype for dtype, null in parts if not null] or [dtype for dtype, _ in parts])
     conformed = [
         frame.with_columns(_as(frame[name], joint[name]) for name in frame.columns if frame.schema[name] != joint[name])

@@ -1,11 +1,42 @@
 """The bootstrap of medians and quantiles: from the law of order statistics where rollouts are independent, else by counts."""
 
+from math import isfinite, isinf, nan
+
 import numpy as np
 from scipy import special
 
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.multinomial import counts
+
+
+def interpolated(ordered: FloatArray, q: float) -> float:
+    """The q-quantile of ascending values, interpolated linearly as NumPy does, and where some are infinite; NaN between ±inf.
+
+    Examples
+    --------
+    >>> interpolated(np.array([1.0, 2.0, np.inf]), 0.5), interpolated(np.array([1.0, 2.0, np.inf]), 0.75)
+    (2.0, inf)
+    """
+    place = q * (ordered.size - 1)
+    lower = int(place)
+    low, high = float(ordered[lower]), float(ordered[min(lower + 1, ordered.size - 1)])
+    return float(np.quantile(ordered, q)) if isfinite(high - low) else between(low, high, place - lower)
+
+
+def between(low: float, high: float, part: float) -> float:
+    """The value that part of the way from one up to the other, whose distance may be infinite; NaN between ±inf.
+
+    Examples
+    --------
+    >>> between(1.0, 2.0, 0.5), between(-np.inf, 2.0, 0.5), between(2.0, np.inf, 0.0), between(-1e308, 1e308, 0.5)
+    (1.5, -inf, 2.0, 0.0)
+    """
+    if low == high or part == 0:
+        return low
+    if isinf(low) or isinf(high):
+        return nan if isinf(low) and isinf(high) else low if isinf(low) else high
+    return low * (1 - part) + high * part
 
 
 def resampled_quantile_interval(ordered: FloatArray, q: float, level: float) -> tuple[float, float] | None:
@@ -55,11 +86,12 @@ def quantile_replicates(ordered: FloatArray, q: float, *, rng: np.random.Generat
     n = ordered.size
     place = q * (n - 1)
     lower = int(np.floor(place))
-    between, rank = place - lower, lower + 1
+    part, rank = place - lower, lower + 1
     first = rng.beta(rank, n - rank + 1, resamples)
     second = 1 - (1 - first) * rng.random(resamples) ** (1 / max(n - rank, 1))
     low, high = (ordered[np.minimum((u * n).astype(np.int64), n - 1)] for u in (first, second))
-    return np.asarray(low + between * (high - low))
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values
+        return np.asarray(np.where(low == high, low, low + part * (high - low)))
 
 
 def clustered_quantile_replicates(
@@ -96,6 +128,7 @@ def clustered_quantile_replicates(
         slack = 1e-12 * total
         at = np.argmax(reached >= q * total - slack, axis=1)
         after = np.argmax(reached > q * total + slack, axis=1)
-        middle = (ordered[at] + ordered[np.maximum(at, after)]) / 2
+        with np.errstate(invalid="ignore"):  # infinite values
+            middle = ordered[at] / 2 + ordered[np.maximum(at, after)] / 2
         made[start:stop] = np.where(total[:, 0] > 0, middle, np.nan)
     return made

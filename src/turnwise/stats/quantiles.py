@@ -23,7 +23,9 @@ from turnwise.stats.clusters import (
 )
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray, Randomness, generator_of
 from turnwise.stats.order_statistics import (
+    between,
     clustered_quantile_replicates,
+    interpolated,
     quantile_replicates,
     resampled_quantile_interval,
 )
@@ -106,7 +108,9 @@ def quantile(
     else:  # ties by weight, so that the cumulated weights do not depend on the order of the rows
         order = np.lexsort((w, y))
         ordered, mass = y[order], np.cumsum(w[order])
-    point = float(np.quantile(ordered, q)) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
+    point = interpolated(ordered, q) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
+    if math.isnan(point):
+        return Estimate(n=y.size, reason=f"the {q:g} quantile lies between two infinite values")
     share = _share_up_to(y, point, clusters, w)
     if interval != "auto":
         return _bootstrap(y, w, clusters, q, level, interval, rng, resamples, point, share)
@@ -139,7 +143,7 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
     ('5 rollouts are too few for an interval of this quantile at level 0.95', None)
     """
     ordered, mass = np.sort(values), np.arange(1.0, values.size + 1)
-    share = _share_up_to(values, float(np.quantile(ordered, q)), clusters, ones_or(None, values.size))
+    share = _share_up_to(values, interpolated(ordered, q), clusters, ones_or(None, values.size))
     ends = _order_statistics(ordered, q, level) if share.singletons else _woodruff(ordered, mass, q, level, share)
     return ends if isinstance(ends, str) else None
 
@@ -231,7 +235,7 @@ def _weighted_quantile(ordered: FloatArray, mass: FloatArray, q: float) -> float
     target, rounding = q * mass[-1], 1e-12 * mass[-1]
     rank = int(np.searchsorted(mass, target - rounding))
     hit = mass[rank] <= target + rounding and rank + 1 < ordered.size
-    return float((ordered[rank] + ordered[rank + 1]) / 2 if hit else ordered[rank])
+    return between(float(ordered[rank]), float(ordered[rank + hit]), 0.5)
 
 
 def _tail_rank(n: int, q: float, tail: float) -> int:

@@ -124,9 +124,10 @@ def iqm(
         for metric in columns:
             found = headings(sheet, metric)[group]
             goals = _Goals(sheet, metric, group[found == VALUE], cluster)
+            replicates = goals.replicates(asked, over, draws, target, resamples, seed)
             for statistic in asked:
                 for level_ in levels:
-                    estimate = goals.estimate(statistic, level_, over, draws, target, resamples, seed)
+                    estimate = goals.estimate(statistic, level_, over, draws, target, replicates.get(statistic))
                     rows.append(
                         {
                             **key,
@@ -177,8 +178,27 @@ class _Goals:
             )
         return None
 
+    def replicates(
+        self, asked: tuple[str, ...], over: str, draws: Drawn, target: float, resamples: int, seed: int
+    ) -> dict[str, FloatArray]:
+        """Bootstrap replicates of the aggregates that there are, all of the same draws."""
+        which: list[Aggregate] = [statistic for statistic in asked if self.flaw(statistic) is None]  # type: ignore[misc]
+        if not which or (self.count < 2 and draws == "goals"):
+            return {}
+        made = aggregate_replicates(
+            self.values,
+            self.codes,
+            which,
+            drawn=draws,
+            rates=over == "goals" or self.binary,
+            rng=self.unit.generator(seed),
+            resamples=resamples,
+            target=target,
+        )
+        return dict(zip(which, made, strict=True))
+
     def estimate(
-        self, statistic: str, level: float, over: str, draws: Drawn, target: float, resamples: int, seed: int
+        self, statistic: str, level: float, over: str, draws: Drawn, target: float, made: FloatArray | None
     ) -> Estimate:
         """The aggregate with the percentile interval of its bootstrap."""
         row = Estimate(n=self.values.size, n_clusters=self.count)
@@ -188,20 +208,10 @@ class _Goals:
         rates = over == "goals" or self.binary
         values, goals = (self.means, np.arange(self.count)) if rates else (self.values, self.codes)
         point = aggregate(values, goals, which, target=target)
-        if self.count < 2 and draws == "goals":
+        if made is None:
             return Estimate(
                 estimate=point, n=row.n, n_clusters=row.n_clusters, reason="one goal: no interval over goals"
             )
-        made = aggregate_replicates(
-            self.values,
-            self.codes,
-            which,
-            drawn=draws,
-            rates=rates,
-            rng=self.unit.generator(seed),
-            resamples=resamples,
-            target=target,
-        )
         low, high = percentile_interval(made, level)
         how = "goals drawn" if draws == "goals" else "attempts drawn within goals"
         return Estimate(
@@ -213,7 +223,7 @@ class _Goals:
             n_clusters=row.n_clusters,
             method=None if low is None else f"percentile bootstrap; {how}",
             reason="the bootstrap interval has no width" if low is None else None,
-            resamples=resamples,
+            resamples=made.size,
         )
 
     def estimand(self, statistic: str, over: str, draws: Drawn, target: float, found: Headings) -> str:

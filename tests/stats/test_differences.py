@@ -176,6 +176,8 @@ def test_degrees_of_freedom_by_hand():
     assert difference_df(same, many, shared=False) == pytest.approx(alike)
     assert difference_df(same, same, shared=False) == pytest.approx(2)
     assert difference_df(few, many, shared=True) == 1
+    for scale in (1e-159, 1e149):  # squares of variances are no numbers any more, their shares are
+        assert difference_df(variation([0.0, scale], ()), same, shared=False) == pytest.approx(1)
     wide = variation([0.0, 100.0], ())
     assert difference_df(wide, many, shared=False) == pytest.approx(1, abs=0.01)
 

@@ -169,7 +169,7 @@ def test_what_cannot_be_added_has_no_mean(wrong, reason, interval):
     ("values", "clusters", "reason"),
     [
         ([], (), "no values"),
-        ([2.0], (), "one rollout: no interval"),
+        ([2.0], (), "one value: no interval"),
         ([0.1] * 12, (), "no variation"),
         ([1.0, 2.0, 4.0], (np.zeros(3, int),), "one cluster: no interval over clusters"),
         (np.tile([0.1, 0.2, 0.7], 12), (np.repeat(np.arange(12), 3),), "no variation between clusters"),

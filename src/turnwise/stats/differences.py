@@ -97,7 +97,7 @@ def difference_df(one: Variation, other: Variation, *, shared: bool) -> float:
     seen = one.variance or 0.0, other.variance or 0.0
     planned = one.concentration or 0.0, other.concentration or 0.0
     return min(
-        sum(pair) ** 2 / sum(variance**2 / df for variance, df in zip(pair, freedom, strict=True))
+        1 / sum((variance / sum(pair)) ** 2 / df for variance, df in zip(pair, freedom, strict=True))
         for pair in (seen, planned)
         if sum(pair) > 0
     )

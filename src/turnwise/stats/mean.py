@@ -162,7 +162,7 @@ def _flaw(y: FloatArray, spread: Variation) -> str | None:
     if spread.n == 0:
         return NO_VALUES
     if spread.n == 1:
-        return "one rollout: no interval"
+        return "one value: no interval"
     if np.all(y == y[0]):
         return "no variation"
     if spread.variance is None:
@@ -174,8 +174,8 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
     center = spread.estimate or 0.0
     if len(clusters) > 1:
         return _crossed_bounds(w * (y - center), w, clusters, spread, how)
-    # Singleton clusters are independent rollouts, and are called so.
-    prefix, unit = ("", "rollouts") if spread.singletons else ("cluster ", "clusters")
+    # Singleton clusters are independent values, of rollouts or of goals, and are called so.
+    prefix, unit = ("", "values") if spread.singletons else ("cluster ", "clusters")
     if how.interval == "t":
         return _t_bounds(spread, how.level, f"{prefix}t")
     worth = 1 + (spread.df or 0.0)

@@ -153,9 +153,13 @@ def _weighted(values: FloatArray, unit: IntArray, weights: FloatArray, which: Ag
     reached -= cut
     # What is kept lies this far from the middle value: summed by steps outwards, so that what is dropped adds exactly nothing.
     middle = ordered.size // 2
-    steps = np.diff(ordered)
-    above = steps[middle:] @ (kept - reached[middle:-1])
-    return np.asarray(ordered[middle] + (above - steps[:middle] @ reached[:middle]) / kept)
+    apart = reached[:-1]
+    np.subtract(kept, apart[middle:], out=apart[middle:])
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(ordered)
+        if not np.isfinite(steps).all():
+            steps[~apart.any(axis=1)] = 0.0  # infinite values that no replicate keeps
+        return np.asarray(ordered[middle] + (steps[middle:] @ apart[middle:] - steps[:middle] @ apart[:middle]) / kept)
 
 
 def _rows(values: FloatArray, which: Aggregate, target: float) -> FloatArray:

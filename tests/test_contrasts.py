@@ -132,6 +132,23 @@ def test_all_pairs_without_a_baseline():
 
 
 # ── draws ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [(pl.Int64, [2, 10, 100]), (pl.Enum(["small", "medium", "large"]), ["small", "medium", "large"])],
+)
+def test_arms_have_the_order_of_their_values(dtype, values):
+    """Numbers by size and Enums by rank, as `summarize` groups them: step 10 less step 2, not the other way round."""
+    frame = rollouts(goal=["a", "b"] * 3, grade=[1.0, 2.0, 3.0, 5.0, 9.0, 8.0]).with_columns(
+        step=pl.Series(np.repeat(values, 2).tolist(), dtype=dtype)
+    )
+    pairs = tw.contrast(frame, of="step")["baseline", "group"].rows()
+    first, second, third = map(str, values)
+    assert pairs == [(first, second), (first, third), (second, third)]
+    times = pl.struct(duration=pl.lit(2, pl.Int32), observed=pl.lit(value=True))
+    tests = tw.curve_test(frame.with_columns(time_to_success=times), of="step", baseline=values[0])
+    assert tests["group"].to_list() == [second, second, third, third]
+
+
 def test_nothing_else_in_the_frame_changes_a_row():
     """Row order, other groups, other goals and other metrics leave a comparison's numbers alone; another seed does not."""
     rng = np.random.default_rng(0)

@@ -49,6 +49,19 @@ def test_the_row_is_the_fit() -> None:
     schema.check(got, schema.FORECAST)
 
 
+def test_tasks_are_solved_and_not_broken() -> None:
+    """A metric of the user's task is told of tasks."""
+    won = tried(drawn(np.random.default_rng(0), 12, 3, 0.4, 0.3)).rename(
+        {"goal": "task", "attack_success": "task_success"}
+    )
+    row = tw.forecast(won, metric="task_success", k=5)
+    assert (
+        row["estimand"]
+        .item()
+        .startswith("share of tasks solved at least once in 5 attempts, tasks' chances being Beta")
+    )
+
+
 def test_stopping_costs_no_bias() -> None:
     """From loops that stopped at success the forecast at 100 is that of the truth, where c/n would say far more."""
     won = drawn(np.random.default_rng(1), 2000, 10, 0.1, 0.3)

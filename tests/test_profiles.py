@@ -180,12 +180,35 @@ def test_coverage_of_profiles(band, record_property):
         assert hits[3] / 300 >= 0.95
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [(np.inf, "1 value is infinite"), (1e300, "values beyond 1e+150 cannot be squared and added: divide them first")],
-)
-def test_values_that_cannot_be_added_have_no_aggregate(value, why):
-    """No number and a reason, as for a mean, rather than NaN or an error that overflowed."""
-    made = tw.iqm(rollouts([value, *map(float, range(11))], [f"g{i}" for i in range(12)]), resamples=100)
-    assert made["estimate"].null_count() == made.height
-    assert set(made["reason"]) == {why}
+def test_an_infinite_value_is_dropped_by_the_interquartile_mean_and_by_nothing_else():
+    """One log-probability of -inf among 36: the middle half is that of any low value; sums have no number, and say so."""
+    values = np.random.default_rng(0).normal(size=36)
+    goals = np.repeat([f"g{number:02}" for number in range(12)], 3)
+    names = ("iqm", "optimality_gap", "mean", "median")
+    made = {}
+    for lowest in (-np.inf, -1e100, -1e3):
+        grades = np.where(np.arange(36) == 7, lowest, values)
+        rows = tw.iqm(rollouts(grades.tolist(), goals), statistics=names, resamples=1000).rows(named=True)
+        made[lowest] = {row["statistic"]: row for row in rows}
+    assert made[-np.inf]["iqm"] == made[-1e100]["iqm"] == made[-1e3]["iqm"]
+    assert made[-np.inf]["iqm"]["low"] < made[-np.inf]["iqm"]["estimate"] < made[-np.inf]["iqm"]["high"]
+    for name in names[1:]:
+        row = made[-np.inf][name]
+        assert (row["estimate"], row["low"], row["high"], row["reason"]) == (None, None, None, "1 value is infinite")
+    third = np.where(np.arange(36) % 3 == 0, -np.inf, values)
+    assert tw.iqm(rollouts(third.tolist(), goals), statistics="iqm")["reason"].item() == "12 values are infinite"
+    some = np.where(np.isin(np.arange(36), np.arange(0, 21, 3)), -np.inf, values)
+    row = tw.iqm(rollouts(some.tolist(), goals), statistics="iqm").row(0, named=True)
+    assert (np.isfinite(row["estimate"]), row["low"], row["reason"].split(":")[0]) == (
+        True,
+        None,
+        "infinite values are kept in replicates of the bootstrap",
+    )
+
+
+def test_values_too_great_to_be_squared_have_no_standard_error():
+    """The middle half of values near the largest double has ends; its standard error would overflow."""
+    made = tw.iqm(rollouts([1e300 * (i + 1) for i in range(12)], [f"g{i}" for i in range(12)]), statistics="iqm")
+    row = made.row(0, named=True)
+    assert (row["estimate"], row["std_error"]) == (pytest.approx(6.5e300), None)
+    assert row["low"] < row["estimate"] < row["high"]

@@ -84,6 +84,23 @@ def test_nothing_is_extrapolated() -> None:
     assert row["reason"] == "no goal has 5 attempts; the most is 4"
 
 
+def test_goals_without_a_known_attempt_are_said_to_have_none() -> None:
+    """No goal has "fewer than 1 attempt"; where nothing is known nothing is doubted; tasks are called tasks."""
+    one = at(tw.attempts(tried({**FOUR, "f": [None, None]}), k=1), 1)
+    assert "1 of 5 goals has no attempt with a value and is left out" in one["reason"]
+    unknown = tried({"f": [None, None], "g": [None]}).cast({"attack_success": pl.Boolean})
+    none = at(tw.attempts(unknown, k=2), 2)
+    assert none["reason"] == (
+        "3 attempts without a value left out; no attempt has a value; "
+        "with them 0.000 if all had failed, 1.000 if all had succeeded"
+    )
+    tasks = tried(FOUR).rename({"goal": "task", "attack_success": "task_success"})
+    row = at(tw.attempts(tasks, metric="task_success", k=9), 9, "pass@k")
+    assert row["reason"] == "no task has 9 attempts; the most is 4"
+    alone = tw.attempts(tried(FOUR), k=2, cluster=None)["estimand"][0]
+    assert alone.endswith("every goal weighing the same; unit: goal (no clusters)")
+
+
 def test_no_interval_collapses() -> None:
     """No goal, and every goal, broken: goals are the units of the interval, never a point."""
     for value, low, high in ((False, 0.0, None), (True, None, 1.0)):

@@ -25,7 +25,7 @@ def test_by_hand() -> None:
     assert got["censored"].to_list() == [2, 1, 0, 2]
     assert got["events"].to_list() == [0, 0, 3, 0]
     assert "1 rollout without the event" in got["estimand"][0]
-    assert (got["low"][0], got["reason"][0]) == (None, "one rollout: no interval")
+    assert (got["low"][0], got["reason"][0]) == (None, "one value: no interval")
     schema.check(got, schema.CURVE)
 
 

@@ -181,11 +181,12 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
         raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
     if of in by:
         raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
-    values = frame[of].drop_nulls().cast(pl.String).unique().sort().to_list()
+    values = frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     if baseline is not None and value_in_words(frame[of], baseline) not in values:
         raise ArgumentError(f"contrast: baseline={baseline!r} is no value of `{of}`; there is {listing(values)}")
     if len(values) < 2:
-        raise ArgumentError(f"contrast: `{of}` has {len(values)} value(s) ({listing(values)}); a comparison needs two")
+        there = f"one value, {values[0]!r}" if values else "no value"
+        raise ArgumentError(f"contrast: `{of}` has {there}; a comparison needs two")
     return values
 
 

@@ -222,10 +222,12 @@ def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str
     chosen = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
     values = sheet.frame[of].cast(pl.String)
+    ordered = sheet.frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     for key, group in sheet.groups(by):
         watched = np.asarray(group[duration[group] > 0])
         here = values.gather(watched)
-        for name in sorted(set(values.gather(group).drop_nulls().to_list()) - {chosen}):
+        others = set(values.gather(group)) - {chosen}
+        for name in (value for value in ordered if value in others):
             ours, theirs = ((here == word).fill_null(value=False).to_numpy() for word in (name, chosen))
             rows, own = watched[ours | theirs], ours[ours | theirs]
             unit = unit_of(sheet, rows, metric, cluster)

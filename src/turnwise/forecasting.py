@@ -177,8 +177,9 @@ def _flaw(n: IntArray, count: int) -> str | None:
 
 
 def _estimand(tried: Attempts, k: int) -> str:
-    broken = f"share of goals broken at least once in {counted(k, 'attempt')}, goals' chances being Beta"
-    return f"{broken}, every goal weighing the same; unit: {tried.unit.words}"
+    noun, done = tried.noun, "solved" if tried.concerns == "task" else "broken"
+    share = f"share of {noun}s {done} at least once in {counted(k, 'attempt')}, {noun}s' chances being Beta"
+    return f"{share}, every {noun} weighing the same; unit: {tried.unit_words}"
 
 
 def _parameters(fit: BetaBinomial) -> dict[str, float | None]:

@@ -1,6 +1,7 @@
 """ROLLOUTS -> what a mean hides: how many goals are broken how often, and aggregates that no runaway goal can move."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import log, sqrt
 from typing import Any, Literal, get_args
 
@@ -125,9 +126,10 @@ def iqm(
         for metric in columns:
             found = headings(sheet, metric)[group]
             goals = _Goals(sheet, metric, group[found == VALUE], cluster)
+            replicates = goals.replicates(asked, over, draws, target, resamples, seed)
             for statistic in asked:
                 for level_ in levels:
-                    estimate = goals.estimate(statistic, level_, over, draws, target, resamples, seed)
+                    estimate = goals.estimate(statistic, level_, over, draws, target, replicates.get(statistic))
                     rows.append(
                         {
                             **key,
@@ -163,12 +165,15 @@ class _Goals:
         many = np.bincount(self.codes, minlength=self.count)
         return np.asarray(np.bincount(self.codes, weights=self.values, minlength=self.count) / np.maximum(many, 1))
 
-    def flaw(self, statistic: str) -> str | None:
+    def flaw(self, statistic: str, over: str, target: float) -> str | None:
         """Why there is no such aggregate; None where there is."""
         if not self.values.size:
             return "no values"
-        if (why := unaddable(self.values)) is not None:
-            return why
+        rates = over == "goals" or self.binary
+        if statistic != "iqm" or rates:
+            short = statistic == "optimality_gap" and not rates
+            if why := unaddable(np.maximum(target - self.values, 0.0) if short else self.values):
+                return why
         if statistic != "iqm":
             return None
         if self.count < FEWEST_GOALS:
@@ -180,43 +185,53 @@ class _Goals:
             )
         return None
 
-    def estimate(
-        self, statistic: str, level: float, over: str, draws: Drawn, target: float, resamples: int, seed: int
-    ) -> Estimate:
-        """The aggregate with the percentile interval of its bootstrap."""
-        row = Estimate(n=self.values.size, n_clusters=self.count)
-        if flaw := self.flaw(statistic):
-            return Estimate(n=row.n, n_clusters=row.n_clusters, reason=flaw)
-        which: Aggregate = statistic  # type: ignore[assignment]
-        rates = over == "goals" or self.binary
-        values, goals = (self.means, np.arange(self.count)) if rates else (self.values, self.codes)
-        point = aggregate(values, goals, which, target=target)
-        if self.count < 2 and draws == "goals":
-            return Estimate(
-                estimate=point, n=row.n, n_clusters=row.n_clusters, reason="one goal: no interval over goals"
-            )
+    def replicates(
+        self, asked: tuple[str, ...], over: str, draws: Drawn, target: float, resamples: int, seed: int
+    ) -> dict[str, FloatArray]:
+        """Bootstrap replicates of the aggregates that there are, all of the same draws."""
+        which: list[Aggregate] = [statistic for statistic in asked if self.flaw(statistic, over, target) is None]  # type: ignore[misc]
+        if not which or (self.count < 2 and draws == "goals"):
+            return {}
         made = aggregate_replicates(
             self.values,
             self.codes,
             which,
             drawn=draws,
-            rates=rates,
+            rates=over == "goals" or self.binary,
             rng=self.unit.generator(seed),
             resamples=resamples,
             target=target,
         )
+        return dict(zip(which, made, strict=True))
+
+    def estimate(
+        self, statistic: str, level: float, over: str, draws: Drawn, target: float, made: FloatArray | None
+    ) -> Estimate:
+        """The aggregate with the percentile interval of its bootstrap."""
+        row = Estimate(n=self.values.size, n_clusters=self.count)
+        if flaw := self.flaw(statistic, over, target):
+            return replace(row, reason=flaw)
+        which: Aggregate = statistic  # type: ignore[assignment]
+        rates = over == "goals" or self.binary
+        values, goals = (self.means, np.arange(self.count)) if rates else (self.values, self.codes)
+        point = aggregate(values, goals, which, target=target)
+        if not np.isfinite(point):
+            return replace(row, reason=unaddable(values))
+        row = replace(row, estimate=point)
+        if made is None:
+            return replace(row, reason="one goal: no interval over goals")
+        if not np.isfinite(made).all():
+            return replace(row, reason="infinite values are kept in replicates of the bootstrap: no interval")
         low, high = percentile_interval(made, level)
         how = "goals drawn" if draws == "goals" else "attempts drawn within goals"
-        return Estimate(
-            estimate=point,
-            std_error=float(made.std()) if low is not None else None,
+        return replace(
+            row,
+            std_error=float(made.std()) if low is not None and unaddable(made) is None else None,
             low=low,
             high=high,
-            n=row.n,
-            n_clusters=row.n_clusters,
             method=None if low is None else f"percentile bootstrap; {how}",
             reason="the bootstrap interval has no width" if low is None else None,
-            resamples=resamples,
+            resamples=made.size,
         )
 
     def estimand(self, statistic: str, over: str, draws: Drawn, target: float, found: Headings) -> str:

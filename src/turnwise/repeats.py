@@ -144,7 +144,7 @@ def _group(
     asked = numbers or tuple(range(1, max(1, most) + 1))
     unknown = int(np.isnan(several.values).sum())
     notes = [f"{counted(unknown, 'attempt')} without a value left out"] if unknown else []
-    if several.share and not stops:
+    if several.share and not stops and unknown < several.values.size:
         notes += _doubt(seen, stopped)
     words = {"metric": several.metric, "axis": "attempt", "level": level}
     made = []
@@ -188,9 +188,8 @@ def _doubt(seen: Stopping | None, stopped: Stopped) -> list[str]:
 
 def _estimand(several: Attempts, kind: str, number: int, *, stops: bool) -> str:
     how = "if attempts went on" if stops else "drawn from the attempts made"
-    goal = "task" if several.concerns == "task" else "goal"
-    said = _SAYS[kind].format(attempts=counted(number, "attempt"), goal=goal)
-    return f"{said}, {how}, every {goal} weighing the same; unit: {several.unit.words}"
+    said = _SAYS[kind].format(attempts=counted(number, "attempt"), goal=several.noun)
+    return f"{said}, {how}, every {several.noun} weighing the same; unit: {several.unit_words}"
 
 
 def _rows(
@@ -234,12 +233,13 @@ def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     why = None
     if left_out:
         have, are = ("has", "is") if left_out == 1 else ("have", "are")
-        why = (
-            f"{left_out:,} of {counted(made.size, 'goal')} {have} fewer than {counted(k, 'attempt')} and {are} left out"
-        )
+        few = f"fewer than {k:,} attempts" if k > 1 else "no attempt with a value"
+        why = f"{left_out:,} of {counted(made.size, several.noun)} {have} {few} and {are} left out"
     if not enough.any():
-        estimate = Estimate()
-        why = f"no goal has {counted(k, 'attempt')}; the most is {made.max(initial=0)}"
+        estimate, most = Estimate(), int(made.max(initial=0))
+        why = (
+            f"no {several.noun} has {counted(k, 'attempt')}; the most is {most:,}" if most else "no attempt has a value"
+        )
     return {
         **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
         "method": estimate.method and f"combinatorial, {estimate.method}",

@@ -69,11 +69,12 @@ def summarize(
         turns.
     method
         Interval of a mean. ``"auto"``: Wilson with the effective size of the clusters for a proportion; BCa cluster
-        bootstrap for a number, expanded for few clusters as t is, and t(G - 1) itself under ten clusters or where BCa is
-        undefined. ``"bootstrap"`` is plain BCa for a mean and the percentile interval for a quantile or over two crossed
-        ways, by the fastest route that is exact enough: the binomial law of 0 and 1, a Fourier transform for scores on a
-        grid, order statistics, four moments, else draws; ``"resample"`` is the same, always drawn. ``"percentile"``,
-        ``"basic"`` and ``"studentized"`` name one. Times have one method each and keep it; extremes have none.
+        bootstrap for a number, expanded for few clusters as t is, and t(G - 1) itself under ten clusters (of unequal weight:
+        worth under ten equal ones) or where BCa is undefined. ``"bootstrap"`` is plain BCa for a mean and the percentile
+        interval for a quantile or over two crossed ways, by the fastest route that is exact enough: the binomial law of 0 and
+        1, a Fourier transform for scores on a grid, order statistics, four moments, else draws; ``"resample"`` is the same,
+        always drawn. ``"percentile"``, ``"basic"`` and ``"studentized"`` name one. Times have one method each and keep it;
+        extremes have none.
     level
         Nominal coverage, or several.
     undecided

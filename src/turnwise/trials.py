@@ -86,6 +86,16 @@ class Attempts:
         return None if about is None else about.concerns
 
     @property
+    def noun(self) -> str:
+        """What is attempted, in a word."""
+        return "task" if self.concerns == "task" else "goal"
+
+    @property
+    def unit_words(self) -> str:
+        """The independent unit in words, for the estimand: attempts at a goal never are, whatever the clusters."""
+        return self.unit.words if self.unit.names else f"{self.noun} (no clusters)"
+
+    @property
     def stopping(self) -> Stopping | None:
         """Whether they stopped at a success; None where nothing tells their order, or the metric is a number."""
         if self.loops is None or not self.share:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import grouping, t_quantile, variation
+from turnwise.stats.clusters import degrees_of_freedom, grouping, t_quantile, variation
 
 RNG = np.random.default_rng(1)
 Y = RNG.normal(2.0, 1.0, 60)
@@ -38,6 +38,43 @@ def test_one_way_equals_cluster_robust_regression(weights):
     spread = variation(Y, (GOAL,), weights=weights)
     assert spread.estimate == pytest.approx(oracle.params[0], rel=1e-12)
     assert spread.variance == pytest.approx(oracle.cov_params()[0, 0], rel=1e-12)
+
+
+def by_matrix(masses):
+    """2·E(V)² / var(V) of V = Σ w²·(mean - R)² as a quadratic form in independent cluster means of variance one."""
+    w = np.asarray(masses, float) / np.sum(masses)
+    away = np.eye(w.size) - w  # cluster means less their weighted mean
+    form = away.T @ np.diag(w**2) @ away
+    return np.trace(form) ** 2 / np.trace(form @ form)
+
+
+@pytest.mark.parametrize(
+    "masses", [[1, 2], [1, 2, 4, 8], [32, 8, 4, 2, 1], [5, 5, 6], np.geomspace(1, 32, 20), [1, 1, 98]]
+)
+def test_degrees_of_freedom_are_satterthwaites(masses):
+    """The closed form is the one by matrices."""
+    masses = np.asarray(masses, float)
+    assert degrees_of_freedom(masses) == pytest.approx(by_matrix(masses), rel=1e-9)
+    codes = np.repeat(np.arange(masses.size), np.ceil(masses).astype(int))
+    assert variation(np.arange(codes.size), (codes,)).df == pytest.approx(by_matrix(np.bincount(codes)), rel=1e-9)
+
+
+@given(st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=30), st.floats(1e-6, 1e6))
+def test_degrees_of_freedom_are_between_one_and_all(masses, unit):
+    """Never below 1 nor above G - 1, which equal clusters have exactly; the unit of the weights does not matter."""
+    masses = np.array(masses)
+    found = degrees_of_freedom(masses)
+    assert 1 <= found <= masses.size - 1
+    assert degrees_of_freedom(masses * unit) == pytest.approx(found, rel=1e-3)
+    assert degrees_of_freedom(np.full(masses.size, unit)) == masses.size - 1
+
+
+def test_one_cluster_that_outweighs_all_leaves_one_degree_of_freedom():
+    """However much it outweighs them: where the digits of the closed form would go, the answer stays."""
+    for heavy in (1e3, 1e6, 1e12, 1e300):
+        assert degrees_of_freedom(np.r_[heavy, np.ones(99)]) == pytest.approx(1.02, abs=0.02)
+        assert degrees_of_freedom(np.array([heavy, 1.0])) == pytest.approx(1, abs=1e-3)
+    assert degrees_of_freedom(np.array([3.0])) == 0
 
 
 def test_two_way_equals_cluster_robust_regression():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from turnwise.stats.differences import Arm, Draws
+from turnwise.stats.clusters import variation
+from turnwise.stats.differences import Arm, Draws, difference_df
 from turnwise.stats.paired_differences import Pairs, paired, paired_difference
 from turnwise.stats.pairs import newcombe
 from turnwise.stats.unpaired_differences import unpaired_difference
@@ -165,6 +166,36 @@ def test_welch_equals_scipy():
     assert found.p_value == pytest.approx(oracle.pvalue, abs=0.03)
 
 
+def test_degrees_of_freedom_by_hand():
+    """2 against 4: Welch's where the two vary most, those of equal spread where they look alike, the smaller arm's if shared."""
+    few, many = variation([1.0, 3.0], ()), variation([1.0, 2.0, 3.0, 4.0], ())  # variances 2/2 and (5/3)/4
+    welch = (1 + 5 / 12) ** 2 / (1 + (5 / 12) ** 2 / 3)
+    alike = (1 / 2 + 1 / 4) ** 2 / (1 / 4 + (1 / 16) / 3)
+    assert difference_df(few, many, shared=False) == pytest.approx(min(welch, alike))
+    same = variation([1.0, 1.0], ())
+    assert difference_df(same, many, shared=False) == pytest.approx(alike)
+    assert difference_df(same, same, shared=False) == pytest.approx(2)
+    assert difference_df(few, many, shared=True) == 1
+    for scale in (1e-159, 1e149):  # squares of variances are no numbers any more, their shares are
+        assert difference_df(variation([0.0, scale], ()), same, shared=False) == pytest.approx(1)
+    wide = variation([0.0, 100.0], ())
+    assert difference_df(wide, many, shared=False) == pytest.approx(1, abs=0.01)
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12),
+    st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12),
+    st.integers(0, 2**32),
+)
+def test_degrees_of_freedom_lie_between_those_of_the_arms(one, other, seed):
+    """At least the smaller arm's, at most those of both together."""
+    rng = np.random.default_rng(seed)
+    arms = [variation(values, (rng.integers(0, 5, len(values)),)) for values in (one, other)]
+    found = difference_df(*arms, shared=False)
+    least = min(arm.df for arm in arms)
+    assert found == least if least == 0 else least - 1e-9 <= found <= arms[0].df + arms[1].df + 1e-9
+
+
 def test_shared_goals_are_not_counted_as_independent():
     """Not paired but over the same goals: the covariance that goals bring narrows the interval to the paired one."""
     rng = np.random.default_rng(5)
@@ -272,3 +303,37 @@ def test_coverage_of_unpaired_clusters(beta_binomial, covers, record_property):
     record_property("coverage", {name: count / repetitions for name, count in hits.items()})
     assert covers(hits["share"], repetitions, 0.94)
     assert covers(hits["number"], repetitions, 0.93)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [1, 4])
+@pytest.mark.parametrize("sizes", ["equal", "doubling", "thirtyfold"])
+@pytest.mark.parametrize("fewer", [2, 3, 5, 10, 20])
+def test_coverage_of_few_against_twenty_clusters(fewer, sizes, spread, covers, record_property):
+    """Means of normal numbers, clusters alike or not, the fewer varying as much or four times as much: at least .94.
+
+    With Welch's degrees of freedom of G - 1 in each arm: .89 of 2 and .93 of 3 against 20 equal clusters, .84 of 5 against 20
+    that double. Clusters that differ thirtyfold are of no use by twos and threes: one of them is all.
+    """
+    if sizes == "thirtyfold" and fewer < 5:
+        pytest.skip("one cluster of two or three holds nearly all rollouts: nothing shows how it would vary")
+    rng, repetitions, hits = np.random.default_rng(fewer), 1000, 0
+    draw = Draws(np.random.default_rng(0), np.random.default_rng(0), 10)
+    codes = []
+    for count in (fewer, 20):
+        many = {
+            "equal": np.full(count, 5),
+            "doubling": np.minimum(2 ** np.arange(count), 64),
+            "thirtyfold": np.geomspace(1, 32, count).round().astype(int),
+        }[sizes]
+        codes.append(np.repeat(np.arange(count), many))
+    for _ in range(repetitions):
+        values = [
+            width * (math.sqrt(0.3) * rng.normal(size=20)[way] + math.sqrt(0.7) * rng.normal(size=way.size))
+            for way, width in zip(codes, (spread, 1), strict=True)
+        ]
+        arms = [Arm(y, (way + 100 * arm,)) for arm, (y, way) in enumerate(zip(values, codes, strict=True))]
+        found = unpaired_difference(*arms, (draw, draw), share=False)
+        hits += found.low <= 0 <= found.high
+    record_property("coverage", hits / repetitions)
+    assert covers(hits, repetitions, 0.94)

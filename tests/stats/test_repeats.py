@@ -162,3 +162,11 @@ def test_at_one_attempt_the_interval_is_that_of_the_share():
     rollouts = proportion(won.ravel().astype(float), (np.repeat(np.arange(30), 6),))
     goals = proportion(reached_in(1, won.sum(1), np.full(30, 6)), (np.arange(30),), trials=6)
     assert (goals.estimate, goals.low, goals.high) == pytest.approx((rollouts.estimate, rollouts.low, rollouts.high))
+
+
+def test_the_lowest_of_all_may_be_infinite():
+    """The largest of two of -inf, 1 and 4 is 1 once and 4 twice; of three it is 4, and of one it is -inf on average."""
+    found = [best_of(k, [4.0, -np.inf, 1.0, 2.0], Grouping(np.array([0, 0, 0, 1]), 2)).tolist() for k in (1, 2, 3)]
+    assert found[0] == [-np.inf, 2.0]
+    assert [goals[0] for goals in found[1:]] == pytest.approx([3.0, 4.0])
+    assert np.isnan([goals[1] for goals in found[1:]]).all()

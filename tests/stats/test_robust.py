@@ -48,8 +48,8 @@ def test_replicates_equal_gathered_rows(drawn, which, rates):
     goals = np.repeat(np.arange(9), 4)
     values = rng.normal(size=36)
     made = aggregate_replicates(
-        values, goals, which, drawn=drawn, rates=rates, rng=np.random.default_rng(1), resamples=4000
-    )
+        values, goals, [which], drawn=drawn, rates=rates, rng=np.random.default_rng(1), resamples=4000
+    )[0]
     again = []
     for _ in range(4000):
         if drawn == "goals":
@@ -63,6 +63,36 @@ def test_replicates_equal_gathered_rows(drawn, which, rates):
         again.append(aggregate(means, np.arange(9), which) if rates else aggregate(y, codes, which))
     assert made.mean() == pytest.approx(np.mean(again), abs=4 * np.std(again) / np.sqrt(2000))
     assert made.std() == pytest.approx(np.std(again), rel=0.06)
+
+
+def test_what_is_dropped_adds_nothing():
+    """A runaway goal a million million times the others moves no digit of replicates that drop it, nor does a common offset."""
+    goals = np.repeat(np.arange(40), 3)
+    values = np.random.default_rng(4).integers(0, 9, 120).astype(float)
+    how = {"drawn": "goals", "rates": False, "resamples": 3000}
+    high, higher = (
+        aggregate_replicates(np.where(goals == 7, far, values), goals, ["iqm"], rng=np.random.default_rng(5), **how)[0]
+        for far in (1e3, 1e15)
+    )
+    assert np.array_equal(high, higher)  # one goal of forty, drawn ten times over, is still in the upper quarter
+    plain, moved = (
+        aggregate_replicates(values + offset, goals, ["iqm"], rng=np.random.default_rng(5), **how)[0]
+        for offset in (0.0, 1e9)
+    )
+    assert moved - 1e9 == pytest.approx(plain, abs=1e-6)
+
+
+def test_aggregates_together_are_those_alone():
+    """All aggregates of the same draws, one by one or at once."""
+    goals = np.repeat(np.arange(9), 4)
+    values = np.random.default_rng(0).normal(size=36)
+    names = ("iqm", "optimality_gap", "mean", "median")
+    for drawn in ("goals", "attempts"):
+        how = {"drawn": drawn, "rates": False, "resamples": 300}
+        together = aggregate_replicates(values, goals, names, rng=np.random.default_rng(1), **how)
+        for name, row in zip(names, together, strict=True):
+            alone = aggregate_replicates(values, goals, [name], rng=np.random.default_rng(1), **how)
+            assert np.array_equal(alone[0], row)
 
 
 RLIABLE = os.environ.get("TURNWISE_RLIABLE_PYTHON", "")
@@ -93,8 +123,8 @@ def test_equals_rliable():
     for number, which in enumerate(("iqm", "optimality_gap", "mean", "median")):
         assert aggregate(values, goals, which) == pytest.approx(points[number])
         made = aggregate_replicates(
-            values, goals, which, drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=5000
-        )
+            values, goals, [which], drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=5000
+        )[0]
         ends = np.quantile(made, [0.025, 0.975])
         assert ends == pytest.approx([lows[number], highs[number]], abs=0.12 * made.std())
 
@@ -125,7 +155,7 @@ def test_coverage_of_the_interquartile_mean(drawn, covers, record_property):
         truth = 0.0
         if drawn == "attempts":
             truth = interquartile_mean((ease[:, None] + rng.normal(0, 1, (40, 2000))).ravel())
-        made = aggregate_replicates(values, goals, "iqm", drawn=drawn, rates=False, rng=rng, resamples=500)
+        made = aggregate_replicates(values, goals, ["iqm"], drawn=drawn, rates=False, rng=rng, resamples=500)[0]
         low, high = np.quantile(made, [0.025, 0.975])
         hits += low <= truth <= high
     record_property("coverage", hits / repetitions)

@@ -199,7 +199,7 @@ def test_differences_of_restricted_means_cover(hazards, icc, watched_goals, shar
 
 
 def test_few_clusters_in_one_arm_leave_few_degrees_of_freedom():
-    """Two goals against twenty: the spread of the two decides, as where restricted means are contrasted."""
+    """Two goals against twenty: the spread of the two decides, whether they look alike or not, as in every difference."""
     rng = np.random.default_rng(0)
     goal = np.repeat(np.arange(22), 5)
     duration, observed = rng.integers(1, 9, goal.size), rng.random(goal.size) < 0.7
@@ -207,7 +207,8 @@ def test_few_clusters_in_one_arm_leave_few_degrees_of_freedom():
     found, _ = restricted_mean_difference(duration, observed, group, (goal,))
     arms = [(duration[rows], observed[rows], (goal[rows],)) for rows in (group, ~group)]
     same = restricted_difference(*zip(*arms, strict=True))
-    assert found.df == 1
+    # (1/2 + 1/20)² / ((1/2)² / 1 + (1/20)² / 19), if goals varied alike; with the spread seen it may only be less
+    assert 1 <= found.df <= 0.55**2 / (0.25 + 0.0025 / 19)
     assert (found.difference, found.std_error, found.low, found.high, found.p_value) == pytest.approx(
         (same.difference, same.std_error, same.low, same.high, same.p_value)
     )

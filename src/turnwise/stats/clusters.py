@@ -13,6 +13,8 @@ from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
+_ALL_BUT_ALL = 0.999
+"""Share of all weight with which one cluster leaves the others next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,10 @@ class Variation:
     variance
         Variance of R over clusters; None with fewer than two clusters. Exactly 0 when the clusters do not differ.
     df
-        Degrees of freedom: clusters minus one, min(A, B) - 1 for two crossed ways; None without rollouts.
+        Degrees of freedom of the variance: clusters minus one where all weigh the same, fewer where a few outweigh the rest
+        (`degrees_of_freedom`); min(A, B) - 1 for two crossed ways; None without rollouts.
+    concentration
+        Σ (W_g/W)², of the way with the fewest clusters: the variance of R if a cluster's mean had a variance of one.
     n, n_clusters
         Rollouts, and clusters (the smaller count of two crossed ways).
     singletons
@@ -62,7 +67,8 @@ class Variation:
 
     estimate: float | None
     variance: float | None
-    df: int | None
+    df: float | None
+    concentration: float | None
     n: int
     n_clusters: int
     singletons: bool
@@ -173,6 +179,47 @@ def unaddable(values: FloatArray) -> str | None:
     return f"values beyond {_LARGEST:g} cannot be squared and added: divide them first"
 
 
+def degrees_of_freedom(masses: FloatArray) -> float:
+    """How many degrees of freedom V has, the variance over clusters of these weights: in [1, G-1], and G-1 where all are equal.
+
+    Satterthwaite's 2·E(V)² / var(V) with means of clusters that are independent, normal and of one variance, as they are where
+    the rollouts of a cluster are much alike: one cluster with half of all rollouts makes half of R, however many others there are.
+
+    Parameters
+    ----------
+    masses
+        Positive float (G,), in any unit: what each cluster weighs. One cluster has 0.
+
+    References
+    ----------
+    Bell & McCaffrey (2002), Survey Methodology 28(2):169-181; Imbens & Kolesar (2016), doi:10.1162/REST_a_00552; Carter,
+    Schnepel & Steigerwald (2017), doi:10.1162/REST_a_00639.
+
+    Examples
+    --------
+    >>> degrees_of_freedom(np.ones(20)), round(degrees_of_freedom(np.array([32.0, 8, 4, 2, 1])), 2)
+    (19.0, 1.33)
+    """
+    if masses.size < 2 or equal_weights(masses):
+        return masses.size - 1.0
+    w = masses / masses.sum()
+    largest = int(w.argmax())
+    if w[largest] > _ALL_BUT_ALL:  # nearer to 1 the digits would go and the answer would stay
+        w[largest] = 0.0
+        w *= (1 - _ALL_BUT_ALL) / w.sum()
+        w[largest] = _ALL_BUT_ALL
+    powers = np.zeros(4)
+    for piece in np.array_split(w, 1 + w.size // (1 << 16)):
+        squares = piece * piece
+        fourths = squares * squares
+        powers += squares.sum(), squares @ piece, fourths.sum(), fourths @ piece
+    two, three, four, five = powers.tolist()
+    # Of Q = A'DA with D = diag(w²) and A = I - 1w', the square of its trace over the trace of its square.
+    first = two - 2 * three + two**2
+    second = four + 4 * two * four - 4 * five + two**4 - 4 * two**2 * three + 2 * three**2
+    return min(max(first**2 / second, 1.0), masses.size - 1.0)
+
+
 def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None) -> Variation:
     """The weighted mean of the values and its variance over clusters.
 
@@ -200,22 +247,24 @@ def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | Non
     --------
     >>> spread = variation([1.0, 1.0, 0.0, 0.0], (np.array([0, 0, 1, 1]),))
     >>> spread.estimate, spread.variance, spread.df
-    (0.5, 0.25, 1)
+    (0.5, 0.25, 1.0)
     """
     y = np.asarray(values, dtype=np.float64)
     n = y.size
     if n == 0:
-        return Variation(estimate=None, variance=None, df=None, n=0, n_clusters=0, singletons=True)
+        return Variation(estimate=None, variance=None, df=None, concentration=None, n=0, n_clusters=0, singletons=True)
     w = ones_or(weights, n)
     units = groupings(clusters, n)
     smallest = min(unit.count for unit in units)
     mean = weighted_mean(y, w)
+    masses = min(units, key=lambda unit: unit.count).sums(w)
     residuals = y - mean
     residuals *= w
     return Variation(
         estimate=mean,
         variance=_variance(residuals, w.sum(), units) if smallest > 1 else None,
-        df=smallest - 1,
+        df=degrees_of_freedom(masses) if len(units) == 1 else smallest - 1.0,
+        concentration=float(masses @ masses / masses.sum() ** 2),
         n=n,
         n_clusters=smallest,
         singletons=smallest == n,

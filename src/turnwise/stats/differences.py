@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
+from turnwise.stats.clusters import Variation
 from turnwise.stats.estimate import Clusters, FloatArray
 from turnwise.stats.permutation import Permuted
 
@@ -68,6 +69,38 @@ def with_test(row: Difference, ends: Ends, test: Permuted | None) -> Difference:
         return row
     named = "; ".join(part for part in (ends.method, test.method) if part)
     return replace(row, p_value=test.p_value, method=named, resamples=ends.resamples or test.resamples)
+
+
+def difference_df(one: Variation, other: Variation, *, shared: bool) -> float:
+    """Degrees of freedom of the difference of two means: Satterthwaite's, of the variances seen or of those planned, the fewer.
+
+    (V₁ + V₂)² / (V₁²/ν₁ + V₂²/ν₂), once with the variances over clusters (Welch) and once with those that clusters of one
+    variance would have (Bell and McCaffrey, who take nothing from the data). Two clusters may look alike by chance, and Welch's
+    would then leave them out of account: of 2 against 20 it covers .89. Never fewer than the smaller arm has; exactly those where
+    arms share clusters, whose variances are then not independent.
+
+    References
+    ----------
+    Welch (1947), doi:10.1093/biomet/34.1-2.28; Bell & McCaffrey (2002), Survey Methodology 28(2):169-181; Imbens & Kolesar
+    (2016), doi:10.1162/REST_a_00552.
+
+    Examples
+    --------
+    >>> from turnwise.stats.clusters import variation
+    >>> arms = variation([1.0, 1.1], ()), variation(np.arange(20.0), ())
+    >>> round(difference_df(*arms, shared=False), 2), round(difference_df(*arms, shared=True), 2)
+    (1.21, 1.0)
+    """
+    freedom = one.df or 0.0, other.df or 0.0
+    if shared or min(freedom) <= 0:
+        return min(freedom)
+    seen = one.variance or 0.0, other.variance or 0.0
+    planned = one.concentration or 0.0, other.concentration or 0.0
+    return min(
+        1 / sum((variance / sum(pair)) ** 2 / df for variance, df in zip(pair, freedom, strict=True))
+        for pair in (seen, planned)
+        if sum(pair) > 0
+    )
 
 
 def t_test(difference: float, variance: float, df: float) -> Permuted:

@@ -86,7 +86,8 @@ def mean(
 
     ``"auto"`` is the BCa bootstrap over clusters, expanded: at the level where a normal quantile is that of t, without which a
     bootstrap of few clusters is too narrow (Hesterberg); and t with G-1 degrees of freedom when there are fewer than 10 clusters
-    or BCa is undefined, which `reason` then says; two crossed ways take t with min(A, B) - 1. Clusters of equal weight make the
+    or BCa is undefined, which `reason` then says; two crossed ways take t with min(A, B) - 1. Clusters of unequal weight are worth
+    fewer equal ones (`degrees_of_freedom`), and count as those. Clusters of equal weight make the
     mean a plain mean of units, whose bootstrap law is often known without drawing: `method` names the route taken.
 
     Parameters
@@ -122,7 +123,8 @@ def mean(
     References
     ----------
     Efron (1987), doi:10.1080/01621459.1987.10478410; Hesterberg (2015), doi:10.1080/00031305.2015.1089789; Field & Welsh
-    (2007), doi:10.1111/j.1467-9868.2007.00593.x; Owen (2007), doi:10.1214/07-AOAS122.
+    (2007), doi:10.1111/j.1467-9868.2007.00593.x; Owen (2007), doi:10.1214/07-AOAS122; Imbens & Kolesar (2016),
+    doi:10.1162/REST_a_00552.
 
     Examples
     --------
@@ -160,7 +162,7 @@ def _flaw(y: FloatArray, spread: Variation) -> str | None:
     if spread.n == 0:
         return NO_VALUES
     if spread.n == 1:
-        return "one rollout: no interval"
+        return "one value: no interval"
     if np.all(y == y[0]):
         return "no variation"
     if spread.variance is None:
@@ -172,12 +174,16 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
     center = spread.estimate or 0.0
     if len(clusters) > 1:
         return _crossed_bounds(w * (y - center), w, clusters, spread, how)
-    # Singleton clusters are independent rollouts, and are called so.
-    prefix, unit = ("", "rollouts") if spread.singletons else ("cluster ", "clusters")
+    # Singleton clusters are independent values, of rollouts or of goals, and are called so.
+    prefix, unit = ("", "values") if spread.singletons else ("cluster ", "clusters")
     if how.interval == "t":
         return _t_bounds(spread, how.level, f"{prefix}t")
-    if how.interval == "auto" and spread.n_clusters < FEWEST_CLUSTERS:
-        return _t_bounds(spread, how.level, f"{prefix}t", f"{spread.n_clusters} {unit} are too few for a bootstrap")
+    worth = 1 + (spread.df or 0.0)
+    if how.interval == "auto" and worth < FEWEST_CLUSTERS:
+        few = f"{spread.n_clusters:,} {unit}"
+        if worth < spread.n_clusters:
+            few += f" of unequal weight, worth {worth:.1f} equal ones,"
+        return _t_bounds(spread, how.level, f"{prefix}t", f"{few} are too few for a bootstrap")
     group = groupings(clusters, spread.n)[0]
     # Deviations and not values: the digits of a large offset would be lost in the sums.
     moved = y - center
@@ -186,14 +192,14 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
     if how.strata is not None:
         bounds = _stratified_bounds(deviations, masses, how.strata, how)
     else:
-        level = _expanded(how.level, spread.n_clusters) if how.interval == "auto" else how.level
+        level = _expanded(how.level, worth) if how.interval == "auto" else how.level
         bounds = _bootstrap_bounds(deviations, masses, how._replace(level=level))
     if how.interval == "auto" and bounds.low is None:
         return _t_bounds(spread, how.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
     return _moved(bounds, center, f"expanded {prefix}" if how.interval == "auto" else prefix)
 
 
-def _expanded(level: float, clusters: int) -> float:
+def _expanded(level: float, clusters: float) -> float:
     """The level at which a bootstrap interval is as wide as a t interval: a bootstrap of few clusters is too sure of itself.
 
     Twelve clusters of normal values are covered by a BCa interval of 95 % in 90 % of all samples, expanded in 94 %.

@@ -74,18 +74,18 @@ def proportion(
     """
     y = np.asarray(values, dtype=np.float64)
     spread = variation(y, clusters, weights=weights)
-    if spread.estimate is None or spread.df is None:
+    if spread.estimate is None:
         return Estimate(reason=NO_VALUES)
     if y.min() < 0 or y.max() > 1:
         raise ArgumentError(f"a share needs values within 0 and 1, these reach from {y.min():g} to {y.max():g}")
     w = ones_or(weights, spread.n)
     plain = spread.singletons and equal_weights(w) and trials == 1
-    if spread.df == 0 and not plain:
+    if spread.n_clusters < 2 and not plain:
         return Estimate(estimate=spread.estimate, n=spread.n, n_clusters=spread.n_clusters, reason=ONE_CLUSTER)
     effect = 1.0 if plain else _design_effect(y, w, spread, groupings(clusters, spread.n)[:2], trials)
     size = spread.n / effect
     name, ends = OF_A_SHARE[interval]
-    low, high = ends(spread.estimate * size, size, level=level, df=None if plain else spread.df)
+    low, high = ends(spread.estimate * size, size, level=level, df=None if plain else spread.n_clusters - 1)
     return Estimate(
         estimate=spread.estimate,
         std_error=math.sqrt(spread.variance) if spread.variance else None,

@@ -126,13 +126,13 @@ def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
     inside = (rank >= k) & (n >= k)
     i, m = np.where(inside, rank, k), np.where(inside, n, k)
     # C(i-1, k-1) / C(n, k) = k / i · C(i, k) / C(n, k)
-    weight = np.where(inside, k / i * _none_of(k, i, m), 0.0)
-    # A weighted mean of deviations, so that equal values give exactly that value.
+    weight, owner, ranked = (k / i * _none_of(k, i, m))[inside], codes[inside], x[order][inside]
+    # A weighted mean of deviations, so that equal values give exactly that value; the lowest, which are never the largest of
+    # k, may be infinite.
     low = np.full(goals.count, np.inf)
-    np.minimum.at(low, goals.codes, x)
-    found = np.where(size > 0, low, 0.0) + np.bincount(
-        codes, weights=weight * (x[order] - low[codes]), minlength=goals.count
-    )
+    np.minimum.at(low, owner, ranked)
+    low = np.where(np.isfinite(low), low, 0.0)
+    found = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
     return np.where(size >= k, found, np.nan)
 
 

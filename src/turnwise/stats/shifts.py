@@ -7,23 +7,24 @@ import numpy as np
 
 from turnwise.errors import counted
 from turnwise.stats.bootstrap import MOST_NULL, percentile_interval
-from turnwise.stats.clusters import groupings, small_sample_factor, t_quantile, variation
+from turnwise.stats.clusters import groupings, t_quantile, variation
 from turnwise.stats.differences import (
     NO_UNITS,
     ONE_PAIR,
     Arm,
     Difference,
     Draws,
+    difference_df,
     t_test,
 )
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
-from turnwise.stats.influence import influences, watch
 from turnwise.stats.mean import FEWEST_CLUSTERS, mean
 from turnwise.stats.order_statistics import clustered_quantile_replicates
 from turnwise.stats.paired_differences import Pairs, paired
 from turnwise.stats.permutation import sign_flip
 from turnwise.stats.proportion import proportion
 from turnwise.stats.quantiles import too_few
+from turnwise.stats.two_curves import restricted_mean_difference
 
 
 def chance_of_more(one: FloatArray, other: FloatArray) -> float:
@@ -100,7 +101,7 @@ def _by_goal(one: Arm, other: Arm, pairs: Pairs) -> FloatArray:
 def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Difference:
     """The probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
 
-    Variance by DeLong's placements, summed over whole clusters; t with the smaller arm's clusters minus one.
+    Variance by DeLong's placements, summed over whole clusters; t with the degrees of freedom of `difference_df`.
 
     References
     ----------
@@ -117,15 +118,16 @@ def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Differ
     value = chance_of_more(one.values, other.values)
     ahead = [_placements(one.values, other.values), 1 - _placements(other.values, one.values)]
     spreads = [variation(place, arm.clusters) for place, arm in zip(ahead, (one, other), strict=True)]
-    fewest = min(spread.n_clusters for spread in spreads)
     row = Difference(difference=value, n_clusters=sum(spread.n_clusters for spread in spreads))
-    if fewest < 2:
+    if min(spread.n_clusters for spread in spreads) < 2:
         return replace(row, reason="one cluster in an arm: no interval over clusters")
     variance = sum(spread.variance or 0.0 for spread in spreads)
     if variance <= 0:
         return replace(row, reason="no variation between clusters")
-    half = t_quantile(level, fewest - 1) * sqrt(variance)
-    test = t_test(value - 0.5, variance, fewest - 1)
+    shared = bool(one.clusters) and np.intersect1d(one.clusters[0], other.clusters[0]).size > 0
+    df = difference_df(spreads[0], spreads[1], shared=shared)
+    half = t_quantile(level, df) * sqrt(variance)
+    test = t_test(value - 0.5, variance, df)
     return replace(
         row,
         std_error=sqrt(variance),
@@ -250,8 +252,7 @@ def restricted_difference(
 ) -> Difference:
     """The difference of two restricted mean times up to the last position that both arms were watched to.
 
-    Each cluster moves the area under each curve by its influence; the variance of the difference adds what the arms' clusters
-    do to it together, so that goals in both arms are paired.
+    As `restricted_mean_difference` of both arms in one.
 
     Parameters
     ----------
@@ -264,7 +265,7 @@ def restricted_difference(
 
     References
     ----------
-    Royston & Parmar (2013), doi:10.1186/1471-2288-13-152; Williams (1995), doi:10.1007/BF00985768.
+    Royston & Parmar (2013), doi:10.1186/1471-2288-13-152.
 
     Examples
     --------
@@ -275,38 +276,20 @@ def restricted_difference(
     """
     if not durations[0].size or not durations[1].size:
         return Difference(reason=NO_UNITS)
-    horizon = int(min(duration.max() for duration in durations))
-    sizes = [duration.size for duration in durations]
-    if clusters[0]:
-        joint = groupings((np.concatenate([clusters[0][0], clusters[1][0]]),), sum(sizes))[0]
-    else:
-        joint = groupings((), sum(sizes))[0]
-    parts = (joint.codes[: sizes[0]], joint.codes[sizes[0] :])
-    areas, moves = [], []
-    for duration, event, codes in zip(durations, observed, parts, strict=True):
-        seen = watch(duration, event.astype(np.int64), horizon=horizon)
-        areas.append(float(seen.survival[:horizon].sum()))
-        own = groupings((codes,), codes.size)[0]
-        moved = np.zeros(joint.count)
-        blocks = [block[:, :horizon].sum(axis=1) for block in influences(seen, own)]
-        moved[np.unique(codes)] = -np.concatenate(blocks)
-        moves.append(moved)
-    row = Difference(difference=areas[0] - areas[1], n_clusters=joint.count)
-    counts = [np.unique(codes).size for codes in parts]
-    if min(counts) < 2:
-        return replace(row, reason="one cluster in an arm: no interval over clusters")
-    variance = small_sample_factor(min(counts)) * float(np.square(moves[0] - moves[1]).sum())
-    if variance <= 1e-20:
-        return replace(row, reason="no variation between clusters")
-    df = min(counts) - 1
-    half = t_quantile(level, df) * sqrt(variance)
-    center = row.difference or 0.0
-    test = t_test(center, variance, df)
+    duration, event = np.concatenate(durations), np.concatenate(observed)
+    ways = tuple(np.concatenate(way) for way in zip(*clusters, strict=True))
+    first = np.arange(duration.size) < durations[0].size
+    found, horizon = restricted_mean_difference(duration, event, first, ways, level=level)
+    row = Difference(
+        difference=found.difference, n_clusters=groupings(ways, duration.size)[0].count, reason=found.reason
+    )
+    if found.low is None:
+        return row
     return replace(
         row,
-        std_error=sqrt(variance),
-        low=center - half,
-        high=center + half,
-        p_value=test.p_value,
-        method=f"restricted mean up to {horizon}, {'clustered ' if clusters[0] else ''}influence, t; {test.method}",
+        std_error=found.std_error,
+        low=found.low,
+        high=found.high,
+        p_value=found.p_value,
+        method=f"restricted mean up to {horizon}, {'clustered ' if clusters[0] else ''}influence, t; t test",
     )

@@ -1,13 +1,13 @@
 """Two groups of watches compared: position by position, by the area between them, and by the log-rank test."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_factor, t_quantile
-from turnwise.stats.differences import t_test
+from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_factor, t_quantile, variation
+from turnwise.stats.differences import difference_df, t_test
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.influence import EVENT, Watch, influences, watch
@@ -23,7 +23,7 @@ class Compared:
     difference, std_error, low, high, p_value
         Group minus baseline; None where undefined.
     df
-        Degrees of freedom: clusters of both arms together, less one.
+        Degrees of freedom of the test.
     """
 
     difference: float | None = None
@@ -31,7 +31,7 @@ class Compared:
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
-    df: int | None = None
+    df: float | None = None
     reason: str | None = None
 
 
@@ -190,8 +190,8 @@ def restricted_mean_difference(
 ) -> tuple[Compared, int]:
     """The group's restricted mean time to the event less the baseline's, up to the last position both were watched to.
 
-    The areas under both survival curves, with the clusters' influences on them subtracted and t of G-1 degrees of freedom,
-    G clusters in the smaller arm: as `restricted_difference`.
+    The areas under both survival curves, with the clusters' influences on them subtracted, and t with the degrees of freedom of
+    `difference_df`: goals in both arms are paired.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def restricted_mean_difference(
 
     References
     ----------
-    Royston & Parmar (2013), doi:10.1186/1471-2288-13-152.
+    Royston & Parmar (2013), doi:10.1186/1471-2288-13-152; Williams (1995), doi:10.1007/BF00985768.
 
     Examples
     --------
@@ -216,25 +216,31 @@ def restricted_mean_difference(
     seen = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
     gap = float(seen[0].survival[:last].sum() - seen[1].survival[:last].sum())
     units = groupings(clusters, duration.size)
-    # Of the smaller arm: where it has few clusters, there are hardly more degrees of freedom than these.
     count = min(np.unique(unit.codes[arm]).size for unit in units for arm in arms)
     if count < 2:
         return Compared(difference=gap, reason="one cluster in an arm: no interval over clusters"), last
-    squares = []
-    for unit in units:
-        ours, theirs = (
-            np.concatenate(
-                [block[:, :last].sum(axis=1) for block in influences(one, Grouping(unit.codes[arm], unit.count))]
-            )
-            for one, arm in zip(seen, arms, strict=True)
-        )
-        squares.append(np.asarray(small_sample_factor(count) * ((ours - theirs) ** 2).sum()))
-    variance = float(crossed(squares))
+    moves = [
+        [_moves(one, Grouping(unit.codes[arm], unit.count), last) for one, arm in zip(seen, arms, strict=True)]
+        for unit in units
+    ]
+    squares = [np.square(ours - theirs).sum() for ours, theirs in moves]
+    variance = float(crossed([np.asarray(small_sample_factor(count) * square) for square in squares]))
     if variance <= 1e-20:
-        return Compared(difference=gap, reason="no variation: no interval"), last
-    error = math.sqrt(variance)
-    half = t_quantile(level, count - 1) * error
-    p_value = t_test(gap, variance, count - 1).p_value
-    return Compared(
-        difference=gap, std_error=error, low=gap - half, high=gap + half, p_value=p_value, df=count - 1
-    ), last
+        return Compared(difference=gap, reason="no variation between clusters"), last
+    error, df = math.sqrt(variance), count - 1.0
+    if len(units) == 1:
+        ours, theirs = (units[0].codes[arm] for arm in arms)
+        spreads = [
+            replace(spread, variance=small_sample_factor(spread.n_clusters) * float(np.square(moved).sum()))
+            for moved, codes in zip(moves[0], (ours, theirs), strict=True)
+            for spread in [variation(np.zeros(codes.size), (codes,))]
+        ]
+        df = difference_df(spreads[0], spreads[1], shared=np.intersect1d(ours, theirs).size > 0)
+    half = t_quantile(level, df) * error
+    p_value = t_test(gap, variance, df).p_value
+    return Compared(difference=gap, std_error=error, low=gap - half, high=gap + half, p_value=p_value, df=df), last
+
+
+def _moves(seen: Watch, unit: Grouping, last: int) -> FloatArray:
+    """What each cluster moves the area up to the last position by: float (clusters,)."""
+    return np.concatenate([block[:, :last].sum(axis=1) for block in influences(seen, unit)])

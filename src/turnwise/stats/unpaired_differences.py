@@ -7,7 +7,7 @@ import numpy as np
 
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import grouping, groupings, small_sample_factor, t_quantile, unaddable, variation
-from turnwise.stats.differences import NO_UNITS, Arm, Difference, Draws, Ends, Method, t_test, with_test
+from turnwise.stats.differences import NO_UNITS, Arm, Difference, Draws, Ends, Method, difference_df, t_test, with_test
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.pairs import score_difference, share_of
 from turnwise.stats.permutation import Permuted, label_permutation
@@ -21,8 +21,9 @@ def unpaired_difference(
     """How much one arm's mean exceeds the other's, every rollout weighing the same.
 
     V = V₁ + V₂ - 2C over clusters, where C is what clusters in both arms have in common (0 where there are none). Shares: the
-    clustered score intervals of both joined at the correlation C/√(V₁V₂). Numbers: t with Satterthwaite's degrees of freedom.
-    The p-value relabels whole clusters, with a studentized statistic; where clusters stand in both arms, it is that of t.
+    clustered score intervals of both joined at the correlation C/√(V₁V₂). Numbers: t with the degrees of freedom of
+    `difference_df`. The p-value relabels whole clusters, with a studentized statistic; where clusters stand in both arms, it is
+    that of t.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def unpaired_difference(
     variances = [spread.variance or 0.0 for spread in spreads]
     both, together = _covariance(one, other, rates)
     variance = max(variances[0] + variances[1] - 2 * together, 0.0)
-    df = _satterthwaite(variances, [spread.df or 0 for spread in spreads])
+    df = difference_df(spreads[0], spreads[1], shared=both > 0)
     row = replace(row, std_error=sqrt(variance) if variance > 0 else None, n_clusters=row.n_clusters - both)
     if both or len(one.clusters) > 1 or min(spread.n_clusters for spread in spreads) < 2:
         test = t_test(row.difference or 0.0, variance, df) if variance > 0 or row.difference == 0 else None
@@ -124,12 +125,6 @@ def _replicates(arm: Arm, draws: Draws) -> FloatArray:
     return ratio_replicates(
         unit.sums(arm.values), unit.sums(np.ones(arm.values.size)), rng=draws.interval, resamples=draws.resamples
     )[:, 0]
-
-
-def _satterthwaite(variances: list[float], df: list[int]) -> float:
-    total = sum(variances)
-    parts = sum(variance**2 / freedom for variance, freedom in zip(variances, df, strict=True) if freedom > 0)
-    return total**2 / parts if parts > 0 else float(sum(df))
 
 
 def _covariance(one: Arm, other: Arm, rates: list[float]) -> tuple[int, float]:

@@ -12,6 +12,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.agreement import ac1, agreeing_share, alpha, kappa
+from turnwise.stats.bootstrap import expanded
 
 NONE = math.nan
 
@@ -224,6 +225,20 @@ def test_few_clusters_take_t():
     assert -1 <= found.low < found.estimate < found.high <= 1
 
 
+def test_bca_is_expanded_unless_asked_for_by_name():
+    """The default is as wide as t where clusters are few, and its ends are those of BCa at that level."""
+    rng = np.random.default_rng(3)
+    rated, goal = (rng.random((60, 2)) < 0.5).astype(float), np.repeat(np.arange(12), 5)
+    found, plain, wide = (
+        kappa(rated, (goal,), rng=np.random.default_rng(0), **how)
+        for how in ({}, {"interval": "bca"}, {"interval": "bca", "level": expanded(0.95, 12)})
+    )
+    assert found.method == "expanded cluster BCa bootstrap; weights x GEMM"
+    assert plain.method == "cluster BCa bootstrap; weights x GEMM"
+    assert (found.low, found.high) == (wide.low, wide.high)
+    assert found.low < plain.low < plain.high < found.high
+
+
 def test_two_crossed_ways_take_t():
     """Goals crossed with tasks: the variances of both ways, never less than of one, and no bootstrap."""
     rng = np.random.default_rng(2)
@@ -313,12 +328,12 @@ def test_for_two_classes_all_scales_are_one(rows):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("clusters", "size", "rate", "error", "least"),
-    [(30, 5, 0.3, 0.1, 0.93), (60, 4, 0.08, 0.08, 0.93), (15, 6, 0.4, 0.15, 0.90)],
+    [(30, 5, 0.3, 0.1, 0.95), (60, 4, 0.08, 0.08, 0.94), (15, 6, 0.4, 0.15, 0.94), (10, 6, 0.4, 0.15, 0.93)],
 )
 def test_bootstrap_intervals_cover(goal_rates, covers, clusters, size, rate, error, least):
-    """Kappa, alpha and AC1 of two judges who err alike on hard goals: nominal .95 over goals, at least .93 from 30 goals on.
+    """Kappa, alpha and AC1 of two judges who err alike on hard goals: nominal .95 over goals, be they 10 or 60.
 
-    Resampling verdicts instead of goals would cover less. Of 15 goals .92 is had (bootstraps of few clusters are short).
+    Resampling verdicts instead of goals would cover less; so would BCa that is not expanded, .90 to .93 of 10 to 20 goals.
     """
     shape = 2 * error / 0.5, 2 * (1 - error / 0.5)
     once = shape[0] / sum(shape)

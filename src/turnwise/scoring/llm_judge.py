@@ -14,16 +14,20 @@ import polars as pl
 from turnwise.errors import ArgumentError, counted
 from turnwise.scoring.callables import identity
 from turnwise.scoring.clients import CallError, ChatModel, Reply, model_of, name_of
-from turnwise.scoring.endpoint import Endpoint
+from turnwise.scoring.endpoint import Endpoint, without_secrets
+from turnwise.scoring.identities import of_own_class
 from turnwise.scoring.judging import judged
 from turnwise.scoring.local_model import LocalModel
 from turnwise.scoring.replies import UnreadableError, check_code, instructions, score_in, unquoted
 from turnwise.scoring.response_metric import ResponseMetric, require_list
 from turnwise.scoring.templates import Template
-from turnwise.scoring.verdicts import TEXT, Verdict
+from turnwise.scoring.verdicts import TEXT, Judge, Verdict
 
 BOUNDS = ("lower_bound", "upper_bound")
 MOST_TOKENS = 256
+_OURS = frozenset({*("batch_size", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
+                   *("out_of_range", "parser", "reasoning", "samples", "scale", "store", "structured_output", "system"),
+                   "template"})  # fmt: skip
 _OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server knows these
 
 
@@ -145,7 +149,7 @@ class LLMJudgeMetric(ResponseMetric):
         """All that decides the verdicts, as JSON and without secrets."""
         return {
             "model": identity(self.model),
-            "options": self.gen_kwargs,
+            "options": without_secrets(self.gen_kwargs),
             "template": self.template.text,
             "system": self.system,
             "scale": self.scale,
@@ -154,6 +158,7 @@ class LLMJudgeMetric(ResponseMetric):
             "out_of_range": self.out_of_range,
             "reasoning": self.reasoning,
             "labels": sorted(self.labels.items()),
+            **of_own_class(self, _OURS),
         }
 
     def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
@@ -192,23 +197,12 @@ class LLMJudgeMetric(ResponseMetric):
             {name: [None if each is None else str(each) for each in values] for name, values in columns.items()},
             schema=dict.fromkeys(columns, pl.String),
         ).with_columns(pl.col(name).fill_null("") for name in self.columns)
-        known = questions.with_row_index("place").filter(pl.col(TEXT).is_not_null())
-        found = judged(known, self, store=self.store, max_concurrency=max(self.batch_size, 1))
-        raw: list[list[float | None]] = [[] for _ in texts]
-        for place, value in found.select("place", "value").iter_rows():
-            raw[place].append(value)
-        return self._result(raw, found["error"].drop_nulls().to_list())
+        return self._result(questions, self, self.store)
 
     def score_rendered(self, rendered_prompts: Sequence[str]) -> dict[str, Any]:
         """The scores by prompts whose places are filled in already and which say how to answer."""
         require_list(self, rendered_prompts, "rendered_prompts")
-        bare = _Rendered(self)
-        questions = pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}).with_row_index("place")
-        found = judged(questions, bare, max_concurrency=max(self.batch_size, 1))
-        raw: list[list[float | None]] = [[] for _ in rendered_prompts]
-        for place, value in found.select("place", "value").iter_rows():
-            raw[place].append(value)
-        return self._result(raw, found["error"].drop_nulls().to_list())
+        return self._result(pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}), _Rendered(self), None)
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         """The verdict on ``texts["response"]``."""
@@ -277,10 +271,14 @@ class LLMJudgeMetric(ResponseMetric):
             raise UnreadableError(f"its score {score:g} is outside {low:g} to {high:g}")
         return (min(max(score, low), high) if self.out_of_range == "clamp" else None), reasoning
 
-    def _result(self, raw: list[list[float | None]], errors: list[str]) -> dict[str, Any]:
-        scores = [_mean(each) for each in raw]
-        found: dict[str, Any] = {"mean_score": _mean(scores), "scores": scores, "raw_scores": raw}
-        return {**found, "errors": errors} if errors else found
+    def _result(self, questions: pl.DataFrame, judge: Judge, store: Any) -> dict[str, Any]:
+        found = judged(questions, judge, store=store, max_concurrency=max(self.batch_size, 1))
+        raw: list[list[float | None]] = [[] for _ in range(questions.height)]
+        for row, value in found.select("row", "value").iter_rows():
+            raw[row].append(value)
+        scores, errors = [_mean(each) for each in raw], found["error"].drop_nulls().to_list()
+        told: dict[str, Any] = {"mean_score": _mean(scores), "scores": scores, "raw_scores": raw}
+        return {**told, "errors": errors} if errors else told
 
 
 class _Rendered:

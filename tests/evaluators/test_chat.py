@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -522,6 +523,8 @@ FAULTS: dict[str, dict] = {
     "503": {},
     "hang ok": {"timeout": 1.0},
     "hang": {"timeout": 1.0, "max_retries": 1},
+    "drip ok": {"timeout": 1.0},
+    "drip": {"timeout": 1.0, "max_retries": 1},
     "drop ok": {},
     "drop": {"max_retries": 0},
     "cut ok": {},
@@ -545,6 +548,7 @@ FAULTS: dict[str, dict] = {
     "400/filter": {},
     "400": {},
     "uncounted": {},
+    "countless": {},
     "unicode": {},
     "surrogate": {},
     "huge": {},
@@ -596,6 +600,7 @@ def test_retry_after_is_waited_for(met: dict) -> None:
         ("429", "429, asked 3 times: no, ***", 3),
         ("503", "503, asked 3 times: no", 3),
         ("hang", "no answer within 1 s, asked 2 times", 2),
+        ("drip", "no answer within 1 s, asked 2 times", 2),
         ("drop", "no connection, asked once: Server disconnected", 1),
         ("garbage", 'no usable answer, asked 3 times: it is no chat completion: \'{"choices": [{', 3),
         ("garbage 500", "500, asked 3 times: no", 3),
@@ -629,9 +634,25 @@ def test_answers_are_taken_as_they_are(met: dict) -> None:
     assert (met["refusal"][0].text, met["refusal"][0].refused) == ("I won't.", True)
     for plan in ("blocked", "400/filter"):
         assert (met[plan][0].text, met[plan][0].refused, met[plan][0].finish_reason) == ("", True, "content_filter")
-    assert (met["uncounted"][0].prompt_tokens, met["uncounted"][0].response_tokens) == (None, None)
+    for plan in ("uncounted", "countless"):
+        assert (met[plan][0].prompt_tokens, met[plan][0].response_tokens) == (None, None)
     assert met["unicode"][0].text == "Grüße, 世界 🦜\u200b \x00 end"
     assert len(met["huge"][0].text) == 4_000_000
+
+
+@pytest.mark.parametrize("plan", ["headers", "repeat"])
+def test_what_a_server_repeats_of_a_request_is_hidden(plan: str, server: Server) -> None:
+    """Key, user and password in any form that is sent, headers and query; also where the answer is cut in the middle of it."""
+    secret_options = {"extra_headers": {"X-Key": "hidden-too"}, "extra_query": {"key": "hidden as well"}}
+    model = server.model(plan, max_retries=0, options=secret_options)
+    address = server.url.replace("//", "//me:pass%20word@") + "/?from=hid%2Fden"
+    for one in (model, replace(model, base_url=address)):
+        with pytest.raises(CallError) as caught:
+            asyncio.run(one.complete(HI))
+        told = str(caught.value)
+        assert "***" in told
+        for secret in ("sk-sec", "hid", "pass", "word", b64encode(b"me:pass word").decode()[:6]):
+            assert secret not in told
 
 
 def test_the_request_is_what_was_asked_for(server: Server) -> None:

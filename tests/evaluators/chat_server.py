@@ -92,16 +92,17 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(20)
         elif word == "drip":
             self.drip(json.dumps(completion({"content": "late"})).encode())
-        elif word == "headers":
-            told = f"who are you? {dict(self.headers)} {self.path}"
-            self.send(401, json.dumps(error(told)).encode())
-        elif word == "repeat":
-            self.send(200, f"{'x' * 185}{self.headers['Authorization']}".encode())
         else:
             self.refuse(word)
 
     def refuse(self, word: str) -> None:
-        """A status: 429/1.5 asks to come back after 1.5 seconds."""
+        """What was sent, or a status: 429/1.5 asks to come back after 1.5 seconds."""
+        if word == "headers":
+            self.send(401, json.dumps(error(f"who are you? {dict(self.headers)} {self.path}")).encode())
+            return
+        if word == "repeat":
+            self.send(200, f"{'x' * 185}{self.headers['Authorization']}".encode())
+            return
         status, _, after = word.partition("/")
         code = "content_filter" if after == "filter" else None
         key = (self.headers["Authorization"] or "").removeprefix("Bearer ")

@@ -111,7 +111,19 @@ def test_trees_are_judged_node_by_node() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["value", "label", "reasoning", "error", "seconds", "prompt_tokens", "cost_usd", "sample", "cached", "row", "judge"],
+    [
+        "value",
+        "label",
+        "reasoning",
+        "error",
+        "seconds",
+        "prompt_tokens",
+        "cost_usd",
+        "sample",
+        "cached",
+        "row",
+        "judge",
+    ],
 )
 def test_a_judge_may_read_a_column_called_like_a_field_of_verdicts(name: str, tmp_path: Path) -> None:
     """What it reads and what it says are never taken for each other, in the table or in the store."""
@@ -121,7 +133,9 @@ def test_a_judge_may_read_a_column_called_like_a_field_of_verdicts(name: str, tm
         assert found["value"].to_list() == [1.0, 2.0]
         assert found["reasoning"].to_list() == ["counted"] * 2
     assert [texts[name] for texts, _ in judge.asked] == ["7", ""] * 2
-    metric = tw.LLMJudgeMetric(lambda messages: '{"score": 3}', f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}")
+    metric = tw.LLMJudgeMetric(
+        lambda messages: '{"score": 3}', f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}"
+    )
     assert metric(["a"], **{name: "x"})["scores"] == [3.0]
 
 
@@ -229,7 +243,7 @@ def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
     """Of a class or a function: it is a verdict, or a failed one, and can be kept and found again."""
 
     class Odd(Counting):
-        async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Any:
+        async def verdict(self, texts: Mapping[str, str], **_: int) -> Any:
             return said if texts["response"] == "odd" else Verdict(3.0)
 
     for judge in (Odd(), lambda response: said if response == "odd" else 3.0):
@@ -452,7 +466,15 @@ def test_a_torn_last_line_is_no_verdict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "torn",
-    [b"", b'{"texts": ["b"', b'{"texts": ["b"{"texts": ["c"], "sample": 1}\n', b"\n\n", b"\xff\x00\n", b"[1]\n", b"\0" * 9],
+    [
+        b"",
+        b'{"texts": ["b"',
+        b'{"texts": ["b"{"texts": ["c"], "sample": 1}\n',
+        b"\n\n",
+        b"\xff\x00\n",
+        b"[1]\n",
+        b"\0" * 9,
+    ],
 )
 def test_what_a_crash_leaves_in_a_log_costs_no_other_verdict(torn: bytes, tmp_path: Path) -> None:
     """A log with nothing in it yet, half a line, lines run together, zeros: the store goes on, and asks what is not there."""
@@ -531,7 +553,9 @@ def test_a_full_disk_loses_nothing_that_is_on_it(tmp_path: Path) -> None:
     assert run("roomy").split()[1] == "0"
 
 
-def test_where_there_is_no_room_for_an_arrow_file_the_log_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_room_for_an_arrow_file_the_log_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It holds the same: what was judged is given, and found again."""
 
     def full(*_: Any, **__: Any) -> None:
@@ -571,7 +595,7 @@ def test_a_log_goes_only_when_its_arrow_file_is_on_the_disk(tmp_path: Path, monk
     forced, unlinked = os.fsync, Path.unlink
 
     def fsync(number: int) -> None:
-        done.append(os.readlink(f"/proc/self/fd/{number}").rpartition(".")[2])
+        done.append(Path(f"/proc/self/fd/{number}").readlink().suffix)
         forced(number)
 
     def unlink(path: Path, **options: Any) -> None:
@@ -585,7 +609,7 @@ def test_a_log_goes_only_when_its_arrow_file_is_on_the_disk(tmp_path: Path, monk
     with VerdictStore(tmp_path, judge_of(len)) as store:
         store.keep({"response": "a"}, 1, Verdict(1.0))
         done.clear()
-    assert [each for each in done if each != ".part gone"] == ["jsonl", "part", ".jsonl gone"]
+    assert [each for each in done if each != ".part gone"] == [".jsonl", ".part", ".jsonl gone"]
 
 
 def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

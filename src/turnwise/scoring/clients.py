@@ -100,8 +100,9 @@ def count_of(number: Any) -> int | None:
     >>> count_of(3.0), count_of("3"), count_of(-1), count_of(10**30)
     (3, None, None, None)
     """
-    given = isinstance(number, Real) and math.isfinite(number) and 0 <= number < 2**63
-    return int(number) if given else None
+    if not isinstance(number, Real) or not math.isfinite(number):
+        return None
+    return int(number) if 0 <= int(number) < 2**63 else None
 
 
 def name_of(thing: Any) -> str:

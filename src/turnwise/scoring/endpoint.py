@@ -222,10 +222,9 @@ async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
 @cache
 def _timed(openai: Any) -> Any:
     """The kind of client that openai's rests on, with one time-out for all of a request: its own begins anew with each byte."""
-    kind = openai.DefaultAsyncHttpxClient
-    httpx = importlib.import_module(kind.__base__.__module__.partition(".")[0])
+    httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
 
-    class Timed(kind):  # type: ignore[misc]  # one that is only there at run time
+    class Timed(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]  # one that is only there at run time
         async def send(self, request: Any, **how: Any) -> Any:
             try:
                 async with asyncio.timeout(self.timeout.read):
@@ -241,7 +240,9 @@ def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> without_secrets({"top_p": 0.9, "extra_headers": {"X-Key": "sk"}, "extra_body": {"api_key": "sk", "max_tokens": 5}})
+    >>> without_secrets(
+    ...     {"top_p": 0.9, "extra_headers": {"X-Key": "sk"}, "extra_body": {"api_key": "sk", "max_tokens": 5}}
+    ... )
     {'top_p': 0.9, 'extra_headers': ['X-Key'], 'extra_body': {'api_key': '***', 'max_tokens': 5}}
     """
     told: dict[str, Any] = {}

@@ -202,7 +202,9 @@ class LLMJudgeMetric(ResponseMetric):
     def score_rendered(self, rendered_prompts: Sequence[str]) -> dict[str, Any]:
         """The scores by prompts whose places are filled in already and which say how to answer."""
         require_list(self, rendered_prompts, "rendered_prompts")
-        return self._result(pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}), _Rendered(self), None)
+        return self._result(
+            pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}), _Rendered(self), None
+        )
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         """The verdict on ``texts["response"]``."""

@@ -112,8 +112,6 @@ def verdict_of(given: Any) -> Verdict:
     (1.0, 'unsafe', 'rude')
     >>> verdict_of(float("nan")).error
     'the judge gave nan, which is no number'
-    >>> verdict_of({"score": 0, "error": "no JSON"}).value is None
-    True
     """
     if isinstance(given, Verdict):
         return given
@@ -147,6 +145,8 @@ def sound(given: Any) -> Verdict:
     Verdict(value=2.0, label='True', reasoning=None, error=None, seconds=None, prompt_tokens=None, ...)
     >>> sound(Verdict("x")).error
     "the judge gave 'x', which is no number"
+    >>> sound({"score": 0, "error": "no JSON"}).value is None
+    True
     """
     found = verdict_of(given)
     value, error = _amount(found.value), found.error

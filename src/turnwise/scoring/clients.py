@@ -100,9 +100,8 @@ def count_of(number: Any) -> int | None:
     >>> count_of(3.0), count_of("3"), count_of(-1), count_of(10**30)
     (3, None, None, None)
     """
-    if not isinstance(number, Real) or not math.isfinite(number):
-        return None
-    return int(number) if 0 <= int(number) < 2**63 else None
+    known = isinstance(number, Real) and math.isfinite(number)
+    return int(number) if known and 0 <= int(number) < 2**63 else None
 
 
 def name_of(thing: Any) -> str:

@@ -3,6 +3,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -214,6 +215,18 @@ def test_measurements_are_no_categories():
     found = alpha(rated, (goal,), scale="interval", rng=rng)
     assert found.estimate == pytest.approx(1 / (1 + 1 / 9), abs=0.01)
     assert found.low < 0.9 < found.high
+
+
+def test_an_infinite_rating_has_no_distance():
+    """What measures distances says so; what tells categories apart, or ranks them, does as ever."""
+    rated, goal = np.array([[1, 1], [2, 1], [np.inf, np.inf], [3, 2]] * 6), np.repeat(np.arange(12), 2)
+    for found in (kappa(rated, (goal,), weights="quadratic"), alpha(rated, (goal,), scale="interval")):
+        assert (found.estimate, found.low, found.n, found.reason) == (None, None, 24, "1 value is infinite")
+    finite = np.where(np.isinf(rated), 9.0, rated)
+    for coefficient in (kappa, ac1, alpha, partial(alpha, scale="ordinal")):
+        found, same = (coefficient(each, (goal,), rng=np.random.default_rng(0)) for each in (rated, finite))
+        assert found == same
+        assert found.low < found.estimate < found.high
 
 
 def test_few_clusters_take_t():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats import coefficients
 from turnwise.stats.bootstrap import bca_flaw, bca_interval, expanded, null_flaw, percentile_interval
-from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile
+from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile, unaddable
 from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
 from turnwise.stats.mean import FEWEST_CLUSTERS
@@ -84,6 +84,8 @@ def kappa(
     rated = np.asarray(ratings, dtype=np.float64).reshape(-1, 2)
     both = np.asarray(~np.isnan(rated).any(axis=1))
     values, codes = categories_of(rated[both])
+    if weights is not None and (flaw := unaddable(values)) is not None:
+        return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.kappa(values, codes, weights)
     return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
 
@@ -128,6 +130,8 @@ def alpha(
     rated = np.asarray(ratings, dtype=np.float64)
     pairable = (~np.isnan(rated)).sum(axis=1) >= 2
     values, codes = categories_of(rated[pairable])
+    if scale == "interval" and (flaw := unaddable(values)) is not None:
+        return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.ALPHAS[_word(scale, Scale, "scale")](values, codes)
     return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
 

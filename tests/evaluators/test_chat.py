@@ -460,12 +460,35 @@ def test_secrets_are_not_told() -> None:
         ({"timeout": 0}, "timeout is 0"),
         ({"max_retries": -1}, "max_retries is -1"),
         ({}, "no API key; pass api_key=, set OPENAI_API_KEY, or pass base_url="),
+        ({"timeout": "long"}, "timeout is 'long'; give seconds"),
+        ({"max_retries": 1.5}, "max_retries is 1.5; give a whole number"),
+        ({"prices": 5}, "prices is 5; give dollars for a million tokens read"),
+        ({"prices": (1.0, -1.0)}, "prices is "),
+        ({"options": [1]}, r"options is \[1\]; give a dict"),
+        ({"options": {"stream": True}}, "options has 'stream'; answers are read whole"),
+        ({"options": {"n": 3}}, "options has 'n'; one answer is read; .*num_return_sequences"),
+        ({"options": {"messages": []}}, "options has 'messages'"),
+        ({"base_url": "localhost:8000/v1"}, "base_url is 'localhost:8000/v1', no address of the web"),
+        ({"base_url": "http://me:pass@host:99999/v1"}, "base_url is 'host:99999/v1', no address"),
+        ({"base_url": "http://[::1"}, "no address of the web; give one such as 'http://localhost:8000/v1'"),
     ],
 )
 def test_an_endpoint_that_cannot_be_asked_is_refused_at_once(options: dict, hint: str) -> None:
     """What could never work fails when it is made, not after an hour."""
     with pytest.raises(ArgumentError, match=hint):
         Endpoint(**{"model": "m", **options})
+
+
+@pytest.mark.usefixtures("openai")
+@pytest.mark.parametrize("key", ["sk-secret\n", "sk-sécret", "sk-secret\r\nX: y", b"sk-secret"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file ends in a line break; given, or in the environment."""
+    for given in ({"api_key": key}, {}):
+        if not given and isinstance(key, str):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(ArgumentError, match=r"API key") as caught:
+            Endpoint("m", **given)
+        assert "cret" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("openai")
@@ -521,9 +544,9 @@ FAULTS: dict[str, dict] = {
     "429/600 ok": {},
     "500 ok": {},
     "503": {},
-    "hang ok": {"timeout": 1.0},
+    "hang ok": {"timeout": 3.0},
     "hang": {"timeout": 1.0, "max_retries": 1},
-    "drip ok": {"timeout": 1.0},
+    "drip ok": {"timeout": 3.0},
     "drip": {"timeout": 1.0, "max_retries": 1},
     "drop ok": {},
     "drop": {"max_retries": 0},
@@ -647,6 +670,9 @@ def test_what_a_server_repeats_of_a_request_is_hidden(plan: str, server: Server)
     model = server.model(plan, max_retries=0, options=secret_options)
     address = server.url.replace("//", "//me:pass%20word@") + "/?from=hid%2Fden"
     for one in (model, replace(model, base_url=address)):
+        broken = replace(one, options={"extra_headers": {"X-Key": "hidden-too\n"}})
+        with pytest.raises(CallError, match=r"Illegal header value b'\*\*\*") as caught:
+            asyncio.run(broken.complete(HI))
         with pytest.raises(CallError) as caught:
             asyncio.run(one.complete(HI))
         told = str(caught.value)

@@ -6,10 +6,11 @@ import json
 import os
 import re
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -20,6 +21,13 @@ from turnwise.scoring.clients import CallError, Messages, Reply, check_installed
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
 _SECRET = frozenset({"extra_headers", "extra_query"})
+_OWN: dict[str, tuple[tuple[Any, ...], str]] = {
+    "model": ((), "it is the endpoint's first argument"),
+    "messages": ((), "they are what is asked"),
+    "stream": ((False, None), "answers are read whole"),
+    "n": ((1, None), "one answer is read; several verdicts of a judge are gen_kwargs={'num_return_sequences': ...}"),
+}
+_SHORTEST = 4  # characters of a secret: a key such as "k" is none, and stands in any sentence
 _KEY = re.compile(r"(?i)(.*[-_])?(api[-_]?key|authorization|(access|auth)[-_]?token|password|secret|credentials?)")
 
 
@@ -79,16 +87,45 @@ class Endpoint:
         check_installed("openai", extra="judge", of="Endpoint")
         if not self.model:
             raise ArgumentError("Endpoint: model is empty; name one that the address serves")
-        if self.max_retries < 0:
-            raise ArgumentError(f"Endpoint: max_retries is {self.max_retries!r}; give a whole number, 0 or more")
-        if not self.timeout > 0:
+        retries: object = self.max_retries
+        if not isinstance(retries, Integral) or int(retries) < 0:
+            raise ArgumentError(f"Endpoint: max_retries is {retries!r}; give a whole number, 0 or more")
+        if not _is_positive(self.timeout):
             raise ArgumentError(f"Endpoint: timeout is {self.timeout!r}; give seconds, more than 0")
         if self.requests_per_minute is not None:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
-            if not self.requests_per_minute > 0:
+            if not _is_positive(self.requests_per_minute):
                 raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; it is more than 0")
+        prices: object = self.prices
+        if prices is not None and not (
+            isinstance(prices, Sequence)
+            and len(prices) == 2
+            and all(each == 0 or _is_positive(each) for each in prices)
+        ):
+            raise ArgumentError(
+                f"Endpoint: prices is {prices!r}; give dollars for a million tokens read, and for a million written"
+            )
+        self._check_options(self.options)
         if self._address is None and self._key is None:
             raise ArgumentError("Endpoint: there is no API key; pass api_key=, set OPENAI_API_KEY, or pass base_url=")
+        key: object = self._key
+        if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
+            raise ArgumentError(
+                "Endpoint: the API key is no text that can be sent; a line break at its end, as files have, is cut by `.strip()`"
+            )
+        if self._address is not None and not _is_address(self._address):
+            shown = str(self._address).rpartition("@")[2]
+            raise ArgumentError(
+                f"Endpoint: base_url is {shown!r}, no address of the web; give one such as 'http://localhost:8000/v1'"
+            )
+
+    @staticmethod
+    def _check_options(options: object) -> None:
+        if not isinstance(options, Mapping):
+            raise ArgumentError(f"Endpoint: options is {options!r:.60}; give a dict of what else to send")
+        for name, (harmless, why) in _OWN.items():
+            if name in options and options[name] not in harmless:
+                raise ArgumentError(f"Endpoint: options has {name!r}; {why}")
 
     def __repr__(self) -> str:
         told = {"temperature": self.temperature, "max_tokens": self.max_tokens}
@@ -199,9 +236,23 @@ class Endpoint:
         sent += [
             value for name in _SECRET for value in dict(self.options.get(name) or {}).values() if isinstance(value, str)
         ]
-        for secret in sorted(filter(None, sent), key=len, reverse=True):
-            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+        for secret in sorted({part.strip() for part in sent if part}, key=len, reverse=True):
+            if len(secret) >= _SHORTEST:
+                for form in (secret, quote(secret, safe=""), repr(secret)[1:-1]):
+                    text = text.replace(form, "***")
         return text
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and float(value) > 0
+
+
+def _is_address(address: Any) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except (AttributeError, TypeError, ValueError):
+        return False
 
 
 def _evenly(per_minute: float) -> Any:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from numbers import Integral, Real
 from statistics import fmean
 from time import perf_counter
 from typing import Any, ClassVar, Literal
@@ -113,31 +114,46 @@ class LLMJudgeMetric(ResponseMetric):
         **extras: Any,
     ) -> None:
         super().__init__(name=name, **extras)
-        low, high = scale
-        if not low < high:
-            raise ArgumentError(f"{self.name}: the scale {scale} goes nowhere; give (lowest, highest)")
-        if structured_output == (parser is not None):
+        bounds: Any = scale
+        if not (
+            isinstance(bounds, Sequence) and len(bounds) == 2 and all(map(_is_finite, bounds)) and bounds[0] < bounds[1]
+        ):
+            raise ArgumentError(f"{self.name}: the scale {scale!r} goes nowhere; give (lowest, highest), two numbers")
+        low, high = bounds
+        if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
             raise ArgumentError(
                 f"{self.name}: give a parser, a function of the answer that gives the score, where structured_output is False, "
                 "and only there"
             )
         if out_of_range not in {"clamp", "null", "error"}:
             raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; it is 'clamp', 'null' or 'error'")
-        if max_retries < 0:
-            raise ArgumentError(f"{self.name}: max_retries={max_retries}; it is 0 or more, and 0 asks once")
-        self.template = Template(prompt_template.strip())
+        retries: object = max_retries
+        if not isinstance(retries, Integral) or int(retries) < 0:
+            raise ArgumentError(
+                f"{self.name}: max_retries={retries!r}; it is 0 or more, a whole number, and 0 asks once"
+            )
+        template: object = prompt_template
+        if not isinstance(template, str):
+            raise ArgumentError(f"{self.name}: the template is {template!r:.60}; give a text with {{response}} in it")
+        self.template = Template(template.strip())
         lacking = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
         if lacking:
             raise ArgumentError(f"{self.name}: the template lacks {', '.join(lacking)}; say there where it belongs")
-        self.gen_kwargs = dict(gen_kwargs or {})
-        self.num_return_sequences = self.samples = int(self.gen_kwargs.pop("num_return_sequences", 1))
+        given: object = gen_kwargs or {}
+        if not isinstance(given, Mapping):
+            raise ArgumentError(
+                f"{self.name}: gen_kwargs is {given!r:.60}; give a dict, such as {{'temperature': 0.5}}"
+            )
+        self.gen_kwargs = dict(given)
+        samples: object = self.gen_kwargs.pop("num_return_sequences", 1)
+        if not isinstance(samples, Integral) or int(samples) < 1:
+            raise ArgumentError(f"{self.name}: num_return_sequences is {samples!r}; it is 1 or more, a whole number")
+        self.num_return_sequences = self.samples = int(samples)
         self.model = self._model(model_or_id, tokenizer, device)
         self.scale, self.batch_size, self.max_retries = (low, high), batch_size, max_retries
         self.structured_output, self.parser, self.out_of_range = structured_output, parser, out_of_range
         self.reasoning, self.system, self.store = reasoning, system, store
         self.columns = tuple(name for name in self.template.fields if name not in {TEXT, *BOUNDS})
-        if self.samples < 1:
-            raise ArgumentError(f"{self.name}: num_return_sequences is {self.samples}; it is 1 or more")
         if self.samples > 1 and self._settled:
             raise ArgumentError(
                 f"{self.name}: num_return_sequences={self.samples} at temperature 0 would be the same verdict "
@@ -322,6 +338,10 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
     if len(values) != number:
         raise ArgumentError(f"{who}: {counted(number, 'response')} but {len(values)} of `{name}`; give one for each")
     return list(values)
+
+
+def _is_finite(bound: Any) -> bool:
+    return isinstance(bound, Real) and math.isfinite(bound)
 
 
 def _shown(bound: float) -> str:

@@ -90,6 +90,20 @@ def finite_numbers(given: object, words: str) -> tuple[float, ...]:
     return tuple(map(_plain, numbers))
 
 
+def one_number(given: object, words: str) -> float:
+    """One number, of Python or of NumPy, neither NaN nor infinite; True is 1.
+
+    Examples
+    --------
+    >>> one_number(True, "at"), one_number(0.5, "at")
+    (1.0, 0.5)
+    """
+    numbers = finite_numbers(int(given) if isinstance(given, bool) else given, words)
+    if len(numbers) > 1:
+        raise ArgumentError(f"{words}={given!r} is several numbers; give one")
+    return numbers[0]
+
+
 def check_resamples(resamples: object, verb: str, sensible: int) -> None:
     """Refuse a number of bootstrap replicates that is no whole number, or too few."""
     if not _is_whole(resamples):

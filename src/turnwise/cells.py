@@ -196,8 +196,9 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
         raise ArgumentError(f"cluster={names}: at most two crossed ways are defined; join two columns into one")
     for name in names:
         if not sheet.has(name):
+            there = [column for column in sheet.frame.columns if "\0" not in column]
             raise ArgumentError(
-                f"cluster={name!r}: there is no such column; {meant(name, sheet.frame.columns)} (cluster=None for none)"
+                f"cluster={name!r}: there is no such column; {meant(name, there)} (cluster=None for none)"
             )
     if not names:
         return sheet.once_for(

@@ -46,6 +46,7 @@ def answered(word: str, request: dict) -> dict | None:
         "unicode": completion({"content": ODD}),
         "huge": completion({"content": "ab" * 2_000_000}),
         "uncounted": completion({"content": "ok"}, usage={}),
+        "countless": completion({"content": "ok"}, usage={"prompt_tokens": 10**30, "completion_tokens": -1}),
         "empty": {"id": "x", "object": "chat.completion", "choices": []},
         "sorry": error("upstream is away"),
         "number": completion({"content": 7}),
@@ -89,11 +90,19 @@ class Handler(BaseHTTPRequestHandler):
             self.hang_up()
         elif word == "hang":
             time.sleep(20)
+        elif word == "drip":
+            self.drip(json.dumps(completion({"content": "late"})).encode())
         else:
             self.refuse(word)
 
     def refuse(self, word: str) -> None:
-        """A status: 429/1.5 asks to come back after 1.5 seconds."""
+        """What was sent, or a status: 429/1.5 asks to come back after 1.5 seconds."""
+        if word == "headers":
+            self.send(401, json.dumps(error(f"who are you? {dict(self.headers)} {self.path}")).encode())
+            return
+        if word == "repeat":
+            self.send(200, f"{'x' * 185}{self.headers['Authorization']}".encode())
+            return
         status, _, after = word.partition("/")
         code = "content_filter" if after == "filter" else None
         key = (self.headers["Authorization"] or "").removeprefix("Bearer ")
@@ -112,6 +121,17 @@ class Handler(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         self.end_headers()
+        self.wfile.write(body)
+
+    def drip(self, body: bytes) -> None:
+        """A blank now and then, as gateways send to keep a connection open, and the body in the end."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(50 + len(body)))
+        self.end_headers()
+        for _ in range(50):
+            self.wfile.write(b" ")
+            self.wfile.flush()
+            time.sleep(0.1)
         self.wfile.write(body)
 
     def hang_up(self) -> None:

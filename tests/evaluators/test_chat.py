@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -459,12 +460,35 @@ def test_secrets_are_not_told() -> None:
         ({"timeout": 0}, "timeout is 0"),
         ({"max_retries": -1}, "max_retries is -1"),
         ({}, "no API key; pass api_key=, set OPENAI_API_KEY, or pass base_url="),
+        ({"timeout": "long"}, "timeout is 'long'; give seconds"),
+        ({"max_retries": 1.5}, "max_retries is 1.5; give a whole number"),
+        ({"prices": 5}, "prices is 5; give dollars for a million tokens read"),
+        ({"prices": (1.0, -1.0)}, "prices is "),
+        ({"options": [1]}, r"options is \[1\]; give a dict"),
+        ({"options": {"stream": True}}, "options has 'stream'; answers are read whole"),
+        ({"options": {"n": 3}}, "options has 'n'; one answer is read; .*num_return_sequences"),
+        ({"options": {"messages": []}}, "options has 'messages'"),
+        ({"base_url": "localhost:8000/v1"}, "base_url is 'localhost:8000/v1', no address of the web"),
+        ({"base_url": "http://me:pass@host:99999/v1"}, "base_url is 'host:99999/v1', no address"),
+        ({"base_url": "http://[::1"}, "no address of the web; give one such as 'http://localhost:8000/v1'"),
     ],
 )
 def test_an_endpoint_that_cannot_be_asked_is_refused_at_once(options: dict, hint: str) -> None:
     """What could never work fails when it is made, not after an hour."""
     with pytest.raises(ArgumentError, match=hint):
         Endpoint(**{"model": "m", **options})
+
+
+@pytest.mark.usefixtures("openai")
+@pytest.mark.parametrize("key", ["sk-secret\n", "sk-sécret", "sk-secret\r\nX: y", b"sk-secret"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file ends in a line break; given, or in the environment."""
+    for given in ({"api_key": key}, {}):
+        if not given and isinstance(key, str):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(ArgumentError, match=r"API key") as caught:
+            Endpoint("m", **given)
+        assert "cret" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("openai")
@@ -520,8 +544,10 @@ FAULTS: dict[str, dict] = {
     "429/600 ok": {},
     "500 ok": {},
     "503": {},
-    "hang ok": {"timeout": 1.0},
+    "hang ok": {"timeout": 3.0},
     "hang": {"timeout": 1.0, "max_retries": 1},
+    "drip ok": {"timeout": 3.0},
+    "drip": {"timeout": 1.0, "max_retries": 1},
     "drop ok": {},
     "drop": {"max_retries": 0},
     "cut ok": {},
@@ -545,6 +571,7 @@ FAULTS: dict[str, dict] = {
     "400/filter": {},
     "400": {},
     "uncounted": {},
+    "countless": {},
     "unicode": {},
     "surrogate": {},
     "huge": {},
@@ -596,6 +623,7 @@ def test_retry_after_is_waited_for(met: dict) -> None:
         ("429", "429, asked 3 times: no, ***", 3),
         ("503", "503, asked 3 times: no", 3),
         ("hang", "no answer within 1 s, asked 2 times", 2),
+        ("drip", "no answer within 1 s, asked 2 times", 2),
         ("drop", "no connection, asked once: Server disconnected", 1),
         ("garbage", 'no usable answer, asked 3 times: it is no chat completion: \'{"choices": [{', 3),
         ("garbage 500", "500, asked 3 times: no", 3),
@@ -629,9 +657,28 @@ def test_answers_are_taken_as_they_are(met: dict) -> None:
     assert (met["refusal"][0].text, met["refusal"][0].refused) == ("I won't.", True)
     for plan in ("blocked", "400/filter"):
         assert (met[plan][0].text, met[plan][0].refused, met[plan][0].finish_reason) == ("", True, "content_filter")
-    assert (met["uncounted"][0].prompt_tokens, met["uncounted"][0].response_tokens) == (None, None)
+    for plan in ("uncounted", "countless"):
+        assert (met[plan][0].prompt_tokens, met[plan][0].response_tokens) == (None, None)
     assert met["unicode"][0].text == "Grüße, 世界 🦜\u200b \x00 end"
     assert len(met["huge"][0].text) == 4_000_000
+
+
+@pytest.mark.parametrize("plan", ["headers", "repeat"])
+def test_what_a_server_repeats_of_a_request_is_hidden(plan: str, server: Server) -> None:
+    """Key, user and password in any form that is sent, headers and query; also where the answer is cut in the middle of it."""
+    secret_options = {"extra_headers": {"X-Key": "hidden-too"}, "extra_query": {"key": "hidden as well"}}
+    model = server.model(plan, max_retries=0, options=secret_options)
+    address = server.url.replace("//", "//me:pass%20word@") + "/?from=hid%2Fden"
+    for one in (model, replace(model, base_url=address)):
+        broken = replace(one, options={"extra_headers": {"X-Key": "hidden-too\n"}})
+        with pytest.raises(CallError, match=r"Illegal header value b'\*\*\*") as caught:
+            asyncio.run(broken.complete(HI))
+        with pytest.raises(CallError) as caught:
+            asyncio.run(one.complete(HI))
+        told = str(caught.value)
+        assert "***" in told
+        for secret in ("sk-sec", "hid", "pass", "word", b64encode(b"me:pass word").decode()[:6]):
+            assert secret not in told
 
 
 def test_the_request_is_what_was_asked_for(server: Server) -> None:

@@ -189,11 +189,17 @@ def test_levels_clusters_and_foreign_tables() -> None:
     assert narrow["n_clusters"] == 400
 
 
+OF_TURNS = pl.concat([LABELS.with_columns(turn=turn, label=pl.col("label") & (turn == 2)) for turn in (1, 2)])
+"""Two turns of each rollout: what is true of one is no more true of the whole than one verdict is the rollout's."""
+
+
 @pytest.mark.parametrize(
     ("labels", "options", "says"),
     [
         (LABELS.rename({"label": "human"}), {}, "the labels have no column `label`"),
         (pl.concat([LABELS, LABELS[:1]]), {}, "has two labels"),
+        (OF_TURNS, {}, "has two labels; keep one, or correct by turns: `tw.correct_curve`"),
+        (OF_TURNS, {"method": "prediction-powered"}, "has two labels"),
         (LABELS.with_columns(label=pl.lit("yes")), {}, "`label` of the labels is String; make it Boolean"),
         (LABELS.with_columns(label=pl.lit(3)), {}, "reaches from 3 to 3, not 0 or 1"),
         (LABELS.with_columns(target=pl.lit([1, 2])), {"by": "target"}, "column `target` is List"),

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import pytest
 
 import turnwise as tw
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, WriteError
+from turnwise.errors import ArgumentError, ReadError, SchemaError, WriteError
 from turnwise.scoring.store import VerdictStore
 from turnwise.scoring.verdicts import Verdict, judge_of, verdict_of, version_of
 
@@ -108,6 +109,52 @@ def test_trees_are_judged_node_by_node() -> None:
     assert tw.join_verdicts(turns, found)["score_len"].to_list() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "value",
+        "label",
+        "reasoning",
+        "error",
+        "seconds",
+        "prompt_tokens",
+        "cost_usd",
+        "sample",
+        "cached",
+        "row",
+        "judge",
+    ],
+)
+def test_a_judge_may_read_a_column_called_like_a_field_of_verdicts(name: str, tmp_path: Path) -> None:
+    """What it reads and what it says are never taken for each other, in the table or in the store."""
+    judge = Counting(columns=(name,))
+    for store in (None, tmp_path, tmp_path):
+        found = tw.judge(table("a", "bb", **{name: [7, None]}), judge, store=store, progress=False)
+        assert found["value"].to_list() == [1.0, 2.0]
+        assert found["reasoning"].to_list() == ["counted"] * 2
+    assert [texts[name] for texts, _ in judge.asked] == ["7", ""] * 2
+    metric = tw.LLMJudgeMetric(
+        lambda messages: '{"score": 3}', f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}"
+    )
+    assert metric(["a"], **{name: "x"})["scores"] == [3.0]
+
+
+def test_lists_and_structs_are_read_as_json() -> None:
+    """Calls of tools among them, beside an answer and in its place."""
+    calls = [{"name": "f", "arguments": '{"x": 1}'}]
+    turns, judge = table("a", "b", tool_calls=[calls, None]), Counting(columns=("tool_calls",))
+    tw.judge(turns, judge, progress=False)
+    assert [texts["tool_calls"] for texts, _ in judge.asked] == [json.dumps(calls, separators=(",", ":")), ""]
+    assert tw.judge(turns, judge, column="tool_calls", progress=False)["turn"].to_list() == [1]
+
+
+def test_a_column_named_twice_or_like_the_text_is_read_once() -> None:
+    """A judge of one's own may say that it reads the response."""
+    judge = Counting(columns=("prompt", "response", "prompt"))
+    tw.judge(table("a", prompt=["p"]), judge, progress=False)
+    assert judge.asked == [({"response": "a", "prompt": "p"}, 1)]
+
+
 # ── judges ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def first(text: str) -> int:
     return len(text)
@@ -144,6 +191,7 @@ def test_functions_of_every_kind_are_judges(judge: Any) -> None:
         ({"value": 0.25}, 0.25, None, None),
         ({}, None, None, None),
         ({"score": "bad"}, None, "bad", None),
+        ({"score": 0, "error": "no JSON"}, 0, None, "no JSON"),
         (float("nan"), None, None, "the judge gave nan, which is no number"),
         (float("inf"), None, None, "the judge gave inf, which is no number"),
         ([1], None, None, "the judge gave a list; it is to give a number, a word or a dict"),
@@ -173,6 +221,39 @@ def test_failures_are_null_and_stop_nothing() -> None:
     assert found["error"][2] == "the judge gave nan, which is no number"
     assert found["error"][3] is None
     assert found["reasoning"][2] == "?"
+
+
+ODD: list[tuple[Any, float | None, str | None]] = [
+    (None, None, None),
+    (2, 2.0, None),
+    ({"score": 1, "label": True, "reasoning": ["why"]}, 1.0, None),
+    (Verdict("high"), None, "the judge gave 'high', which is no number"),  # type: ignore[arg-type]
+    (Verdict(10**400), None, "which is no number"),
+    (Verdict(Decimal("1.5"), label=5), 1.5, None),  # type: ignore[arg-type]
+    (Verdict(np.float32(0.5), reasoning={"a": 1}), 0.5, None),  # type: ignore[arg-type]
+    (Verdict(1, prompt_tokens=10**30, response_tokens=1.0, seconds="x", cost_usd=float("nan")), 1.0, None),  # type: ignore[arg-type]
+    (Verdict(0.0, error=ValueError("no JSON")), None, "no JSON"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("said", "value", "error"), ODD)
+def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
+    said: Any, value: float | None, error: str | None, tmp_path: Path
+) -> None:
+    """Of a class or a function: it is a verdict, or a failed one, and can be kept and found again."""
+
+    class Odd(Counting):
+        async def verdict(self, texts: Mapping[str, str], **_: int) -> Any:
+            return said if texts["response"] == "odd" else Verdict(3.0)
+
+    for judge in (Odd(), lambda response: said if response == "odd" else 3.0):
+        for _ in range(2):
+            found = tw.judge(table("odd", "plain"), judge, store=tmp_path, progress=False)
+            assert found["value"].to_list() == [value, 3.0]
+            assert (found["error"][0] is None) == (error is None)
+            assert (error or "") in (found["error"][0] or "")
+            assert dict(found.schema) == dict(schema.VERDICTS.dtypes)
+        assert found["cached"].to_list() == [error is None, True]
 
 
 def test_a_judgement_that_takes_too_long_has_failed() -> None:
@@ -247,6 +328,12 @@ def test_a_judge_may_read_the_whole_conversation() -> None:
         (table("a"), 7, {}, "7 is no judge; give an LLMJudgeMetric"),
         (table("a"), tw.Factuality, {}, "is no judge; give an LLMJudgeMetric"),
         (table("a"), len, {"max_concurrency": 0}, "at least one judgement must run at once"),
+        (table("a"), len, {"max_concurrency": 1.5}, "max_concurrency=1.5; give a whole number"),
+        (table("a"), len, {"timeout": 0}, "timeout=0; give seconds, more than 0"),
+        (table("a"), len, {"timeout": float("nan")}, "timeout=nan; give seconds"),
+        (table("a"), len, {"store": "s3://bucket/verdicts"}, "is an address; a store is a folder on this machine"),
+        (table("a").with_columns(response=pl.lit(b"\xff")), len, {}, "len reads response, which is Binary and no text"),
+        (pl.concat([table("a"), table("b")]), len, {}, "two turns are rollout_id 'a', turn 1; drop one"),
         (table("a").rename({"turn": "t"}), len, {}, "the columns `rollout_id` and `turn` must be there"),
         (7, len, {}, "a int is not a frame"),
     ],
@@ -360,9 +447,9 @@ def test_many_processes_may_share_a_store(tmp_path: Path) -> None:
         one.keep({"response": "a"}, 1, Verdict(1.0))
         other.keep({"response": "a"}, 1, Verdict(2.0))
         other.keep({"response": "b"}, 1, Verdict(3.0))
-        assert one.kept()["response"].sort().to_list() == ["a", "b"]
+        assert one.kept()["{response}"].sort().to_list() == ["a", "b"]
     with VerdictStore(tmp_path, judge) as store:
-        assert store.kept()["response"].sort().to_list() == ["a", "b"]
+        assert store.kept()["{response}"].sort().to_list() == ["a", "b"]
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
@@ -374,7 +461,155 @@ def test_a_torn_last_line_is_no_verdict(tmp_path: Path) -> None:
         log = Path(store._log.name)  # type: ignore[union-attr]
         with log.open("ab") as file:
             file.write(b'{"texts": ["b"], "sam')
-        assert store.kept()["response"].to_list() == ["\U0001f99c\n\x00"]
+        assert store.kept()["{response}"].to_list() == ["\U0001f99c\n\x00"]
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        b"",
+        b'{"texts": ["b"',
+        b'{"texts": ["b"{"texts": ["c"], "sample": 1}\n',
+        b"\n\n",
+        b"\xff\x00\n",
+        b"[1]\n",
+        b"\0" * 9,
+    ],
+)
+def test_what_a_crash_leaves_in_a_log_costs_no_other_verdict(torn: bytes, tmp_path: Path) -> None:
+    """A log with nothing in it yet, half a line, lines run together, zeros: the store goes on, and asks what is not there."""
+    judge = Counting()
+    tw.judge(table("kept"), judge, store=tmp_path, progress=False)
+    (folder,) = tmp_path.iterdir()
+    (folder / "0.jsonl").write_bytes(torn)
+    found = tw.judge(table("kept", "b"), judge, store=tmp_path, progress=False)
+    assert found["cached"].to_list() == [True, False]
+    assert found["value"].to_list() == [4.0, 1.0]
+
+
+@pytest.mark.parametrize("content", [b"", b"no verdicts", None])
+def test_a_broken_file_in_a_store_is_one_sentence(content: bytes | None, tmp_path: Path) -> None:
+    """It is named, and nothing is asked again before somebody has looked at it."""
+    judge = Counting()
+    tw.judge(table("a"), judge, store=tmp_path, progress=False)
+    (arrow,) = tmp_path.rglob("*.arrow")
+    if content is None:
+        pl.DataFrame({"x": [1]}).write_ipc(arrow)
+    else:
+        arrow.write_bytes(content)
+    with pytest.raises(ReadError, match=rf"{arrow.name} holds no verdicts \(.*\); move it elsewhere"):
+        tw.judge(table("a"), judge, store=tmp_path, progress=False)
+    assert len(judge.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["meta/llama", "../outside", "/tmp/x", ".hidden", "n\0l", "ü" * 300])
+def test_any_name_of_a_judge_is_a_folder_within_the_store(name: str, tmp_path: Path) -> None:
+    """Also of a class of one's own, whose names are not looked at."""
+    judge = Counting(name)
+    for _ in range(2):
+        tw.judge(table("a"), judge, store=tmp_path / "store", progress=False)
+    assert len(judge.asked) == 1
+    (folder,) = (tmp_path / "store").iterdir()
+    assert (folder / "judge.json").is_file()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["store"]
+
+
+FULL = """
+import resource, signal, sys
+import polars as pl
+import turnwise as tw
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 41), "response": [str(number) for number in range(40)]})
+asked = 0
+
+def judge(response):
+    global asked
+    asked += 1
+    return {"score": int(response), "reasoning": "r" * 10_000}
+
+if sys.argv[2] == "full":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+try:
+    print(tw.judge(turns, judge, store=sys.argv[1], max_concurrency=2, progress=False)["value"].sum(), asked)
+except tw.errors.TurnwiseError as error:
+    print(type(error).__name__, asked, error)
+"""
+
+
+def test_a_full_disk_loses_nothing_that_is_on_it(tmp_path: Path) -> None:
+    """A line that only fits in part is an error, in one sentence; what stands before it is never asked again."""
+    (tmp_path / "full.py").write_text(FULL)
+
+    def run(disk: str) -> str:
+        command = [sys.executable, str(tmp_path / "full.py"), str(tmp_path / "store"), disk]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    kind, asked, sentence = run("full").split(" ", 2)
+    assert kind == "WriteError"
+    assert "cannot be written (File too large); name another folder with store" in sentence
+    assert 9 <= int(asked) <= 12
+    assert run("roomy").split() == [str(float(sum(range(40)))), "31"]
+    assert run("roomy").split()[1] == "0"
+
+
+def test_where_there_is_no_room_for_an_arrow_file_the_log_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the same: what was judged is given, and found again."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    judge = Counting()
+    monkeypatch.setattr(pl.DataFrame, "write_ipc", full)
+    for cached in (False, True):
+        found = tw.judge(table("a", "bb"), judge, store=tmp_path, progress=False)
+        assert found.select("value", "cached").rows() == [(1.0, cached), (2.0, cached)]
+    assert [path.suffix for path in tmp_path.rglob("*.*") if path.name != "judge.json"] == [".jsonl"]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in it is found all the same."""
+    judge = Counting()
+    tw.judge(table("a"), judge, store=tmp_path, progress=False)
+    opened = Path.open
+
+    def read_only(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+        if "x" in mode:
+            raise OSError(30, "Read-only file system")
+        return opened(path, mode, *more, **options)
+
+    monkeypatch.setattr(Path, "open", read_only)
+    assert tw.judge(table("a"), judge, store=tmp_path, progress=False)["cached"].all()
+    with pytest.raises(WriteError, match=r"cannot be written \(Read-only file system\); name another folder"):
+        tw.judge(table("a", "b"), judge, store=tmp_path, progress=False)
+    assert len(judge.asked) == 1
+
+
+def test_a_log_goes_only_when_its_arrow_file_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut between the two would lose what was paid for."""
+    done = []
+    forced, unlinked = os.fsync, Path.unlink
+
+    def fsync(number: int) -> None:
+        done.append(Path(f"/proc/self/fd/{number}").readlink().suffix)
+        forced(number)
+
+    def unlink(path: Path, **options: Any) -> None:
+        done.append(f"{path.suffix} gone")
+        unlinked(path, **options)
+
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("no /proc on this system, which tells what is forced to the disk")
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "unlink", unlink)
+    with VerdictStore(tmp_path, judge_of(len)) as store:
+        store.keep({"response": "a"}, 1, Verdict(1.0))
+        done.clear()
+    assert [each for each in done if each != ".part gone"] == [".jsonl", ".part", ".jsonl gone"]
 
 
 def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from tiny_llama import save_tiny_llama  # type: ignore[import-not-found]
 import turnwise as tw
 from turnwise.errors import ArgumentError
 from turnwise.scoring.clients import Reply
+from turnwise.scoring.llm_judge import _OURS
+from turnwise.scoring.verdicts import Verdict
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
 HERE = Path(__file__).parent
@@ -163,6 +167,14 @@ def test_score_rendered_asks_as_it_is_told() -> None:
         ({"prompt_template": "{0}{response}{lower_bound}{upper_bound}"}, "is no name of a column"),
         ({"prompt_template": "{response"}, "cannot be read"),
         ({"scale": (5, 1)}, "goes nowhere"),
+        ({"scale": ("1", "5")}, r"the scale \('1', '5'\) goes nowhere; give .*, two numbers"),
+        ({"scale": 5}, "the scale 5 goes nowhere"),
+        ({"scale": (1, float("inf"))}, "goes nowhere"),
+        ({"max_retries": 1.5}, "max_retries=1.5; it is 0 or more, a whole number"),
+        ({"gen_kwargs": {"num_return_sequences": "2"}}, "num_return_sequences is '2'; it is 1 or more"),
+        ({"gen_kwargs": ["temperature"]}, r"gen_kwargs is \['temperature'\]; give a dict"),
+        ({"parser": 3, "structured_output": False}, "give a parser, a function"),
+        ({"prompt_template": None}, "the template is None; give a text"),
         ({"max_retries": -1}, "max_retries=-1; it is 0 or more"),
         ({"structured_output": False}, "give a parser"),
         ({"parser": float}, "give a parser"),
@@ -199,6 +211,67 @@ def test_the_store_serves_lists_as_well(tmp_path: Path) -> None:
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
     assert tw.judge(turns, metric, store=tmp_path, progress=False)["cached"].to_list() == [True]
     assert len(model.told) == 1
+
+
+class Doubled(tw.LLMJudgeMetric):
+    """A judge whose own code decides as well."""
+
+    def __init__(self, model: Any, factor: int = 2, **options: Any) -> None:
+        super().__init__(model, TEMPLATE, **options)
+        self.factor, self.calls = factor, 0
+
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
+        """So many times what the model says."""
+        self.calls += 1
+        found = await super().verdict(texts, sample=sample)
+        return replace(found, value=self.factor * (found.value or 0))
+
+
+def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its settings and its code: nothing of another version comes from the store; what it only counts is no part."""
+    turns, model = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]}), Says(score(2))
+
+    def values(judge: Doubled) -> list[tuple]:
+        return tw.judge(turns, judge, store=tmp_path, progress=False).select("value", "cached").rows()
+
+    judge = Doubled(model)
+    assert [values(judge), values(judge), values(Doubled(model))] == [[(4.0, False)], [(4.0, True)], [(4.0, True)]]
+    assert values(Doubled(model, factor=3)) == [(6.0, False)]
+    plain = tw.LLMJudgeMetric.verdict
+    monkeypatch.setattr(Doubled, "verdict", plain)
+    assert values(Doubled(model)) == [(2.0, False)]
+
+
+def test_a_judge_of_ours_is_known_by_its_settings_alone() -> None:
+    """Every attribute that the constructor sets is one that `configuration` tells, or that decides nothing."""
+    ours = tw.LLMJudgeMetric(Says(""), TEMPLATE)
+    assert set(vars(ours)) - {"extras"} == set(_OURS)
+    assert "class" not in ours.configuration
+    assert "class" not in tw.Refusal(Says("")).configuration
+
+
+def test_secrets_among_the_options_are_not_written_down(tmp_path: Path, address: str) -> None:
+    """Neither headers nor what is called a key, given to the model or with the judge; they are sent."""
+    options = {
+        "extra_headers": {"X-Key": "secret-a", "Authorization": "Bearer secret-b"},
+        "extra_query": {"key": "secret-c"},
+        "extra_body": {"api_key": "secret-d", "max_completion_tokens": 7, "metadata": {"password": "secret-e"}},
+    }
+    models = [
+        (tw.Endpoint("verdict#options", base_url=address, api_key="k", options=options), {}),
+        (tw.Endpoint("verdict#options", base_url=address, api_key="k"), options),
+    ]
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
+    for model, given in models:
+        judge = tw.LLMJudgeMetric(model, TEMPLATE, gen_kwargs=given)
+        found = tw.judge(turns, judge, store=tmp_path, progress=False)
+        assert found["value"].to_list() == [3.0]
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"secret" not in written
+    assert b'"max_completion_tokens": 7' in written
+    with urllib.request.urlopen(address.replace("/v1", "/log")) as response:
+        sent = [request for request in json.load(response) if request["model"] == "verdict#options"]
+    assert [(request["authorization"], request["api_key"]) for request in sent] == [("Bearer secret-b", "secret-d")] * 2
 
 
 def test_calls_are_added_up() -> None:

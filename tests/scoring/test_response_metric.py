@@ -119,6 +119,25 @@ def test_one_text_is_no_list_of_responses(metric: Metric, given: dict[str, Any])
             call(responses="Dublin.", **given)
 
 
+@pytest.mark.parametrize(
+    ("metric", "given"),
+    [
+        (tw.DistinctN(1), {}),
+        (tw.scoring.ShortAnswerMatch(), {"references": ["x", "x"]}),
+        (tw.scoring.Similarity(), {"references": ["x", "x"]}),
+        (tw.scoring.MCQAAccuracy(), {"reference_answers": ["x", "x"]}),
+        (tw.scoring.MCQAPositionalBias(), {}),
+        (tw.scoring.StrictInstruction(), {"instruction_id_list": [["punctuation:no_comma"]] * 2, "kwargs": [[{}]] * 2}),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+@pytest.mark.parametrize("other", [7, b"x", ["x"], float("nan")])
+def test_what_is_no_text_is_no_response(metric: Metric, given: dict[str, Any], other: Any) -> None:
+    """The response is named, and what it is."""
+    with pytest.raises(MetricError, match=rf"{metric.name}: response 1 is .*, no text; give texts, and None where"):
+        metric(["x", other], **given)
+
+
 def test_one_text_is_no_list_of_anything_else() -> None:
     """References, rendered prompts, and the responses of somebody's own metric."""
     with pytest.raises(MetricError, match="Similarity: `references` is one text, 'ab'; give a list"):

@@ -37,6 +37,15 @@ def test_what_cannot_be_compared_is_refused() -> None:
         ToolUse()([[]])
     with pytest.raises(MetricError, match="1 response but 2 of `expected_calls`"):
         ToolUse()([[]], expected_calls=[[], []])
+    for calls, said in (
+        ("search", "response 0 is 'search', no list of calls"),
+        ({"name": "search"}, "response 0 is .*, no list of calls"),
+        ([{"function": {"name": "f"}}], "response 0 has the call .*; give a name, or a dict of `name`"),
+        ([None], "response 0 has the call None"),
+        ([{"name": "f", "arguments": {"x": {1}}}], "response 0 calls f with arguments that are no JSON"),
+    ):
+        with pytest.raises(MetricError, match=said):
+            ToolUse()([calls], expected_calls=[["search"]])
     with pytest.raises(MetricError, match="no order 'first'"):
         ToolUse(order="first")  # type: ignore[arg-type]
 

@@ -3,6 +3,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.agreement import ac1, agreeing_share, alpha, kappa
+from turnwise.stats.bootstrap import expanded
 
 NONE = math.nan
 
@@ -215,6 +217,18 @@ def test_measurements_are_no_categories():
     assert found.low < 0.9 < found.high
 
 
+def test_an_infinite_rating_has_no_distance():
+    """What measures distances says so; what tells categories apart, or ranks them, does as ever."""
+    rated, goal = np.array([[1, 1], [2, 1], [np.inf, np.inf], [3, 2]] * 6), np.repeat(np.arange(12), 2)
+    for found in (kappa(rated, (goal,), weights="quadratic"), alpha(rated, (goal,), scale="interval")):
+        assert (found.estimate, found.low, found.n, found.reason) == (None, None, 24, "1 value is infinite")
+    finite = np.where(np.isinf(rated), 9.0, rated)
+    for coefficient in (kappa, ac1, alpha, partial(alpha, scale="ordinal")):
+        found, same = (coefficient(each, (goal,), rng=np.random.default_rng(0)) for each in (rated, finite))
+        assert found == same
+        assert found.low < found.estimate < found.high
+
+
 def test_few_clusters_take_t():
     """Under ten clusters no bootstrap is trusted."""
     rated = pairs(DIAGNOSES)
@@ -222,6 +236,20 @@ def test_few_clusters_take_t():
     assert found.method == "cluster t"
     assert found.reason == "6 clusters are too few for a bootstrap"
     assert -1 <= found.low < found.estimate < found.high <= 1
+
+
+def test_bca_is_expanded_unless_asked_for_by_name():
+    """The default is as wide as t where clusters are few, and its ends are those of BCa at that level."""
+    rng = np.random.default_rng(3)
+    rated, goal = (rng.random((60, 2)) < 0.5).astype(float), np.repeat(np.arange(12), 5)
+    found, plain, wide = (
+        kappa(rated, (goal,), rng=np.random.default_rng(0), **how)
+        for how in ({}, {"interval": "bca"}, {"interval": "bca", "level": expanded(0.95, 12)})
+    )
+    assert found.method == "expanded cluster BCa bootstrap; weights x GEMM"
+    assert plain.method == "cluster BCa bootstrap; weights x GEMM"
+    assert (found.low, found.high) == (wide.low, wide.high)
+    assert found.low < plain.low < plain.high < found.high
 
 
 def test_two_crossed_ways_take_t():
@@ -313,12 +341,12 @@ def test_for_two_classes_all_scales_are_one(rows):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("clusters", "size", "rate", "error", "least"),
-    [(30, 5, 0.3, 0.1, 0.93), (60, 4, 0.08, 0.08, 0.93), (15, 6, 0.4, 0.15, 0.90)],
+    [(30, 5, 0.3, 0.1, 0.95), (60, 4, 0.08, 0.08, 0.94), (15, 6, 0.4, 0.15, 0.94), (10, 6, 0.4, 0.15, 0.93)],
 )
 def test_bootstrap_intervals_cover(goal_rates, covers, clusters, size, rate, error, least):
-    """Kappa, alpha and AC1 of two judges who err alike on hard goals: nominal .95 over goals, at least .93 from 30 goals on.
+    """Kappa, alpha and AC1 of two judges who err alike on hard goals: nominal .95 over goals, be they 10 or 60.
 
-    Resampling verdicts instead of goals would cover less. Of 15 goals .92 is had (bootstraps of few clusters are short).
+    Resampling verdicts instead of goals would cover less; so would BCa that is not expanded, .90 to .93 of 10 to 20 goals.
     """
     shape = 2 * error / 0.5, 2 * (1 - error / 0.5)
     once = shape[0] / sum(shape)

@@ -56,9 +56,18 @@ class Gold:
 
 
 def gold_of(
-    labels: pl.DataFrame, rollouts: pl.DataFrame, *, truth: str, judged: str, by: tuple[str, ...], verb: str
+    labels: pl.DataFrame,
+    rollouts: pl.DataFrame,
+    *,
+    truth: str,
+    judged: str,
+    by: tuple[str, ...],
+    keys: tuple[str, ...],
+    verb: str,
 ) -> Gold:
     """The labels as a gold set; what they lack of the judge's verdict, groups and clusters is taken from the rollouts.
+
+    `keys` tell apart what is labeled: rollouts, or their turns.
 
     Raises
     ------
@@ -71,10 +80,11 @@ def gold_of(
                 f"{verb}: the labels have no column `{name}` (there is {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
-    keys = [name for name in ("rollout_id", "turn", "node_id") if name in labels.columns]
-    if labels.select(keys).is_duplicated().any():
-        first = labels.filter(labels.select(keys).is_duplicated())["rollout_id"][0]
-        raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or tell turns apart in `turn`")
+    twice = labels.select(name for name in keys if name in labels.columns).is_duplicated()
+    if twice.any():
+        first = labels.filter(twice)["rollout_id"][0]
+        remedy = "tell turns apart in `turn`" if "turn" in keys else "correct by turns: `tw.correct_curve`"
+        raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     lacking = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
     labels = alike(labels, rollouts, ("rollout_id", *by), verb)

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
 from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
+from turnwise.reliability.ratings import KEYS
 from turnwise.stats.misclassified_incidence import corrected_incidence
 
 _SAYS = {
@@ -89,8 +90,9 @@ def correct_curve(
     require_rollouts(frame, "correct_curve")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CURVE, "correct_curve")
-    _check_curve(frame, given, metric, judged, kind)
-    gold = gold_of(given, frame, truth=truth, judged=judged, by=by, verb="correct_curve")
+    check_time(frame, metric, competing, "correct_curve")
+    _check(given, judged, kind)
+    gold = gold_of(given, frame, truth=truth, judged=judged, by=by, keys=KEYS, verb="correct_curve")
     if not pool:
         refuse_groups_without_labels(gold, by, "correct_curve")
     sheet = Sheet(frame)
@@ -136,19 +138,7 @@ def correct_curve(
     return rows_of(made, frame, by, schema.CURVE)
 
 
-_SAYS = {
-    "success": "with the event by turn t, as run",
-    "survival": "without the event after turn t, if nothing else ended a run",
-}
-
-
-def _check_curve(frame: pl.DataFrame, labels: pl.DataFrame, metric: str, judged: str, kind: str) -> None:
-    times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
-    if metric not in times:
-        raise ArgumentError(
-            f"correct_curve: {metric!r} is no time to an event (here: {listing(times)}); "
-            "measure one: `tw.measure(turns, m.time_to_success())`"
-        )
+def _check(labels: pl.DataFrame, judged: str, kind: str) -> None:
     if kind not in _SAYS:
         raise ArgumentError(f"correct_curve: kind={kind!r} is unknown; it is one of {listing(_SAYS)}")
     if judged not in labels.columns:

@@ -102,8 +102,8 @@ def agreement(
         "rollout_id", "goal").unique(), on="rollout_id")`` brings them.
     method
         ``"auto"``: Wilson at the effective number of clusters for shares (agreement, prevalence, sensitivity, specificity);
-        BCa bootstrap over clusters for coefficients, t under ten clusters, for two crossed ways, or where BCa is undefined.
-        ``"bootstrap"``: BCa for shares as well, where it is defined.
+        for coefficients the expanded BCa bootstrap over clusters, t under ten of them, for two crossed ways, or where BCa is
+        undefined. ``"bootstrap"``: BCa for shares as well, where it is defined.
     level
         Nominal coverage, or several.
     resamples, seed

@@ -40,8 +40,8 @@ def correct(
     rollouts
         ROLLOUTS, where `metric` is the judge's verdict.
     labels
-        `rollout_id` and the column `truth` (Boolean, or 0 and 1). Of rollouts that are not in the first table they need the
-        judge's verdict too, in a column named as the metric, and then `by` and cluster columns of their own.
+        `rollout_id` and the column `truth` (Boolean, or 0 and 1), once for each rollout. Of rollouts that are not in the first
+        table they need the judge's verdict too, in a column named as the metric, and then `by` and cluster columns of their own.
     metric
         A Boolean column of the rollouts.
     truth
@@ -97,7 +97,7 @@ def correct(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
     _check_metric(frame, metric, method)
-    gold = gold_of(given, frame, truth=truth, judged=metric, by=by, verb="correct")
+    gold = gold_of(given, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method == "rogan-gladen":
         refuse_groups_without_labels(gold, by, "correct")
     sheet = Sheet(frame)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
+from turnwise.arguments import one_number
 from turnwise.cells import Sheet
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -201,6 +202,11 @@ def _coded(column: pl.Series) -> tuple[list[str], IntArray]:
 def _numbers(said: pl.Series, true: pl.Series | None) -> tuple[FloatArray, FloatArray | None, list[str] | None]:
     """Verdicts and labels as numbers, with the words that the numbers stand for, if they are words."""
     columns = [said] if true is None else [said, true]
+    for column in columns:
+        if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in {pl.Object, pl.Binary}:
+            raise ArgumentError(
+                f"agreement: column `{column.name}` is {column.dtype}; compare numbers, Booleans or words"
+            )
     worded = [any(column.dtype == kind for kind in (pl.String, pl.Categorical, pl.Enum)) for column in columns]
     if any(worded) and not all(worded):
         raise ArgumentError(
@@ -234,7 +240,7 @@ def _positive(
             f"agreement: at={at!r} is none of the verdicts ({'numbers' if words is None else listing(words)}); "
             "name the word, or the least number, that counts as positive"
         )
-    wanted = words.index(str(at)) if words is not None else float(at)
+    wanted = words.index(str(at)) if words is not None else one_number(at, "agreement: at")
 
     def positive(x: FloatArray) -> FloatArray:
         return np.where(np.isnan(x), np.nan, x == wanted if words is not None else x >= wanted)

@@ -1,7 +1,7 @@
 """Is a model as sure of its choices as it is right?"""
 
-import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import polars as pl
@@ -56,10 +56,11 @@ class MCQACalibration(ResponseMetric):
                 "MCQACalibration: give `reference_answers` and `confidence_scores`, one of each per response"
             )
         require_same_length(self, responses, confidence_scores=confidence_scores)
-        for row, stated in enumerate(confidence_scores):
-            if stated is not None and (math.isnan(stated) or not 0 <= stated <= 1):
+        given: Sequence[Any] = confidence_scores
+        for row, stated in enumerate(given):
+            if stated is not None and not (isinstance(stated, Real) and 0 <= float(stated) <= 1):
                 raise MetricError(
-                    f"MCQACalibration: confidence {stated} of response {row} is no fraction between 0 and 1"
+                    f"MCQACalibration: confidence {stated!r} of response {row} is no fraction between 0 and 1"
                 )
         trials = trials_of(self, responses, reference_answers, question_ids).with_columns(
             pl.Series("confidence", list(confidence_scores), dtype=pl.Float64)

@@ -1,8 +1,10 @@
 """Chat models to ask: what one is, and what a user may give as one."""
 
 import importlib.util
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -88,6 +90,18 @@ def model_of(who: str, given: Any, by_name: Callable[[str], ChatModel]) -> ChatM
     raise ArgumentError(
         f"{who} is {given!r:.80}; give an Endpoint, a LocalModel, a function of the messages, or a model's name"
     )
+
+
+def count_of(number: Any) -> int | None:
+    """A number of tokens as somebody states it; None where it is none, or more than a table holds.
+
+    Examples
+    --------
+    >>> count_of(3.0), count_of("3"), count_of(-1), count_of(10**30)
+    (3, None, None, None)
+    """
+    known = isinstance(number, Real) and math.isfinite(number)
+    return int(number) if known and 0 <= int(number) < 2**63 else None
 
 
 def name_of(thing: Any) -> str:

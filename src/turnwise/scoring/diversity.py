@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from turnwise.metrics.text import distinct_n
-from turnwise.scoring.response_metric import ResponseMetric, require_list
+from turnwise.scoring.response_metric import ResponseMetric, require_list, texts_of
 
 
 class DistinctN(ResponseMetric):
@@ -36,5 +36,5 @@ class DistinctN(ResponseMetric):
     ) -> dict[str, float]:
         """The share of distinct n-grams, in [0, 1]."""
         require_list(self, responses)
-        texts = pl.DataFrame({"response": pl.Series(list(responses), dtype=pl.String)})
+        texts = pl.DataFrame({"response": texts_of(self, responses)})
         return {f"distinct_{self.n}": texts.select(distinct_n(self.n)).item() or 0.0}

@@ -3,21 +3,32 @@
 import asyncio
 import importlib
 import json
-import math
 import os
-from collections.abc import AsyncGenerator, Mapping
+import re
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from turnwise.errors import ArgumentError
-from turnwise.scoring.clients import CallError, Messages, Reply, check_installed
+from turnwise.scoring.clients import CallError, Messages, Reply, check_installed, count_of
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
 _SECRET = frozenset({"extra_headers", "extra_query"})
+_OWN: dict[str, tuple[tuple[Any, ...], str]] = {
+    "model": ((), "it is the endpoint's first argument"),
+    "messages": ((), "they are what is asked"),
+    "stream": ((False, None), "answers are read whole"),
+    "n": ((1, None), "one answer is read; several verdicts of a judge are gen_kwargs={'num_return_sequences': ...}"),
+}
+_SHORTEST = 4  # characters of a secret: a key such as "k" is none, and stands in any sentence
+_KEY = re.compile(r"(?i)(.*[-_])?(api[-_]?key|authorization|(access|auth)[-_]?token|password|secret|credentials?)")
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Endpoint:
     temperature, max_tokens
         Sent where they are given; else the server's own apply.
     timeout
-        Seconds that one request may take.
+        Seconds that one request may take, to the last byte of its answer.
     max_retries
         How often a request is sent again.
     options
@@ -76,16 +87,45 @@ class Endpoint:
         check_installed("openai", extra="judge", of="Endpoint")
         if not self.model:
             raise ArgumentError("Endpoint: model is empty; name one that the address serves")
-        if self.max_retries < 0:
-            raise ArgumentError(f"Endpoint: max_retries is {self.max_retries!r}; give a whole number, 0 or more")
-        if not self.timeout > 0:
+        retries: object = self.max_retries
+        if not isinstance(retries, Integral) or int(retries) < 0:
+            raise ArgumentError(f"Endpoint: max_retries is {retries!r}; give a whole number, 0 or more")
+        if not _is_positive(self.timeout):
             raise ArgumentError(f"Endpoint: timeout is {self.timeout!r}; give seconds, more than 0")
         if self.requests_per_minute is not None:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
-            if not self.requests_per_minute > 0:
+            if not _is_positive(self.requests_per_minute):
                 raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; it is more than 0")
+        prices: object = self.prices
+        if prices is not None and not (
+            isinstance(prices, Sequence)
+            and len(prices) == 2
+            and all(each == 0 or _is_positive(each) for each in prices)
+        ):
+            raise ArgumentError(
+                f"Endpoint: prices is {prices!r}; give dollars for a million tokens read, and for a million written"
+            )
+        self._check_options(self.options)
         if self._address is None and self._key is None:
             raise ArgumentError("Endpoint: there is no API key; pass api_key=, set OPENAI_API_KEY, or pass base_url=")
+        key: object = self._key
+        if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
+            raise ArgumentError(
+                "Endpoint: the API key is no text that can be sent; a line break at its end, as files have, is cut by `.strip()`"
+            )
+        if self._address is not None and not _is_address(self._address):
+            shown = str(self._address).rpartition("@")[2]
+            raise ArgumentError(
+                f"Endpoint: base_url is {shown!r}, no address of the web; give one such as 'http://localhost:8000/v1'"
+            )
+
+    @staticmethod
+    def _check_options(options: object) -> None:
+        if not isinstance(options, Mapping):
+            raise ArgumentError(f"Endpoint: options is {options!r:.60}; give a dict of what else to send")
+        for name, (harmless, why) in _OWN.items():
+            if name in options and options[name] not in harmless:
+                raise ArgumentError(f"Endpoint: options has {name!r}; {why}")
 
     def __repr__(self) -> str:
         told = {"temperature": self.temperature, "max_tokens": self.max_tokens}
@@ -100,16 +140,12 @@ class Endpoint:
     @property
     def configuration(self) -> dict[str, Any]:
         """What decides the answers, as JSON and without secrets: of headers and query only the names."""
-        options = {
-            name: sorted(value) if name in _SECRET and isinstance(value, Mapping) else value
-            for name, value in self.options.items()
-        }
         return {
             "model": self.model,
             "base_url": _public(self._address),
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
-            "options": options,
+            "options": without_secrets(self.options),
             "seeded": self.seeded,
         }
 
@@ -144,7 +180,7 @@ class Endpoint:
             except (openai.OpenAIError, ValueError, TypeError) as error:
                 raise self._failed(str(error)) from error
             sent += raw.retries_taken + 1
-            reply, flaw = _read(raw.http_response.text)
+            reply, flaw = _read(raw.http_response.text, self._hidden)
             if reply is None:
                 continue
             if reply.finish_reason == "length" and not reply.text.strip():
@@ -189,10 +225,34 @@ class Endpoint:
         return client, turn
 
     def _failed(self, why: str) -> CallError:
-        said = " ".join(why.split())
-        if self._key:
-            said = said.replace(self._key, "***")
-        return CallError(f"{self.model} at {_public(self._address)}: {said[:400]}")
+        return CallError(f"{self.model} at {_public(self._address)}: {self._hidden(' '.join(why.split()))[:400]}")
+
+    def _hidden(self, text: str) -> str:
+        """The text without secrets: servers repeat what they were sent."""
+        address = urlsplit(self._address or "")
+        user = unquote(f"{address.username or ''}:{address.password or ''}")
+        sent = [self._key, address.query, address.password, unquote(address.password or "")]
+        sent += [b64encode(user.encode()).decode() if address.username else None]
+        sent += [
+            value for name in _SECRET for value in dict(self.options.get(name) or {}).values() if isinstance(value, str)
+        ]
+        for secret in sorted({part.strip() for part in sent if part}, key=len, reverse=True):
+            if len(secret) >= _SHORTEST:
+                for form in (secret, quote(secret, safe=""), repr(secret)[1:-1]):
+                    text = text.replace(form, "***")
+        return text
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and float(value) > 0
+
+
+def _is_address(address: Any) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except (AttributeError, TypeError, ValueError):
+        return False
 
 
 def _evenly(per_minute: float) -> Any:
@@ -205,8 +265,44 @@ async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
 
     It must not know the endpoint: in a cycle the sockets would be thrown away before the client is closed.
     """
-    async with importlib.import_module("openai").AsyncOpenAI(**options) as client:
+    openai = importlib.import_module("openai")
+    async with openai.AsyncOpenAI(**options, http_client=_timed(openai)(timeout=options["timeout"])) as client:
         yield client
+
+
+@cache
+def _timed(openai: Any) -> Any:
+    """The kind of client that openai's rests on, with one time-out for all of a request: its own begins anew with each byte."""
+    httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
+
+    class Timed(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]  # one that is only there at run time
+        async def send(self, request: Any, **how: Any) -> Any:
+            try:
+                async with asyncio.timeout(self.timeout.read):
+                    return await super().send(request, **how)
+            except TimeoutError as error:
+                raise httpx.ReadTimeout("the answer did not end in time", request=request) from error
+
+    return Timed
+
+
+def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a request as they may be written down: of headers, query and what is called a key only the names.
+
+    Examples
+    --------
+    >>> without_secrets(
+    ...     {"top_p": 0.9, "extra_headers": {"X-Key": "sk"}, "extra_body": {"api_key": "sk", "max_tokens": 5}}
+    ... )
+    {'top_p': 0.9, 'extra_headers': ['X-Key'], 'extra_body': {'api_key': '***', 'max_tokens': 5}}
+    """
+    told: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            told[name] = sorted(value) if name in _SECRET else without_secrets(value)
+        else:
+            told[name] = "***" if isinstance(value, str) and _KEY.fullmatch(name) else value
+    return told
 
 
 def _public(address: str | None) -> str:
@@ -230,8 +326,8 @@ def _asked(sent: int, error: Any = None) -> str:
     return "asked once" if number == 1 else f"asked {number} times"
 
 
-def _read(text: str) -> tuple[Reply | None, str]:
-    """The answer in the body of a response; or None, and what is wrong with it."""
+def _read(text: str, hidden: Callable[[str], str]) -> tuple[Reply | None, str]:
+    """The answer in the body of a response; or None, and what is wrong with it, its secrets `hidden` before it is cut."""
     try:
         body = json.loads(text)
         choice = body["choices"][0]
@@ -240,15 +336,11 @@ def _read(text: str) -> tuple[Reply | None, str]:
         if isinstance(content, list):  # parts
             content = "".join(part.get("text") or "" for part in content)
         finish, usage = choice.get("finish_reason"), body.get("usage") or {}
-        read, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+        read, written = (count_of(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return None, f"it is no chat completion: {text[:200]!r}"
+        return None, f"it is no chat completion: {hidden(text)[:200]!r}"
     said = content or refusal or ""
     if not isinstance(said, str):
-        return None, f"its content is no text: {text[:200]!r}"
+        return None, f"its content is no text: {hidden(text)[:200]!r}"
     refused = True if (refusal and not content) or finish == "content_filter" else None
     return Reply(said, read, written, finish, refused=refused), ""
-
-
-def _count(number: object) -> int | None:
-    return int(number) if isinstance(number, int | float) and math.isfinite(number) else None

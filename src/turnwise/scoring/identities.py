@@ -51,6 +51,22 @@ def digest(content: bytes) -> str:
     return blake2b(content, digest_size=8).hexdigest()
 
 
+def of_own_class(thing: Any, ours: Iterable[str]) -> dict[str, Any]:
+    """What a user's own subclass adds to a class of ours: its code, and attributes beside `ours`; empty of a class of ours.
+
+    Examples
+    --------
+    >>> of_own_class(Path(), ())
+    {}
+    """
+    kind = type(thing)
+    if not is_own(kind.__module__):
+        return {}
+    left_out = {*ours, *(name for each in _methods(kind) for name in _collecting(each))}
+    beside = {name: value for name, value in vars(thing).items() if name not in left_out}
+    return {"class": Teller().told([kind, beside], kind.__qualname__, all_of_it=False)}
+
+
 class Teller:
     """Tells things, each once: what comes up again is named by where it was first, so that cycles end."""
 

@@ -8,7 +8,7 @@ import polars as pl
 from turnwise.errors import MetricError
 from turnwise.metrics.instructions import Detect, instruction_followed
 from turnwise.scoring.languages import detect_language
-from turnwise.scoring.response_metric import ResponseMetric, require_same_length
+from turnwise.scoring.response_metric import ResponseMetric, require_same_length, texts_of
 
 _LONG = {
     "response_number": pl.Int64,
@@ -151,4 +151,4 @@ class StrictInstruction(ResponseMetric):
                 )
             texts.append(whole.get("response"))
             asked += [(number, name, each) for name, each in zip(names, given, strict=True)]
-        return texts, asked
+        return texts_of(self, texts).to_list(), asked

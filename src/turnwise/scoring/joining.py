@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.arguments import frame_of
+from turnwise.arguments import frame_of, one_number
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.scoring.judging import judge
@@ -34,7 +34,7 @@ def join_verdicts(
     verdicts
         VERDICTS of these turns; `tw.judge` makes them.
     into
-        The column; without it ``score_<judge>``. A column of that name is an error, but for those of TURNS itself.
+        The column; without it ``score_<judge>``. A column of that name is an error, but for numbers and Booleans of TURNS itself.
     at
         From which value on a verdict is True; without it 0.5. Given for any other column, this too becomes True or False.
     judge
@@ -60,8 +60,11 @@ def join_verdicts(
     }
     said = _of_one(check(said.cast(dtypes), VERDICTS), judge)
     name = into or f"score_{_word(said['judge'][0] if said.height else judge or 'judge')}"
-    if name in {*TURNS.key, "node_id", "outcome", "ending"}:
+    dtype = TURNS.dtypes.get(name, pl.Float64)
+    if name in TURNS.key or not (dtype == pl.Boolean or dtype.is_numeric()):
         raise ArgumentError(f"join_verdicts: {name!r} is no place for a verdict; name another column with into")
+    if at is not None:
+        at = one_number(at, "join_verdicts: at")
     if name in frame.columns and name not in TURNS.names:
         raise ArgumentError(
             f"join_verdicts: there is a column {name!r} already; name another with into, or drop that one"

@@ -1,11 +1,10 @@
 """TURNS -> VERDICTS: a judge asked about every answer, each distinct text once, many at the same time."""
 
 import asyncio
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import reduce
+from numbers import Integral, Real
 from operator import xor
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, SchemaError, TurnwiseError, listing
 from turnwise.labels import counted, say
 from turnwise.schema import VERDICTS
-from turnwise.scoring.conversations import CONVERSATION, conversations
 from turnwise.scoring.loops import complete
-from turnwise.scoring.store import OUTCOME, VerdictStore
-from turnwise.scoring.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, version_of
+from turnwise.scoring.store import OUTCOME, VerdictStore, place_of
+from turnwise.scoring.texts import questions
+from turnwise.scoring.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 
 _KEY, _KNOWN = "__key", "__known"
 SYNC_EVERY = 0.25  # seconds between two times that the log is forced to the disk
@@ -68,9 +67,11 @@ def judge(
     Raises
     ------
     ArgumentError
-        Where the judge reads a column that is not there.
-    WriteError
-        Where `store` cannot be written to.
+        Where the judge reads a column that is not there, or is no text.
+    SchemaError
+        Where `turns` lacks the keys of TURNS, or two rows have the same.
+    ReadError, WriteError
+        Where `store` cannot be read or written to; what was said until then is in it.
 
     Examples
     --------
@@ -85,9 +86,10 @@ def judge(
             f"judge: the columns `rollout_id` and `turn` must be there (there is {listing(frame.columns)}); "
             "make TURNS of your table with `tw.turns(frame)`"
         )
-    questions = _questions(frame, who, column)
-    found = judged(questions, who, store=store, max_concurrency=max_concurrency, timeout=timeout, progress=progress)
-    told = frame.select(keys)[found["row"]].hstack(found.drop("row", TEXT, *who.columns))
+    _refuse_twice(frame.select(keys))
+    asked = questions(frame, who, column)
+    found = judged(asked, who, store=store, max_concurrency=max_concurrency, timeout=timeout, progress=progress)
+    told = frame.select(keys)[found["row"]].hstack(found.drop("row"))
     told = told.with_columns(pl.lit(version_of(who)).alias("judge"))
     missing = (pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in told.columns)
     return told.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in VERDICTS.dtypes.items())
@@ -102,43 +104,47 @@ def judged(
     timeout: float | None = None,
     progress: bool = False,
 ) -> pl.DataFrame:
-    """The questions with the fields of `Verdict`, for each sample a row, and whether it came from the store.
+    """The `row` of each question that has a text, for each sample, the fields of `Verdict`, and whether it came from the store.
 
-    `questions` has the texts by the names that the judge knows, none of them null; other columns are carried along.
+    `questions` has the texts by the names that the judge knows, as `texts.questions` makes them.
     """
-    if max_concurrency < 1:
-        raise ArgumentError(f"judge: max_concurrency={max_concurrency}; at least one judgement must run at once")
-    texts = [TEXT, *judge.columns]
+    at_once: object = max_concurrency
+    if not isinstance(at_once, Integral) or int(at_once) < 1:
+        raise ArgumentError(
+            f"judge: max_concurrency={max_concurrency!r}; give a whole number: at least one judgement must run at once"
+        )
+    patience: object = timeout
+    if patience is not None and not (isinstance(patience, Real) and float(patience) > 0):
+        raise ArgumentError(f"judge: timeout={timeout!r}; give seconds, more than 0, or None for as long as it takes")
+    texts = [place_of(name) for name in questions.columns]
     samples = pl.DataFrame({"sample": range(1, judge.samples + 1)}, schema={"sample": VERDICTS.dtypes["sample"]})
-    asked = questions.join(samples, how="cross", maintain_order="left_right")
+    there = questions.rename(place_of).with_row_index("row").filter(pl.col(place_of(TEXT)).is_not_null())
+    asked = there.join(samples, how="cross", maintain_order="left_right")
     with ExitStack() as stack:
         kept = None if store is None else stack.enter_context(VerdictStore(store, judge))
         known = _none(texts) if kept is None else kept.kept().with_columns(cached=True)
         found = _joined(asked, known, texts)
         fresh = found.filter(pl.col("cached").is_null()).select(*texts, "sample").unique(maintain_order=True)
         if fresh.height:
-            said = complete(_said(judge, fresh, kept, max_concurrency, timeout, progress=progress))
+            if kept is not None:
+                kept.ready()
+            work = _said(judge, questions.columns, fresh, kept, max_concurrency, timeout, progress=progress)
+            said = complete(work)
             verdicts = pl.DataFrame([_row(each) for each in said], schema=OUTCOME, orient="row")
             known = pl.concat([known, fresh.hstack(verdicts).with_columns(cached=False)], how="diagonal")
             found = _joined(asked, known, texts)
     if progress:
         _tell(judge, found, fresh.height)
-    return found
+    return found.drop(texts)
 
 
-def _questions(frame: pl.DataFrame, judge: Judge, column: str) -> pl.DataFrame:
-    """The row of each turn that has a text to judge, and its texts by the names that the judge knows."""
-    if CONVERSATION in judge.columns and CONVERSATION not in frame.columns:
-        frame = frame.with_columns(conversations(frame).alias(CONVERSATION))
-    lacking = [name for name in (column, *judge.columns) if name not in frame.columns]
-    if lacking:
-        raise ArgumentError(
-            f"judge: {judge.name} reads {listing(lacking)}, which this table lacks; there is "
-            f"{listing(frame.columns, most=30)}"
-        )
-    beside = [pl.col(name).cast(pl.String).fill_null("") for name in judge.columns]
-    texts = frame.select(pl.col(column).cast(pl.String).alias(TEXT), *beside).with_row_index("row")
-    return texts.filter(pl.col(TEXT).is_not_null())
+def _refuse_twice(keys: pl.DataFrame) -> None:
+    """Refuse two turns of one key before anything is paid for: their verdicts could not be told apart."""
+    if keys.hash_rows().n_unique() == keys.height:  # a third of the time
+        return
+    for row in keys.filter(keys.is_duplicated()).head(1).iter_rows(named=True):
+        named = ", ".join(f"{name} {value!r}" for name, value in row.items())
+        raise SchemaError(f"judge: two turns are {named}; drop one, or give their rollouts different ids")
 
 
 def _none(texts: list[str]) -> pl.DataFrame:
@@ -163,6 +169,7 @@ def _joined(asked: pl.DataFrame, known: pl.DataFrame, texts: list[str]) -> pl.Da
 
 async def _said(
     judge: Judge,
+    names: list[str],
     questions: pl.DataFrame,
     store: VerdictStore | None,
     max_concurrency: int,
@@ -172,15 +179,15 @@ async def _said(
 ) -> list[Verdict]:
     """The verdicts on the questions, in their order."""
     said: list[Verdict] = [Verdict(None)] * questions.height
-    rows = enumerate(questions.iter_rows(named=True))
+    rows = enumerate(questions.iter_rows())
     with _bar(judge.name, questions.height, progress=progress) as count:
 
-        async def work(rows: Iterator[tuple[int, dict[str, Any]]]) -> None:
-            for at, row in rows:
-                sample = row.pop("sample")
-                said[at] = await _one(judge, row, sample, patience)
+        async def work(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> None:
+            for at, (*told, sample) in rows:
+                texts = dict(zip(names, told, strict=True))
+                said[at] = await _one(judge, texts, sample, patience)
                 if store is not None and said[at].error is None:
-                    store.keep(row, sample, said[at])
+                    store.keep(texts, sample, said[at])
                 count()
 
         syncing = asyncio.create_task(_synced(store))
@@ -216,22 +223,14 @@ async def _one(judge: Judge, texts: Mapping[str, str], sample: int, patience: fl
     """One verdict, or why there is none."""
     try:
         async with asyncio.timeout(patience) as limit:
-            found = await judge.verdict(texts, sample=sample)
+            return sound(await judge.verdict(texts, sample=sample))
     except TimeoutError as error:
         why = f"no verdict within {patience:g} s" if limit.expired() else f"TimeoutError: {error}"
-        return Verdict(None, error=why)
     except TurnwiseError as error:
-        return Verdict(None, error=_clean(str(error)))
+        why = str(error)
     except Exception as error:  # noqa: BLE001  # whatever a judge raises is why there is no verdict
-        return Verdict(None, error=_clean(f"{type(error).__name__}: {error}"))
-    if found.value is not None and not math.isfinite(found.value):
-        found = replace(found, value=None, error=f"the judge gave {found.value}, which is no number")
-    return replace(found, label=_clean(found.label), reasoning=_clean(found.reasoning), error=_clean(found.error))
-
-
-def _clean(text: str | None) -> str | None:
-    """The text as one that can be written: half of a surrogate pair cannot."""
-    return None if text is None else text.encode(errors="replace").decode()
+        why = f"{type(error).__name__}: {error}"
+    return sound(Verdict(None, error=why))
 
 
 def _row(verdict: Verdict) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from numbers import Integral, Real
 from statistics import fmean
 from time import perf_counter
 from typing import Any, ClassVar, Literal
@@ -14,16 +15,20 @@ import polars as pl
 from turnwise.errors import ArgumentError, counted
 from turnwise.scoring.callables import identity
 from turnwise.scoring.clients import CallError, ChatModel, Reply, model_of, name_of
-from turnwise.scoring.endpoint import Endpoint
+from turnwise.scoring.endpoint import Endpoint, without_secrets
+from turnwise.scoring.identities import of_own_class
 from turnwise.scoring.judging import judged
 from turnwise.scoring.local_model import LocalModel
 from turnwise.scoring.replies import UnreadableError, check_code, instructions, score_in, unquoted
 from turnwise.scoring.response_metric import ResponseMetric, require_list
 from turnwise.scoring.templates import Template
-from turnwise.scoring.verdicts import TEXT, Verdict
+from turnwise.scoring.verdicts import TEXT, Judge, Verdict
 
 BOUNDS = ("lower_bound", "upper_bound")
 MOST_TOKENS = 256
+_OURS = frozenset({*("batch_size", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
+                   *("out_of_range", "parser", "reasoning", "samples", "scale", "store", "structured_output", "system"),
+                   "template"})  # fmt: skip
 _OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server knows these
 
 
@@ -109,31 +114,46 @@ class LLMJudgeMetric(ResponseMetric):
         **extras: Any,
     ) -> None:
         super().__init__(name=name, **extras)
-        low, high = scale
-        if not low < high:
-            raise ArgumentError(f"{self.name}: the scale {scale} goes nowhere; give (lowest, highest)")
-        if structured_output == (parser is not None):
+        bounds: Any = scale
+        if not (
+            isinstance(bounds, Sequence) and len(bounds) == 2 and all(map(_is_finite, bounds)) and bounds[0] < bounds[1]
+        ):
+            raise ArgumentError(f"{self.name}: the scale {scale!r} goes nowhere; give (lowest, highest), two numbers")
+        low, high = bounds
+        if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
             raise ArgumentError(
                 f"{self.name}: give a parser, a function of the answer that gives the score, where structured_output is False, "
                 "and only there"
             )
         if out_of_range not in {"clamp", "null", "error"}:
             raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; it is 'clamp', 'null' or 'error'")
-        if max_retries < 0:
-            raise ArgumentError(f"{self.name}: max_retries={max_retries}; it is 0 or more, and 0 asks once")
-        self.template = Template(prompt_template.strip())
+        retries: object = max_retries
+        if not isinstance(retries, Integral) or int(retries) < 0:
+            raise ArgumentError(
+                f"{self.name}: max_retries={retries!r}; it is 0 or more, a whole number, and 0 asks once"
+            )
+        template: object = prompt_template
+        if not isinstance(template, str):
+            raise ArgumentError(f"{self.name}: the template is {template!r:.60}; give a text with {{response}} in it")
+        self.template = Template(template.strip())
         lacking = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
         if lacking:
             raise ArgumentError(f"{self.name}: the template lacks {', '.join(lacking)}; say there where it belongs")
-        self.gen_kwargs = dict(gen_kwargs or {})
-        self.num_return_sequences = self.samples = int(self.gen_kwargs.pop("num_return_sequences", 1))
+        given: object = gen_kwargs or {}
+        if not isinstance(given, Mapping):
+            raise ArgumentError(
+                f"{self.name}: gen_kwargs is {given!r:.60}; give a dict, such as {{'temperature': 0.5}}"
+            )
+        self.gen_kwargs = dict(given)
+        samples: object = self.gen_kwargs.pop("num_return_sequences", 1)
+        if not isinstance(samples, Integral) or int(samples) < 1:
+            raise ArgumentError(f"{self.name}: num_return_sequences is {samples!r}; it is 1 or more, a whole number")
+        self.num_return_sequences = self.samples = int(samples)
         self.model = self._model(model_or_id, tokenizer, device)
         self.scale, self.batch_size, self.max_retries = (low, high), batch_size, max_retries
         self.structured_output, self.parser, self.out_of_range = structured_output, parser, out_of_range
         self.reasoning, self.system, self.store = reasoning, system, store
         self.columns = tuple(name for name in self.template.fields if name not in {TEXT, *BOUNDS})
-        if self.samples < 1:
-            raise ArgumentError(f"{self.name}: num_return_sequences is {self.samples}; it is 1 or more")
         if self.samples > 1 and self._settled:
             raise ArgumentError(
                 f"{self.name}: num_return_sequences={self.samples} at temperature 0 would be the same verdict "
@@ -145,7 +165,7 @@ class LLMJudgeMetric(ResponseMetric):
         """All that decides the verdicts, as JSON and without secrets."""
         return {
             "model": identity(self.model),
-            "options": self.gen_kwargs,
+            "options": without_secrets(self.gen_kwargs),
             "template": self.template.text,
             "system": self.system,
             "scale": self.scale,
@@ -154,6 +174,7 @@ class LLMJudgeMetric(ResponseMetric):
             "out_of_range": self.out_of_range,
             "reasoning": self.reasoning,
             "labels": sorted(self.labels.items()),
+            **of_own_class(self, _OURS),
         }
 
     def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
@@ -192,23 +213,14 @@ class LLMJudgeMetric(ResponseMetric):
             {name: [None if each is None else str(each) for each in values] for name, values in columns.items()},
             schema=dict.fromkeys(columns, pl.String),
         ).with_columns(pl.col(name).fill_null("") for name in self.columns)
-        known = questions.with_row_index("place").filter(pl.col(TEXT).is_not_null())
-        found = judged(known, self, store=self.store, max_concurrency=max(self.batch_size, 1))
-        raw: list[list[float | None]] = [[] for _ in texts]
-        for place, value in found.select("place", "value").iter_rows():
-            raw[place].append(value)
-        return self._result(raw, found["error"].drop_nulls().to_list())
+        return self._result(questions, self, self.store)
 
     def score_rendered(self, rendered_prompts: Sequence[str]) -> dict[str, Any]:
         """The scores by prompts whose places are filled in already and which say how to answer."""
         require_list(self, rendered_prompts, "rendered_prompts")
-        bare = _Rendered(self)
-        questions = pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}).with_row_index("place")
-        found = judged(questions, bare, max_concurrency=max(self.batch_size, 1))
-        raw: list[list[float | None]] = [[] for _ in rendered_prompts]
-        for place, value in found.select("place", "value").iter_rows():
-            raw[place].append(value)
-        return self._result(raw, found["error"].drop_nulls().to_list())
+        return self._result(
+            pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}), _Rendered(self), None
+        )
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         """The verdict on ``texts["response"]``."""
@@ -277,10 +289,14 @@ class LLMJudgeMetric(ResponseMetric):
             raise UnreadableError(f"its score {score:g} is outside {low:g} to {high:g}")
         return (min(max(score, low), high) if self.out_of_range == "clamp" else None), reasoning
 
-    def _result(self, raw: list[list[float | None]], errors: list[str]) -> dict[str, Any]:
-        scores = [_mean(each) for each in raw]
-        found: dict[str, Any] = {"mean_score": _mean(scores), "scores": scores, "raw_scores": raw}
-        return {**found, "errors": errors} if errors else found
+    def _result(self, questions: pl.DataFrame, judge: Judge, store: Any) -> dict[str, Any]:
+        found = judged(questions, judge, store=store, max_concurrency=max(self.batch_size, 1))
+        raw: list[list[float | None]] = [[] for _ in range(questions.height)]
+        for row, value in found.select("row", "value").iter_rows():
+            raw[row].append(value)
+        scores, errors = [_mean(each) for each in raw], found["error"].drop_nulls().to_list()
+        told: dict[str, Any] = {"mean_score": _mean(scores), "scores": scores, "raw_scores": raw}
+        return {**told, "errors": errors} if errors else told
 
 
 class _Rendered:
@@ -322,6 +338,10 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
     if len(values) != number:
         raise ArgumentError(f"{who}: {counted(number, 'response')} but {len(values)} of `{name}`; give one for each")
     return list(values)
+
+
+def _is_finite(bound: Any) -> bool:
+    return isinstance(bound, Real) and math.isfinite(bound)
 
 
 def _shown(bound: float) -> str:

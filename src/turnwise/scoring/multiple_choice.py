@@ -13,7 +13,7 @@ import polars as pl
 from turnwise.errors import MetricError, counted, listing
 from turnwise.metrics.answers import choice_match
 from turnwise.metrics.calibration import majority
-from turnwise.scoring.response_metric import ResponseMetric, require_same_length
+from turnwise.scoring.response_metric import ResponseMetric, require_same_length, texts_of
 
 
 def trials_of(
@@ -26,8 +26,10 @@ def trials_of(
     require_same_length(metric, responses, reference_answers=reference_answers, question_ids=question_ids)
     none = [None] * len(responses)
     ids = [None if each is None else str(each) for each in question_ids or none]
-    columns = [list(responses), list(reference_answers if reference_answers is not None else none), ids]
-    trials = pl.DataFrame(columns, schema=dict.fromkeys(("response", "expected", "question"), pl.String))
+    expected = texts_of(metric, reference_answers if reference_answers is not None else none, "reference answer")
+    trials = pl.DataFrame(
+        {"response": texts_of(metric, responses), "expected": expected, "question": pl.Series(ids, dtype=pl.String)}
+    )
     return trials.select(
         "question",
         pl.col("response").str.strip_chars().str.to_uppercase(),

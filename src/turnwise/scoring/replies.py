@@ -7,12 +7,15 @@ with the code is the judge's own; one without is taken only where it does not st
 
 import json
 import math
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
 CHECK = "check"
 _LONG = 20  # characters: a shorter text may stand in an answer by chance
+_QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 
 class UnreadableError(ValueError):
@@ -132,4 +135,5 @@ def _number(score: object) -> float:
 
 
 def _squeezed(text: str) -> str:
-    return "".join(text.split())
+    """The text without what changes where somebody quotes: blanks, quotation marks, escapes, emphasis, case, width."""
+    return _QUOTING.sub("", unicodedata.normalize("NFKC", text)).casefold()

@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
+
 from turnwise.errors import ArgumentError, MetricError, counted
 
 
@@ -59,6 +61,27 @@ def require_list(metric: ResponseMetric, given: Any, what: str = "responses") ->
         raise MetricError(
             f"{metric.name}: `{what}` is one text, {given!r:.60}; give a list, of one text if there is one"
         )
+
+
+def texts_of(metric: ResponseMetric, given: Sequence[Any], what: str = "response") -> pl.Series:
+    """The texts of a list as a column; None stays null, and anything else is refused.
+
+    Examples
+    --------
+    >>> class Nothing(ResponseMetric):
+    ...     def compute(self, responses, prompts=None, **kwargs):
+    ...         return {}
+    >>> texts_of(Nothing(), ["a", 7])
+    Traceback (most recent call last):
+    turnwise.errors.MetricError: Nothing: response 1 is 7, no text; give texts, and None where there is none
+    """
+    listed = list(given)
+    for row, value in enumerate(listed):
+        if value is not None and not isinstance(value, str):
+            raise MetricError(
+                f"{metric.name}: {what} {row} is {value!r:.60}, no text; give texts, and None where there is none"
+            )
+    return pl.Series(what, listed, dtype=pl.String)
 
 
 def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **others: Sequence[Any] | None) -> None:

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise.errors import MetricError
 from turnwise.metrics.answers import exact_match, token_f1
-from turnwise.scoring.response_metric import ResponseMetric, require_same_length
+from turnwise.scoring.response_metric import ResponseMetric, require_same_length, texts_of
 
 
 class ShortAnswerMatch(ResponseMetric):
@@ -61,7 +61,7 @@ class ShortAnswerMatch(ResponseMetric):
                 raise MetricError(f"ShortAnswerMatch: response {row} has no reference; give a text or a list of texts")
         answer = pl.col("response") if self.missing == "unknown" else pl.col("response").fill_null("")
         pairs = pl.DataFrame(
-            {"response": list(responses), "expected": several},
+            {"response": texts_of(self, responses), "expected": several},
             schema={"response": pl.String, "expected": pl.List(pl.String)},
         )
         exact, f1 = exact_match(answer, "expected"), token_f1(answer, "expected")

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise.errors import MetricError, listing
 from turnwise.metrics.answers import jaccard_similarity, levenshtein_similarity, tfidf_cosine
-from turnwise.scoring.response_metric import ResponseMetric, require_same_length
+from turnwise.scoring.response_metric import ResponseMetric, require_same_length, texts_of
 
 SIMILARITIES: dict[str, Callable[..., pl.Expr]] = {
     "cosine": tfidf_cosine,
@@ -58,7 +58,7 @@ class Similarity(ResponseMetric):
         plain = all(each is None or isinstance(each, str) for each in references)
         expected = references if plain else [[each] if isinstance(each, str) else each for each in references]
         pairs = pl.DataFrame(
-            {"response": list(responses), "expected": list(expected)},
+            {"response": texts_of(self, responses), "expected": list(expected)},
             schema={"response": pl.String, "expected": pl.String if plain else pl.List(pl.String)},
         )
         found = pairs.select(SIMILARITIES[self.similarity_type]("response", "expected")).to_series()

@@ -3,12 +3,15 @@
 Each judge has a folder of its own within, named by a digest of its configuration and of what it reads: another template, model
 or parameter is another folder, so no two are ever mixed. A verdict is appended to the log of its process (JSON lines) the
 moment it is there, and so outlives the process, however that ends; the log is forced to the disk a few times a second. At the
-end of a run its log becomes an Arrow file, which is found much faster. Any number of processes may share a folder.
+end of a run its log becomes an Arrow file, which is found much faster. Any number of processes may share a folder. A line that
+a crash or a full disk left unfinished is no verdict, and costs no other.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields
 from hashlib import blake2b
 from pathlib import Path
@@ -19,14 +22,31 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from turnwise.errors import ArgumentError, WriteError
+from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.files import whole
+from turnwise.object_stores import address_of
 from turnwise.schema import VERDICTS
 from turnwise.scoring.identities import untold
-from turnwise.scoring.verdicts import Judge, Verdict
+from turnwise.scoring.verdicts import TEXT, Judge, Verdict
 
 FORMAT = 1  # part of every key: verdicts written another way are others
 OUTCOME = {each.name: VERDICTS.dtypes[each.name] for each in fields(Verdict)}
+_lines = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "Line", [("texts", list[str]), ("sample", int), *((each.name, each.type) for each in fields(Verdict))]
+    )
+)
+
+
+def place_of(name: str) -> str:
+    """What the column with the texts of a name is called, so that no name is ever that of a field of a verdict.
+
+    Examples
+    --------
+    >>> place_of("error")
+    '{error}'
+    """
+    return f"{{{name}}}"
 
 
 class VerdictStore:
@@ -42,9 +62,12 @@ class VerdictStore:
     Raises
     ------
     ArgumentError
-        Where something that the judge depends on shows nothing of itself: two judges would be taken for one.
+        Where something that the judge depends on shows nothing of itself: two judges would be taken for one. Where the folder is
+        not on this machine.
     WriteError
         Where the folder cannot be written to.
+    ReadError
+        Where a file in it cannot be read.
 
     Examples
     --------
@@ -54,7 +77,7 @@ class VerdictStore:
     >>> with VerdictStore(folder, judge) as store:
     ...     store.keep({"response": "Hi"}, 1, Verdict(2.0))
     >>> with VerdictStore(folder, judge) as store:
-    ...     store.kept().select("response", "sample", "value").rows()
+    ...     store.kept().select("{response}", "sample", "value").rows()
     [('Hi', 1, 2.0)]
     """
 
@@ -64,10 +87,13 @@ class VerdictStore:
                 f"{judge.name}: store must know what the verdicts depend on, and `{hidden['untold']}` is a {hidden['type']}, "
                 "which shows nothing of itself; give its owner an attribute `configuration`, a dict of its settings without secrets"
             )
-        self._columns = ("response", *judge.columns)
+        if (address := address_of(folder)) is not None:
+            raise ArgumentError(f"{judge.name}: store={address!r} is an address; a store is a folder on this machine")
+        self._columns = tuple(dict.fromkeys((TEXT, *judge.columns)))
         about = {"format": FORMAT, "judge": judge.name, "configuration": judge.configuration, "columns": self._columns}
         self._about = msgspec.json.encode(about, enc_hook=repr, order="deterministic")
-        self.path = Path(folder) / f"{judge.name}-{blake2b(self._about, digest_size=16).hexdigest()}"
+        plain = re.sub(r"[^\w .-]", "_", judge.name).lstrip(".").encode()[:200].decode(errors="ignore")
+        self.path = Path(folder) / f"{plain}-{blake2b(self._about, digest_size=16).hexdigest()}"
         self._name = secrets.token_hex(8)
         self._log: BinaryIO | None = None
 
@@ -84,33 +110,53 @@ class VerdictStore:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._log is None:
             return
-        self.sync()
-        self._log.close()
-        log = Path(self._log.name)
-        frame = self._opened(log)
-        with whole(log.with_suffix(".arrow")) as draft:
-            frame.write_ipc(draft, compression="uncompressed")
+        with self._log:
+            self.sync()
+        with suppress(WriteError, OSError):  # the log has it all: where there is no room for an Arrow file, it stays
+            self._shelve(Path(self._log.name))
+
+    def _shelve(self, log: Path) -> None:
+        """Make an Arrow file of a log."""
+        if (frame := self._opened(log)).height:
+            with whole(log.with_suffix(".arrow")) as draft:
+                frame.write_ipc(draft, compression="uncompressed")
+                with draft.open("rb+") as file:
+                    os.fsync(file.fileno())  # before the log goes
         log.unlink()
+
+    def ready(self) -> None:
+        """Open the log: what cannot be written shows before anything is paid for."""
+        try:
+            self._log = (self.path / f"{self._name}.jsonl").open("xb", buffering=0)
+        except OSError as error:
+            raise self._refused(error) from error
 
     def keep(self, texts: Mapping[str, str], sample: int, verdict: Verdict) -> None:
         """Append a verdict to the log; a process that is killed the moment after has not lost it."""
         line = msgspec.json.encode(
             {"texts": [texts[name] for name in self._columns], "sample": sample, **asdict(verdict)}
         )
+        if self._log is None:
+            self.ready()
+        assert self._log is not None
+        line += b"\n"
         try:
-            if self._log is None:
-                self._log = (self.path / f"{self._name}.jsonl").open("xb", buffering=0)
-            self._log.write(line + b"\n")
+            while line:  # a disk that is nearly full takes a part, and refuses the rest
+                line = line[self._log.write(line) :]
         except OSError as error:
             raise self._refused(error) from error
 
     def sync(self) -> None:
         """Force what was kept to the disk."""
-        if self._log is not None:
+        if self._log is None:
+            return
+        try:
             os.fsync(self._log.fileno())
+        except OSError as error:
+            raise self._refused(error) from error
 
     def kept(self) -> pl.DataFrame:
-        """The verdicts: the texts judged, the number of the sample, and the fields of `Verdict`; the first of each.
+        """The verdicts: the texts judged (`place_of` their names), the sample, and the fields of `Verdict`; the first of each.
 
         What another process writes meanwhile may be there or not.
         """
@@ -120,30 +166,41 @@ class VerdictStore:
                 parts.append(self._opened(log))
             except FileNotFoundError:  # another process has just ended: it is an Arrow file now
                 continue
-        parts += [_mapped(path) for path in sorted(self.path.glob("*.arrow"))]
+        parts += [self._mapped(path) for path in sorted(self.path.glob("*.arrow"))]
         if len(parts) == 1:
             return parts[0]
-        return pl.concat([self._empty(), *parts]).unique([*self._columns, "sample"], keep="first", maintain_order=True)
+        keys = [*map(place_of, self._columns), "sample"]
+        return pl.concat([pl.DataFrame(schema=self._schema()), *parts]).unique(keys, keep="first", maintain_order=True)
 
     def _opened(self, log: Path) -> pl.DataFrame:
-        """What stands in a log; the line that a killed process did not finish is no verdict."""
-        lines = log.read_bytes().split(b"\n")[:-1]
-        rows = [msgspec.json.decode(line) for line in lines]
-        texts = dict(zip(self._columns, zip(*(row["texts"] for row in rows), strict=True), strict=False))
-        columns = {name: [row[name] for row in rows] for name in ("sample", *OUTCOME)}
-        return pl.DataFrame({name: list(values) for name, values in texts.items()} | columns, schema=self._schema())
+        """What stands in a log, but for lines that are unfinished."""
+        lines = []
+        for text in log.read_bytes().split(b"\n")[:-1]:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                line: Any = _lines.decode(text)
+                if len(line.texts) == len(self._columns):
+                    lines.append(line)
+        texts = {place_of(name): [line.texts[at] for line in lines] for at, name in enumerate(self._columns)}
+        told = {name: [getattr(line, name) for line in lines] for name in ("sample", *OUTCOME)}
+        return pl.DataFrame(texts | told, schema=self._schema())
 
-    def _empty(self) -> pl.DataFrame:
-        return pl.DataFrame(schema=self._schema())
+    def _mapped(self, path: Path) -> pl.DataFrame:
+        """A frame that stays where it is on the disk, but for what is looked at."""
+        schema, flaw = self._schema(), "its columns are others"
+        try:
+            with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as opened:
+                frame = pl.DataFrame(opened.read_all())
+        except (OSError, pa.ArrowException) as error:
+            flaw = " ".join(str(error).split())
+        else:
+            if frame.dtypes == list(schema.values()):
+                frame.columns = list(schema)
+                return frame
+        raise ReadError(f"{path} holds no verdicts ({flaw}); move it elsewhere, and what it held is asked again")
 
     def _schema(self) -> dict[str, Any]:
-        return {**dict.fromkeys(self._columns, pl.String), "sample": VERDICTS.dtypes["sample"], **OUTCOME}
+        texts = dict.fromkeys(map(place_of, self._columns), pl.String)
+        return {**texts, "sample": VERDICTS.dtypes["sample"], **OUTCOME}
 
     def _refused(self, error: OSError) -> WriteError:
         return WriteError(f"{self.path} cannot be written ({error.strerror or error}); name another folder with store")
-
-
-def _mapped(path: Path) -> pl.DataFrame:
-    """A frame that stays where it is on the disk, but for what is looked at."""
-    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as opened:
-        return pl.DataFrame(opened.read_all())

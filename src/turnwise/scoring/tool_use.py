@@ -61,8 +61,8 @@ class ToolUse(ResponseMetric):
         require_same_length(self, responses, expected_calls=expected_calls)
         table = pl.DataFrame(
             {
-                "calls": [_listed(calls) for calls in responses],
-                "expected": [_listed(calls) for calls in expected_calls],
+                "calls": [_listed(calls, f"response {row}") for row, calls in enumerate(responses)],
+                "expected": [_listed(calls, f"expectation {row}") for row, calls in enumerate(expected_calls)],
             },
             schema={"calls": TOOL_CALLS, "expected": TOOL_CALLS},
         )
@@ -77,13 +77,25 @@ class ToolUse(ResponseMetric):
         return means | {"f1_scores": found["f1"].to_list(), "matches": found["match"].to_list()}
 
 
-def _listed(calls: Calls) -> list[dict[str, str]] | None:
+def _listed(calls: Calls, whose: str) -> list[dict[str, str]] | None:
     """The calls as the column `tool_calls` holds them."""
     if calls is None:
         return None
+    if isinstance(calls, str | Mapping):  # its letters, or keys, would be calls
+        raise MetricError(
+            f"ToolUse: {whose} is {calls!r:.60}, no list of calls; give a list, of one call if there is one"
+        )
     whole = [{"name": call} if isinstance(call, str) else call for call in calls]
-    return [
-        {"name": call["name"], "arguments": given if isinstance(given, str) else json.dumps(given)}
-        for call in whole
-        for given in [call.get("arguments") or {}]
-    ]
+    return [_call(call, whose) for call in whole]
+
+
+def _call(call: Any, whose: str) -> dict[str, str]:
+    if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
+        raise MetricError(
+            f"ToolUse: {whose} has the call {call!r:.60}; give a name, or a dict of `name` (a text) and `arguments`"
+        )
+    given = call.get("arguments") or {}
+    try:
+        return {"name": call["name"], "arguments": given if isinstance(given, str) else json.dumps(given)}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MetricError(f"ToolUse: {whose} calls {call['name']} with arguments that are no JSON: {error}") from error

@@ -13,6 +13,7 @@ import msgspec
 
 from turnwise.errors import ArgumentError
 from turnwise.scoring.callables import called, identity, unwrapped
+from turnwise.scoring.clients import count_of
 
 TEXT = "response"  # by this name a judge knows the text that it judges, whatever its column
 
@@ -118,9 +119,11 @@ def verdict_of(given: Any) -> Verdict:
         return Verdict(None, label=given)
     if isinstance(given, Mapping):
         found = verdict_of(given.get("score", given.get("value")))
-        reasoning = given.get("reasoning")
         return replace(
-            found, label=given.get("label", found.label), reasoning=None if reasoning is None else str(reasoning)
+            found,
+            label=given.get("label", found.label),
+            reasoning=given.get("reasoning"),
+            error=given.get("error") or found.error,
         )
     try:
         number = float(given)
@@ -131,6 +134,47 @@ def verdict_of(given: Any) -> Verdict:
         if math.isfinite(number)
         else Verdict(None, error=f"the judge gave {number}, which is no number")
     )
+
+
+def sound(given: Any) -> Verdict:
+    """What a judge gave as a verdict that every table holds: words as text, numbers that are some, no value beside an error.
+
+    Examples
+    --------
+    >>> sound(Verdict(2, label=True, prompt_tokens=10**30))  # doctest: +ELLIPSIS
+    Verdict(value=2.0, label='True', reasoning=None, error=None, seconds=None, prompt_tokens=None, ...)
+    >>> sound(Verdict("x")).error
+    "the judge gave 'x', which is no number"
+    >>> sound({"score": 0, "error": "no JSON"}).value is None
+    True
+    """
+    found = verdict_of(given)
+    value, error = _amount(found.value), found.error
+    if value is None and found.value is not None and error is None:
+        error = f"the judge gave {found.value!r:.80}, which is no number"
+    return Verdict(
+        value if error is None else None,
+        _words(found.label),
+        _words(found.reasoning),
+        _words(error),
+        _amount(found.seconds),
+        count_of(found.prompt_tokens),
+        count_of(found.response_tokens),
+        _amount(found.cost_usd),
+    )
+
+
+def _words(text: object) -> str | None:
+    """As text that can be written: half of a surrogate pair cannot."""
+    return None if text is None else str(text).encode(errors="replace").decode()
+
+
+def _amount(number: Any) -> float | None:
+    try:
+        amount = float(number)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return amount if math.isfinite(amount) and not isinstance(number, str) else None
 
 
 class _Function:

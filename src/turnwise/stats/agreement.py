@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats import coefficients
-from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
-from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile
+from turnwise.stats.bootstrap import bca_flaw, bca_interval, expanded, null_flaw, percentile_interval
+from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile, unaddable
 from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
 from turnwise.stats.mean import FEWEST_CLUSTERS
@@ -61,8 +61,8 @@ def kappa(
     rng, resamples
         Generator and number of replicates of the bootstrap.
     interval
-        ``"auto"``: BCa bootstrap over clusters; t with G-1 degrees of freedom under ten clusters, where BCa is undefined, and
-        for two crossed ways (min(A, B) - 1). Or one of ``"t"``, ``"bca"``, ``"percentile"``.
+        ``"auto"``: expanded BCa bootstrap over clusters, as of `mean`; t with G-1 degrees of freedom under ten clusters, where
+        BCa is undefined, and for two crossed ways (min(A, B) - 1). Or one of ``"t"``, ``"bca"``, ``"percentile"``.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def kappa(
     References
     ----------
     Cohen (1960), doi:10.1177/001316446002000104; Cohen (1968), doi:10.1037/h0026256; Efron (1987),
-    doi:10.1080/01621459.1987.10478410.
+    doi:10.1080/01621459.1987.10478410; Hesterberg (2015), doi:10.1080/00031305.2015.1089789.
 
     Examples
     --------
@@ -84,6 +84,8 @@ def kappa(
     rated = np.asarray(ratings, dtype=np.float64).reshape(-1, 2)
     both = np.asarray(~np.isnan(rated).any(axis=1))
     values, codes = categories_of(rated[both])
+    if weights is not None and (flaw := unaddable(values)) is not None:
+        return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.kappa(values, codes, weights)
     return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
 
@@ -128,6 +130,8 @@ def alpha(
     rated = np.asarray(ratings, dtype=np.float64)
     pairable = (~np.isnan(rated)).sum(axis=1) >= 2
     values, codes = categories_of(rated[pairable])
+    if scale == "interval" and (flaw := unaddable(values)) is not None:
+        return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.ALPHAS[_word(scale, Scale, "scale")](values, codes)
     return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
 
@@ -259,14 +263,16 @@ def _bootstrap(
     replicates = coefficient.value(count_sums(sums, rng=asked.rng, resamples=asked.resamples))
     value = point.estimate or 0.0
     if asked.interval == "percentile":
-        (low, high), name = percentile_interval(replicates, asked.level), "percentile"
+        (low, high), name = percentile_interval(replicates, asked.level), f"{prefix}percentile"
         flaw = null_flaw(replicates) or "the bootstrap interval has no width"
     else:
-        (low, high), name = bca_interval(replicates, value, without, asked.level), "BCa"
-        flaw = bca_flaw(replicates, value, without, asked.level) or ""
+        wide = asked.interval == "auto"
+        level = expanded(asked.level, point.n_clusters) if wide else asked.level
+        (low, high), name = bca_interval(replicates, value, without, level), f"{'expanded ' if wide else ''}{prefix}BCa"
+        flaw = bca_flaw(replicates, value, without, level) or ""
     point = replace(point, resamples=asked.resamples)
     if low is not None:
-        return replace(point, low=low, high=high, method=f"{prefix}{name} bootstrap; weights x GEMM")
+        return replace(point, low=low, high=high, method=f"{name} bootstrap; weights x GEMM")
     if asked.interval != "auto":
         return replace(point, reason=flaw)
     return _t(point, asked.level, f"{prefix}t", f"BCa is undefined: {flaw}")

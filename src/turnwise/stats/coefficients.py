@@ -67,7 +67,7 @@ def _scaled(values: FloatArray) -> FloatArray:
 def kappa(values: FloatArray, codes: IntArray, weights: Weights) -> Coefficient:
     """Cohen's kappa of the two columns of codes: totals are the disagreement and each rater's categories."""
     count, rows = values.size, np.arange(len(codes))
-    scale = _scaled(values)
+    scale = _scaled(values) if weights is not None else np.zeros(values.size)
     first, second = codes.T
     apart = np.abs(scale[first] - scale[second])
     differ = {None: (first != second).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}

@@ -5,10 +5,16 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval, studentized_interval
+from turnwise.stats.bootstrap import (
+    bca_flaw,
+    bca_interval,
+    expanded,
+    null_flaw,
+    percentile_interval,
+    studentized_interval,
+)
 from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
@@ -192,20 +198,11 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
     if how.strata is not None:
         bounds = _stratified_bounds(deviations, masses, how.strata, how)
     else:
-        level = _expanded(how.level, worth) if how.interval == "auto" else how.level
+        level = expanded(how.level, worth) if how.interval == "auto" else how.level
         bounds = _bootstrap_bounds(deviations, masses, how._replace(level=level))
     if how.interval == "auto" and bounds.low is None:
         return _t_bounds(spread, how.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
     return _moved(bounds, center, f"expanded {prefix}" if how.interval == "auto" else prefix)
-
-
-def _expanded(level: float, clusters: float) -> float:
-    """The level at which a bootstrap interval is as wide as a t interval: a bootstrap of few clusters is too sure of itself.
-
-    Twelve clusters of normal values are covered by a BCa interval of 95 % in 90 % of all samples, expanded in 94 %.
-    """
-    far = math.sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)
-    return float(2 * special.ndtr(far) - 1)
 
 
 def _crossed_bounds(

@@ -16,6 +16,7 @@ from turnwise.scoring import presets
 from turnwise.scoring.identities import untold
 from turnwise.scoring.judging import judged
 from turnwise.scoring.llm_judge import LLMJudgeMetric
+from turnwise.scoring.texts import questions
 
 TRAJECTORY = "trajectory"
 
@@ -49,20 +50,13 @@ def texts(tables: Tables) -> pl.DataFrame:
     return tables.turns.hstack([tables.of_rollouts(told)[TRAJECTORY]])
 
 
-def questions(judge: LLMJudgeMetric, frame: pl.DataFrame, column: str = "response") -> pl.DataFrame:
-    """What the judge is asked: its places filled from the columns, and the row of each; rows without a response are left out."""
-    lacking = [name for name in judge.columns if name not in frame.columns]
-    if lacking:
-        raise ArgumentError(f"the prompt has places for {', '.join(lacking)}, which the items lack")
-    beside = [pl.col(name).cast(pl.String).fill_null("") for name in judge.columns]
-    asked = frame.select(pl.col(column).cast(pl.String).alias("response"), *beside).with_row_index("row")
-    return asked.filter(pl.col("response").is_not_null())
-
-
 def asked(judge: LLMJudgeMetric, frame: pl.DataFrame, max_concurrency: int, column: str = "response") -> pl.DataFrame:
     """For each row the mean `value` of the verdicts, the `reasoning`, and the `error` where there is no verdict."""
     store = STORE.get() if untold(judge.configuration) is None else None  # two of them could not be told apart
-    found = judged(questions(judge, frame, column), judge, store=store, max_concurrency=max_concurrency)
+    lacking = [name for name in judge.columns if name not in frame.columns]
+    if lacking:
+        raise ArgumentError(f"the prompt has places for {', '.join(lacking)}, which the items lack")
+    found = judged(questions(frame, judge, column), judge, store=store, max_concurrency=max_concurrency)
     by_row = found.group_by("row").agg(
         pl.col("value").mean(), pl.col("reasoning").first(ignore_nulls=True), pl.col("error").first(ignore_nulls=True)
     )

@@ -52,7 +52,7 @@ EXPRESSIONS = {
     "over the least": (SCORE - SCORE.sort().get(0)).sum(),
     "within a target": (TURN * 2 - TURN.max().over("target")).max(),
     "turns left": (TURN - pl.len()).min(),
-    "half": SCORE.filter(TURN <= pl.len() / 2).mean() - SCORE.mean(),
+    "half": SCORE.filter(pl.col("turn") * 2 <= pl.len()).mean() - SCORE.mean(),
 }
 
 

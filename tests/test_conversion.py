@@ -339,6 +339,23 @@ def test_the_command_writes_refuses_and_overwrites(tmp_path: Path) -> None:
     assert run(*words, "--overwrite").returncode == 0
 
 
+def test_a_damaged_file_among_many_is_named(tmp_path: Path) -> None:
+    """By each command that reads a folder a part at a time: one line, and nothing is written."""
+    out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
+    file = out / "turns-00001.parquet"
+    where = pq.ParquetFile(file).metadata.row_group(0).column(TURNS.columns.index("target"))
+    data = bytearray(file.read_bytes())
+    begin = where.dictionary_page_offset or where.data_page_offset
+    data[begin : begin + 40] = b"\xff" * 40
+    file.write_bytes(data)
+    for words in (("measure", out), ("summarize", out), ("convert", out, "--out", tmp_path / "again")):
+        done = run(*map(str, words))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "turns-00001.parquet: is no whole Parquet file" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
 def many(tmp_path: Path, rollouts: int, length: int = 20) -> Path:
     """A Parquet file of so many rollouts in an order of its own, with texts of 400 characters."""
     path = tmp_path / f"{rollouts}.parquet"

@@ -214,8 +214,9 @@ def scan(
 
     With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
 
-    Of a folder of `convert` it is checked that its files are those of its manifest. Of a scanned file only columns and dtypes: that turns are numbered, in order and found once is for who
-    wrote it (`tw.write` of a table that `read` or `turns` gave keeps all that). NaN becomes null and is not counted.
+    Of a folder of `convert` it is checked that its files are those of its manifest, of a scanned file only columns and dtypes:
+    that turns are numbered, in order and found once is for who wrote it (`tw.write` of a table that `read` or `turns` gave
+    keeps all that). NaN becomes null and is not counted.
 
     Parameters
     ----------

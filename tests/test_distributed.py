@@ -162,6 +162,22 @@ def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
         prepared(out)
 
 
+def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path) -> None:
+    """Which of a thousand files holds turns of nobody, a fact that varies, or another column."""
+    TURNS.write_parquet(tmp_path / "a.parquet")
+    rows = pl.int_range(pl.len())
+    for name, changed in (
+        ("`rollout_id` is null", TURNS.with_columns(rollout_id=pl.when(rows > 0).then("rollout_id"))),
+        ("`target` is a fact of the rollout but varies", TURNS.with_columns(target=pl.when(rows > 0).then("target"))),
+        ("has other columns than the first file", TURNS.with_columns(more=rows)),
+    ):
+        changed.write_parquet(tmp_path / "b.parquet")
+        items, work = prepared(tmp_path)
+        assert isinstance(work(items[0]), pl.DataFrame)
+        with pytest.raises(TurnwiseError, match=f"b.parquet: .*{name}"):
+            spread(work, items, [0, 1])
+
+
 def test_mistakes_are_told_before_a_cluster_is_started(folder: Path, tmp_path: Path) -> None:
     """Wrong metrics, columns, options, paths: one sentence, and nothing is started for it."""
     (tmp_path / "a.csv").write_text("rollout_id,prompt\na,Hi\n")

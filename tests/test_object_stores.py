@@ -225,11 +225,8 @@ def test_what_is_no_parquet_is_not_passed_over(store) -> None:
 
     address, options, _ = store
     tw.write(TURNS, f"{address}/one.parquet", storage_options=options)
-    place = obstore.store.from_url(
-        address,
-        config={name: value for name, value in options.items() if name != "aws_allow_http"},
-        client_options={"allow_http": True},
-    )
+    config = {name: value for name, value in options.items() if name != "aws_allow_http"}
+    place = obstore.store.S3Store.from_url(address, config=config, client_options={"allow_http": True})  # type: ignore[arg-type]
     place.put("_SUCCESS", b"")
     assert [item.path for item in partitions.items_of(address, options)] == [f"{address}/one.parquet"]
     place.put("deep/more.jsonl", b"{}")

@@ -57,7 +57,7 @@ class Work:
         try:
             return self._measured(item)
         except TurnwiseError as error:
-            return error
+            return error if item.path in str(error) else type(error)(f"{item.path}: {error}")
         except OSError as error:
             return ReadError(
                 f"{item.path}: cannot be read on {socket.gethostname()} ({error}); "

@@ -205,6 +205,31 @@ def test_without_the_extra_it_says_which(folder: Path, monkeypatch: pytest.Monke
         distributed.measure(folder)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Exception("The current node timed out during startup."), ArgumentError),  # as Ray says it on a busy machine
+        (KeyboardInterrupt(), KeyboardInterrupt),  # left to the end of the process, its threads end that with a crash
+    ],
+)
+def test_what_cannot_be_started_is_stopped(
+    error: BaseException, told: type[BaseException], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start that takes too long or is interrupted: told, and nothing half started is left to the end of the process."""
+    ray, stopped = cluster.require(), []
+
+    def starting(**_: object) -> None:
+        raise error
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", starting)
+    monkeypatch.setattr(ray, "shutdown", lambda: stopped.append(True))
+    with pytest.raises(told):
+        distributed.measure(folder)
+    assert stopped == [True]
+
+
 def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
     """States forget the ids, so that files must be in their order: said before anything is read."""
     out = tw.convert(TURNS, tmp_path / "runs", partition_by="attempt")

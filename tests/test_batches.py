@@ -1,8 +1,10 @@
 """TURNS in batches: rollouts stay whole, whatever the size, the order and the options of the query."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ import turnwise as tw
 from turnwise import batches
 from turnwise import metrics as m
 from turnwise.batches import in_order, whole_rollouts
+from turnwise.errors import ReadError
 
 TURNS, _ = tw.simulate(goals=20, attempts=3, seed=2)
 ORDERED = TURNS.sort("rollout_id", "turn")
@@ -84,6 +87,31 @@ def test_a_function_that_fails_without_turns_is_not_asked_without() -> None:
     lazy = tw.measure(ORDERED.lazy(), worst_at=worst).collect()
     assert lazy["worst_at"].equals(tw.measure(ORDERED, worst_at=worst)["worst_at"])
     assert lazy["worst_at"].max() > 0  # type: ignore[operator]
+
+
+def test_files_that_break_after_the_scan_are_told(tmp_path: Path) -> None:
+    """A damaged page, a file replaced, a file gone, in order or not: one of our own sentences, and no rollouts."""
+    middle = len(ORDERED) // 2
+    for name, rows in (("a", ORDERED), ("b", ORDERED.reverse())):
+        for change in ("damaged", "replaced", "gone"):
+            folder = tmp_path / name / change
+            folder.mkdir(parents=True)
+            rows[:middle].write_parquet(folder / "0.parquet")
+            rows[middle:].write_parquet(folder / "1.parquet")
+            measured = tw.measure(pl.scan_parquet(folder / "*.parquet"), *SOME)
+            file = folder / "1.parquet"
+            if change == "damaged":
+                where = pq.ParquetFile(file).metadata.row_group(0).column(ORDERED.columns.index("score"))
+                data = bytearray(file.read_bytes())
+                data[where.data_page_offset : where.data_page_offset + 40] = b"\xff" * 40
+                file.write_bytes(data)
+            elif change == "replaced":
+                rows[middle:].with_columns(score=pl.lit("high")).write_parquet(file)
+            else:
+                file.unlink()
+            for verb in (pl.LazyFrame.collect, tw.summarize):
+                with pytest.raises(ReadError, match=r"turns cannot be read \(.*\); where they are files, `tw.read"):
+                    verb(measured)
 
 
 def test_no_turns_no_rollouts() -> None:

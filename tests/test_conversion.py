@@ -339,6 +339,50 @@ def test_the_command_writes_refuses_and_overwrites(tmp_path: Path) -> None:
     assert run(*words, "--overwrite").returncode == 0
 
 
+def test_what_reads_a_folder_holds_it_to_its_manifest(tmp_path: Path) -> None:
+    """A file that is gone, empty or added is no smaller table: `read` and `scan` name it, and collecting keeps the rest."""
+    out = Path(tw.convert(TURNS, tmp_path / "deep" / "runs", rollouts_per_file=25))
+    second = out / "turns-00001.parquet"
+    data = second.read_bytes()
+    for change, sentence in (
+        (second.unlink, "turns-00001.parquet is missing, which stands in _manifest.json"),
+        (lambda: second.write_bytes(b""), "turns-00001.parquet: has 0 bytes, not the"),
+        (
+            lambda: (second.write_bytes(data), (out / "copy.parquet").write_bytes(data)),
+            "copy.parquet does not stand in",
+        ),
+    ):
+        change()
+        for path in (out, tmp_path):
+            for verb in (tw.read, tw.scan):
+                with pytest.raises(ReadError, match=sentence):
+                    verb(path)
+            _, problems = tw.read(path, errors="collect")
+            assert sentence in problems[0, "reason"]
+    (out / "copy.parquet").unlink()
+    assert tw.read(tmp_path).height == TURNS.height
+    (out / MANIFEST).write_text('{"of": "another tool"}')
+    second.unlink()
+    assert tw.read(out).height < TURNS.height
+
+
+def test_a_damaged_file_among_many_is_named(tmp_path: Path) -> None:
+    """By each command that reads a folder a part at a time: one line, and nothing is written."""
+    out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
+    file = out / "turns-00001.parquet"
+    where = pq.ParquetFile(file).metadata.row_group(0).column(TURNS.columns.index("target"))
+    data = bytearray(file.read_bytes())
+    begin = where.dictionary_page_offset or where.data_page_offset
+    data[begin : begin + 40] = b"\xff" * 40
+    file.write_bytes(data)
+    for words in (("measure", out), ("summarize", out), ("convert", out, "--out", tmp_path / "again")):
+        done = run(*map(str, words))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "turns-00001.parquet: is no whole Parquet file" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
 def many(tmp_path: Path, rollouts: int, length: int = 20) -> Path:
     """A Parquet file of so many rollouts in an order of its own, with texts of 400 characters."""
     path = tmp_path / f"{rollouts}.parquet"

@@ -162,6 +162,22 @@ def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
         prepared(out)
 
 
+def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path) -> None:
+    """Which of a thousand files holds turns of nobody, a fact that varies, or another column."""
+    TURNS.write_parquet(tmp_path / "a.parquet")
+    rows = pl.int_range(pl.len())
+    for name, changed in (
+        ("`rollout_id` is null", TURNS.with_columns(rollout_id=pl.when(rows > 0).then("rollout_id"))),
+        ("`target` is a fact of the rollout but varies", TURNS.with_columns(target=pl.when(rows > 0).then("target"))),
+        ("has other columns than the first file", TURNS.with_columns(more=rows)),
+    ):
+        changed.write_parquet(tmp_path / "b.parquet")
+        items, work = prepared(tmp_path)
+        assert isinstance(work(items[0]), pl.DataFrame)
+        with pytest.raises(TurnwiseError, match=f"b.parquet: .*{name}"):
+            spread(work, items, [0, 1])
+
+
 def test_mistakes_are_told_before_a_cluster_is_started(folder: Path, tmp_path: Path) -> None:
     """Wrong metrics, columns, options, paths: one sentence, and nothing is started for it."""
     (tmp_path / "a.csv").write_text("rollout_id,prompt\na,Hi\n")
@@ -187,6 +203,31 @@ def test_without_the_extra_it_says_which(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ArgumentError, match=r"ray is not installed; pip install 'turnwise\[ray\]'"):
         distributed.measure(folder)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Exception("The current node timed out during startup."), ArgumentError),  # as Ray says it on a busy machine
+        (KeyboardInterrupt(), KeyboardInterrupt),  # left to the end of the process, its threads end that with a crash
+    ],
+)
+def test_what_cannot_be_started_is_stopped(
+    error: BaseException, told: type[BaseException], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start that takes too long or is interrupted: told, and nothing half started is left to the end of the process."""
+    ray, stopped = cluster.require(), []
+
+    def starting(**_: object) -> None:
+        raise error
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", starting)
+    monkeypatch.setattr(ray, "shutdown", lambda: stopped.append(True))
+    with pytest.raises(told):
+        distributed.measure(folder)
+    assert stopped == [True]
 
 
 def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:

@@ -219,6 +219,21 @@ def test_partitions_are_measured_where_they_lie(store) -> None:
     assert "is not the file that _manifest.json vouches for" in str(refused)
 
 
+def test_what_is_no_parquet_is_not_passed_over(store) -> None:
+    """Without a manifest nothing says that other logs are not meant: as in a folder, they are named; markers are no logs."""
+    import obstore.store
+
+    address, options, _ = store
+    tw.write(TURNS, f"{address}/one.parquet", storage_options=options)
+    config = {name: value for name, value in options.items() if name != "aws_allow_http"}
+    place = obstore.store.S3Store.from_url(address, config=config, client_options={"allow_http": True})  # type: ignore[arg-type]
+    place.put("_SUCCESS", b"")
+    assert [item.path for item in partitions.items_of(address, options)] == [f"{address}/one.parquet"]
+    place.put("deep/more.jsonl", b"{}")
+    with pytest.raises(ReadError, match=r"runs: holds what would be left out .deep/more.jsonl is no Parquet"):
+        partitions.items_of(address, options)
+
+
 def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
     monkeypatch.setitem(sys.modules, "obstore", None)

@@ -151,8 +151,19 @@ def test_turns_of_nobody_are_refused() -> None:
         tw.measure(turns)
     with pytest.raises(SchemaError, match=f"TURNS: {said}"):
         schema.check(turns.cast({"turn": pl.Int32}), schema.TURNS)
-    with pytest.raises(SchemaError, match=r"summarize: column `rollout_id` is null in 1 row "):
-        tw.summarize(tw.measure(turns.lazy()).collect())
+    with pytest.raises(SchemaError, match=r"measure: column `rollout_id` is null somewhere"):
+        tw.measure(turns.lazy()).collect()
+    with pytest.raises(SchemaError, match=r"summarize: column `rollout_id` is null in 2 rows "):
+        tw.summarize(turns.rename({"succeeded": "attack_success"}))
+
+
+def test_a_metric_that_fails_on_some_turn_of_a_scan_is_one_sentence() -> None:
+    """As in memory, whether the rollouts are in order or not."""
+    turns = pl.DataFrame({"rollout_id": ["a", "b"], "turn": [1, 1], "prompt": ["7", "seven"]})
+    number = pl.col("prompt").cast(pl.Int64).max()
+    for frame in (turns, turns.lazy(), turns.reverse().lazy()):
+        with pytest.raises(MetricError, match=r"metric `number` cannot be measured .* prompt is String: conversion"):
+            tw.measure(frame, m.num_turns, number=number).lazy().collect()
 
 
 def test_a_metric_of_another_kind_of_column_is_one_sentence() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -48,6 +48,10 @@ def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataTy
     sizes = data.draw(st.lists(st.integers(1, 6), max_size=8) | alike)
     total = sum(sizes)
     values = data.draw(st.lists(st.none() | NUMBERS[dtype], min_size=total, max_size=total))
+    known = [abs(value) for value in values if value is not None]
+    huge = 1e38 if dtype == pl.Float32 else 1e307
+    # Infinite ones beside what may overflow on its own: there, too, the order of adding decides.
+    assume(not (any(map(np.isinf, known)) and any(huge < value < np.inf for value in known)))
     marks = data.draw(st.lists(st.none() | st.booleans(), min_size=total, max_size=total))
     ids = [f"r{run}" for run, size in enumerate(sizes) for _ in range(size)]
     frame = pl.DataFrame(

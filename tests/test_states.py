@@ -154,6 +154,15 @@ def test_a_rollout_that_stands_twice_is_refused(lazy: bool) -> None:
         merged([state_of(ordered[:5], ["attack_success"], []), state_of(ordered[4:], ["attack_success"], [])])
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_rollout_without_an_id_is_refused(lazy: bool) -> None:
+    """Nulls come first in order, where they would pass for a part that is empty."""
+    nobody = ROLLOUTS.with_columns(pl.when(pl.int_range(pl.len()) > 0).then("rollout_id").alias("rollout_id"))
+    for verb in (tw.summarize, tw.curve):
+        with pytest.raises(SchemaError, match="`rollout_id` is null"):
+            verb(nobody.lazy() if lazy else nobody, merge=True)
+
+
 def test_parts_whose_ids_are_mixed_are_refused() -> None:
     """Where one part reaches into another the sentence names the command that mends it."""
     ordered = ROLLOUTS.sort("rollout_id")

@@ -40,6 +40,19 @@ EXPRESSIONS = {
     "cast": TURN.max().cast(pl.Float32).fill_null(0),
     "isin": TURN.max().is_in([1, 2, 10]) & SCORE.max().is_not_null(),
     "window": SCORE.max().over("rollout_id").first(),
+    # parts that Polars writes otherwise than a tree of what is known here
+    "share": (SCORE > 0.5).sum() / pl.len(),
+    "long": pl.when(pl.len() > 2).then(SCORE.max()),
+    "length squared": pl.len() * pl.len(),
+    "length cast": pl.len().cast(pl.Float64),
+    "duration": pl.struct(duration=pl.len().cast(pl.Float64), observed=(SCORE > 0.5).any()),
+    "per turn": (SCORE / pl.len()).sum(),
+    "gain": (SCORE - SCORE.get(0)).max(),
+    "gain of the last": SCORE.get(-1) - SCORE.max(),
+    "over the least": (SCORE - SCORE.sort().get(0)).sum(),
+    "within a target": (TURN * 2 - TURN.max().over("target")).max(),
+    "turns left": (TURN - pl.len()).min(),
+    "half": SCORE.filter(pl.col("turn") * 2 <= pl.len()).mean() - SCORE.mean(),
 }
 
 
@@ -51,6 +64,17 @@ def test_the_values_are_those_of_one_step(name: str) -> None:
     steps = two_steps([expression])
     grouped = TURNS.lazy().group_by("rollout_id", maintain_order=True).agg(steps.aggregates)
     assert_frame_equal(grouped.select("rollout_id", *steps.made).collect(engine="in-memory"), once, check_exact=True)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_a_rollout_measures_as_it_does_alone(name: str) -> None:
+    """Neither the other rollouts nor the batch a rollout came in are in its value, eager or lazy."""
+    value = EXPRESSIONS[name].alias("value")
+    some = TURNS.filter(pl.col("rollout_id").rank("dense") <= 20)
+    parts = some.partition_by("rollout_id", maintain_order=True)
+    alone = pl.concat([part.group_by("rollout_id").agg(value) for part in parts])
+    for frame in (some, some.lazy()):
+        assert_frame_equal(tw.measure(frame, value).lazy().select("rollout_id", "value").collect(), alone)
 
 
 def test_all_together_share_their_aggregates() -> None:

@@ -117,6 +117,24 @@ def test_a_folder_replaces_its_own_files_only(tmp_path: Path) -> None:
     assert sorted(path.name for path in (out / "figures").iterdir()) == ["mine.svg", "ours.svg"]
 
 
+def test_a_folder_that_stands_is_filled_from_within(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """The working folder itself; one on a disk of its own, or below a folder of somebody else's; what was killed is no bar."""
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    with whole_folder(".") as draft:
+        (draft / "a.txt").write_text("a")
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "a.txt"]
+    Path("a.txt").unlink()
+    Path(".out.0a1b2c3d.part").mkdir()
+    (tmp_path / "out").chmod(0o777)
+    request.getfixturevalue("nobody")  # who may write to the folder, and not beside it
+    with whole_folder("../out") as draft:
+        (draft / "b.txt").write_text("b")
+    assert sorted(path.name for path in Path().iterdir()) == [".out.0a1b2c3d.part", "b.txt"]
+
+
 @pytest.mark.usefixtures("nobody")
 def test_a_folder_without_permission_is_one_sentence(tmp_path: Path) -> None:
     """A folder that may not be written to is named."""

@@ -1,26 +1,35 @@
 """TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
+from typing import TypeAlias
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from turnwise.errors import ReadError, SchemaError, is_interrupt
 from turnwise.runs import Reduction
 from turnwise.two_steps import two_steps
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
 _CHUNK = 100_000  # rows that the engine hands over at once
 _AT_ONCE = 2  # batches
+_BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+
+Refused: TypeAlias = Callable[[pl.exceptions.PolarsError, pl.LazyFrame], Exception]
 
 
-def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
+def reduced(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None = None
+) -> pl.LazyFrame:
     """A row for each rollout in order of first rows: its id, its facts, its values.
 
     Nothing is read before the result is asked for, and then only the columns that it needs. Where ids ascend, which is
-    looked at first, turns are reduced batch by batch, else all at once.
+    looked at first, turns are reduced batch by batch, else all at once. Sums of floats have the same last digits whatever
+    the batches, but for ids out of order.
 
     Parameters
     ----------
@@ -30,8 +39,15 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
         Columns whose first value counts.
     values
         Expressions that reduce a rollout's turns to one value.
+    refused
+        What is raised where these turns, some of all, could not be reduced.
 
-    Sums of floats have the same last digits whatever the batches, but for ids out of order.
+    Raises
+    ------
+    ReadError
+        As the result is asked for, where the turns cannot be read.
+    SchemaError
+        Likewise, where a turn has no `rollout_id`.
 
     Examples
     --------
@@ -49,7 +65,7 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
         named = [name for name in facts if name in needed]
         valued = [value for value in values if value.meta.output_name() in needed]
         left = n_rows
-        for made in _parts(turns, named, valued):
+        for made in _parts(turns, named, valued, refused):
             found = (made if predicate is None else made.filter(predicate)).select(asked)
             yield found if left is None else found.head(left)
             if left is not None and (left := left - found.height) <= 0:
@@ -58,21 +74,70 @@ def reduced(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     return register_io_source(source, schema=columns, is_pure=True)
 
 
-def _parts(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
+@contextmanager
+def reading() -> Iterator[None]:
+    """What the engine cannot read is told in a sentence; of which file that is, it does not say.
+
+    Raises
+    ------
+    ReadError
+        Where it cannot.
+    """
+    try:
+        yield
+    except (*_BROKEN, OSError) as error:
+        if is_interrupt(error):
+            raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ReadError(
+            f"the turns cannot be read ({reason}); where they are files, `tw.read(paths)` names the one that is broken"
+        ) from error
+
+
+def _parts(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None
+) -> Iterator[pl.DataFrame]:
     if in_order(turns):
-        yield from _each(_batches(turns, facts, values), turns.collect_schema(), facts, values)
-    else:
-        yield _grouped(turns, facts, values).collect(engine="streaming")
+        yield from _each(_batches(turns, facts, values), turns.collect_schema(), facts, values, refused)
+        return
+    try:
+        found = _grouped(turns, facts, values).collect(engine="streaming")
+    except (*_BROKEN, OSError) as error:
+        if is_interrupt(error):
+            raise
+        deque(in_batches(turns.select({"rollout_id", *_read(turns, facts, values)}), _CHUNK), maxlen=0)
+        if refused is None or not isinstance(error, pl.exceptions.PolarsError):
+            raise
+        raise refused(error, turns) from error
+    if found["rollout_id"].null_count():
+        raise SchemaError(
+            "measure: column `rollout_id` is null somewhere; give each turn an id, or drop those without one with "
+            '`turns.drop_nulls("rollout_id")`'
+        )
+    yield found
 
 
 def _each(
-    batches: Iterator[pl.LazyFrame], columns: pl.Schema, facts: Sequence[str], values: Sequence[pl.Expr]
+    batches: Iterator[pl.LazyFrame],
+    columns: pl.Schema,
+    facts: Sequence[str],
+    values: Sequence[pl.Expr],
+    refused: Refused | None = None,
 ) -> Iterator[pl.DataFrame]:
     reduction = Reduction(columns, facts, values)
+
+    def reduce(batch: pl.LazyFrame) -> pl.DataFrame:
+        try:
+            return reduction(batch)
+        except pl.exceptions.PolarsError as error:
+            if refused is None:
+                raise
+            raise refused(error, batch) from error
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
         waiting: deque[Future[pl.DataFrame]] = deque()
         for batch in batches:
-            waiting.append(pool.submit(reduction, batch))
+            waiting.append(pool.submit(reduce, batch))
             if len(waiting) == _AT_ONCE:
                 yield waiting.popleft().result()
         for made in waiting:
@@ -136,7 +201,8 @@ def in_order(turns: pl.LazyFrame) -> bool:
     """
     ids = pl.col("rollout_id")
     falls = ((ids < ids.shift()) | ids.is_null()).any()
-    return not turns.select(falls).collect(engine="streaming").item()
+    with reading():
+        return not turns.select(falls).collect(engine="streaming").item()
 
 
 def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -148,7 +214,7 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     [3]
     """
     held: list[pl.DataFrame] = []
-    for chunk in turns.collect_batches(chunk_size=_CHUNK, maintain_order=True):
+    for chunk in in_batches(turns, _CHUNK):
         held.append(chunk)
         if sum(map(len, held)) < MOST_ROWS and sum(part.estimated_size() for part in held) < MOST_BYTES:
             continue
@@ -159,6 +225,18 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         if last:
             yield rows[:last]
     yield pl.concat(held, rechunk=True) if held else turns.clear().collect()
+
+
+def in_batches(turns: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """The rows in their order, about so many at a time.
+
+    Raises
+    ------
+    ReadError
+        Where they cannot be read.
+    """
+    with reading():
+        yield from turns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
 
 
 def _read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:

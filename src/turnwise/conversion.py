@@ -12,6 +12,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, frame_of, names_of
+from turnwise.batches import in_batches, reading
 from turnwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
 from turnwise.files import MANIFEST, content_hash, removed, whole_folder
 from turnwise.manifests import Manifest, Part, manifest_of
@@ -117,7 +118,8 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
 
 def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
     """Each rollout and the number of its file."""
-    rollouts = lazy.group_by("rollout_id").agg(pl.col(name).first() for name in by).collect(engine="streaming")
+    with reading():
+        rollouts = lazy.group_by("rollout_id").agg(pl.col(name).first() for name in by).collect(engine="streaming")
     if rollouts.is_empty():
         raise ArgumentError("convert: there are no rollouts in this table; nothing is written")
     if rollouts["rollout_id"].null_count():
@@ -137,7 +139,7 @@ def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Generato
         tempfile.TemporaryDirectory(dir=draft) as place,
         tqdm(total=plan[-1, _FILE] + 1, unit="file", disable=None) as bar,
     ):
-        for batch in numbered.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+        for batch in in_batches(numbered, BATCH):
             for (number,), rows in batch.partition_by(_FILE, include_key=False, as_dict=True).items():
                 with Path(place, str(number)).open("ab") as file:
                     rows.write_ipc_stream(file, compression="lz4")

@@ -12,6 +12,8 @@ from turnwise.object_stores import Options, address_of, content, deleted, upload
 
 MANIFEST = "_manifest.json"  # of a folder in parts: Spark, Arrow and their kin pass over names that begin so
 
+_DRAFT = ".part"
+
 
 @contextmanager
 def whole(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
@@ -39,7 +41,7 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
             yield draft
         return
     path = Path(path)
-    draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    draft = path.parent / f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
     try:
         if path.is_dir():
             raise WriteError(f"{path} is a folder; name a file in it")
@@ -59,9 +61,10 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
 
 @contextmanager
 def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """A temporary folder beside `path` to fill; its entries move to `path` only when the block ends without an error.
+    """A temporary folder to fill; it becomes `path`, or its entries move there, only when the block ends without an error.
 
-    With `overwrite`, entries of the same name are replaced and everything else in `path` is left alone. Where `path` is an
+    It lies beside `path`, but in it where `path` stands: that may be the only place to write to, or a disk of its own. With
+    `overwrite`, entries of the same name are replaced and everything else in `path` is left alone. Where `path` is an
     address in an object store, the entries are uploaded then, a manifest last.
 
     Raises
@@ -75,11 +78,11 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
             yield draft
         return
     path = Path(path)
-    draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
+        draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
         if path.exists() and not path.is_dir():
             raise WriteError(f"{path} is a file; give out= a folder")
-        if path.is_dir() and any(path.iterdir()) and not overwrite:
+        if path.is_dir() and not overwrite and not all(_is_draft(entry) for entry in path.iterdir()):
             raise WriteError(
                 f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
             )
@@ -93,6 +96,11 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
         raise WriteError(
             f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to"
         ) from error
+
+
+def _is_draft(entry: Path) -> bool:
+    """Whether this is what a killed process left, which is in nobody's way."""
+    return entry.name.startswith(".") and entry.name.endswith(_DRAFT)
 
 
 def _move(draft: Path, path: Path) -> None:

@@ -1,6 +1,7 @@
 """TURNS and metrics -> ROLLOUTS: one row per rollout, one column per metric."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias, overload
 
@@ -102,12 +103,13 @@ def measure(
     order = ["rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked])]
     try:
         if isinstance(frame, pl.LazyFrame):
-            query = reduced(whole, there, values).with_columns(absent).select(order)
+            refused = partial(_refused, asked=asked, known=True)
+            query = reduced(whole, there, values, refused).with_columns(absent).select(order)
             _check_values(query.collect_schema(), asked)
             return query
         found = at_once(whole, there, values).with_columns(absent).select(order)
     except pl.exceptions.PolarsError as error:
-        raise _refused(error, asked, whole, in_memory=isinstance(frame, pl.DataFrame)) from error
+        raise _refused(error, whole, asked, known=isinstance(frame, pl.DataFrame)) from error
     _check_values(found.schema, asked)
     return found
 
@@ -196,14 +198,14 @@ def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
 
 
 def _refused(
-    error: pl.exceptions.PolarsError, asked: dict[str, pl.Expr], whole: pl.LazyFrame, *, in_memory: bool
+    error: pl.exceptions.PolarsError, whole: pl.LazyFrame, asked: dict[str, pl.Expr], *, known: bool
 ) -> MetricError:
-    """Which metric cannot be measured on this table, and why not."""
+    """Which metric cannot be measured on this table, and why not; the turns themselves are looked at where they are `known`."""
     columns = whole.collect_schema()
     for name, expression in asked.items():
         alone = whole.group_by("rollout_id").agg(expression)
         try:
-            alone.collect() if in_memory else alone.collect_schema()
+            alone.collect(engine="streaming") if known else alone.collect_schema()
         except pl.exceptions.PolarsError as its:
             read = listing(f"{root} is {columns[root]}" for root in expression.meta.root_names() if root in columns)
             return MetricError(

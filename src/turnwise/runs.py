@@ -40,7 +40,7 @@ class _Leaf(NamedTuple):
 class Reduction:
     """What turns a batch of TURNS into a row for each rollout: its id, the first of each fact, and its values.
 
-    A sum of floats is added in the order of its rows, in float64, whatever stands before and after the rollout: its last digits
+    A sum of floats is added in an order of its own rows alone, in float64, whatever stands before and after it: its last digits
     do not depend on the batch it came in, nor on the number of threads. Polars shares the rows of a group out to threads where
     there are many; not so where the key is known to be sorted, as the number of a run is.
 

@@ -52,7 +52,7 @@ def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept
     Raises
     ------
     SchemaError
-        Where an id stands twice.
+        Where an id stands twice, or is null.
 
     Examples
     --------
@@ -85,6 +85,11 @@ def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
     ids = rollouts[_ROW]
+    if ids.null_count():
+        raise SchemaError(
+            f"column `{_ROW}` is null somewhere; give each rollout an id, or drop those without one with "
+            f'`rollouts.drop_nulls("{_ROW}")`'
+        )
     twice = ids.filter(ids == ids.shift())
     if twice.len():
         raise SchemaError(_twice(twice[0]))

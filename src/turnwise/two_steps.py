@@ -9,7 +9,7 @@ import polars as pl
 
 # Only what works on each rollout by itself may wait for the second step, and there only what Polars is known to write so:
 # an expression with anything else in it, or one that is written otherwise, is aggregated as it stands.
-_BY_ROW = {"Alias", "Ternary", "BinaryExpr", "Literal", "Cast"}
+_PARTS = {"Ternary": ("predicate", "truthy", "falsy"), "BinaryExpr": ("left", "right"), "Cast": ("expr",)}
 _FUNCTIONS = {"Coalesce", "FillNull", "AsStruct", "IsNull", "IsNotNull", "Not", "IsIn"}
 _AGGREGATES = {"Min", "Max", "Sum", "Mean", "First", "Last", "Count"}
 _AGGREGATING = {"Any", "All"}  # functions
@@ -71,21 +71,17 @@ def _cut(node: Any, leaves: dict[str, str]) -> Any:
     if function in _AGGREGATING or (kind == "Agg" and isinstance(inside, dict) and inside.keys() <= _AGGREGATES):
         tree = json.dumps(node, sort_keys=True)
         return {"Column": leaves.setdefault(tree, f"\0{len(leaves)}")}
-    if kind == "Literal":
+    if _is_number(node):
         return node
     if function in _FUNCTIONS:
         if function == "AsStruct" and not all("Alias" in part for part in inside["input"]):
             raise _WholeError  # a field would be named after the aggregate's column
         return {kind: {**inside, "input": [_cut(part, leaves) for part in inside["input"]]}}
-    if kind not in _BY_ROW:
-        raise _WholeError
-    if isinstance(inside, list):  # an alias: what is named, and the name
+    if kind == "Alias":  # what is named, and the name
         return {kind: [_cut(inside[0], leaves), *inside[1:]]}
-    return {kind: {name: _cut(part, leaves) if _is_tree(part) else part for name, part in inside.items()}}
-
-
-def _is_tree(part: Any) -> bool:
-    return isinstance(part, dict) and len(part) == 1 and next(iter(part)) in {"Agg", "Function", "Column", *_BY_ROW}
+    if kind not in _PARTS:
+        raise _WholeError
+    return {kind: inside | {name: _cut(inside.get(name), leaves) for name in _PARTS[kind]}}
 
 
 def by_row(tree: Any) -> bool:
@@ -93,14 +89,14 @@ def by_row(tree: Any) -> bool:
     if not isinstance(tree, dict) or len(tree) != 1:
         return False
     ((kind, inside),) = tree.items()
-    if kind not in {"Ternary", "BinaryExpr", "Cast"}:
+    if kind not in _PARTS:
         return bool(kind == "Column")
-    parts = [inside["expr"]] if kind == "Cast" else [part for part in inside.values() if _is_tree(part)]
+    parts = [inside.get(name) for name in _PARTS[kind]]  # `len()` is a part that is no tree
     return any(map(by_row, parts)) and all(by_row(part) or _is_number(part) for part in parts)
 
 
 def _is_number(tree: Any) -> bool:
-    return "Literal" in tree and tree["Literal"].keys() <= {"Dyn", "Scalar"}
+    return isinstance(tree, dict) and "Literal" in tree and tree["Literal"].keys() <= {"Dyn", "Scalar"}
 
 
 def _named(function: Any) -> str | None:

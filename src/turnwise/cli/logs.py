@@ -20,7 +20,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
 )
-from turnwise.cli.tables import cluster_of, emit, read_call, read_logs, say, scan_logs, tell
+from turnwise.cli.tables import cluster_of, emit, naming, read_call, read_logs, say, scan_logs, tell
 
 
 @app.command()
@@ -105,14 +105,15 @@ def convert(
     from turnwise.labels import counted
     from turnwise.manifests import manifest_of
 
-    folder = converted(
-        scan_logs(paths, log_format, errors, fact),
-        out,
-        partition_by=partition_by or (),
-        rollouts_per_file=rollouts_per_file,
-        compression=compression,
-        overwrite=overwrite,
-    )
+    with naming(paths):
+        folder = converted(
+            scan_logs(paths, log_format, errors, fact),
+            out,
+            partition_by=partition_by or (),
+            rollouts_per_file=rollouts_per_file,
+            compression=compression,
+            overwrite=overwrite,
+        )
     manifest = manifest_of(folder)
     assert manifest is not None
     made = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))

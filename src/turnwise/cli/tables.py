@@ -1,7 +1,8 @@
 """What a command is given becomes a table, and a table what is printed or written."""
 
 import sys
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,32 @@ def scan_logs(paths: list[Path], log_format: str | None, errors: str, fact: list
     return scan(paths, format=log_format, **facts)
 
 
+@contextmanager
+def naming(paths: list[Path]) -> Iterator[None]:
+    """Of files that are read a part at a time, the one that cannot be read is named, as where it is read whole.
+
+    Raises
+    ------
+    ReadError
+        Where the turns cannot be read.
+    """
+    from turnwise.batches import reading
+    from turnwise.readers.binary import table_in
+    from turnwise.readers.finding import documents
+    from turnwise.readers.problems import Problems
+
+    try:
+        with reading():
+            yield
+    except ReadError:
+        problems = Problems()
+        for document, _ in documents([path for path in paths if path.exists()], problems):
+            with problems.record(document.name):
+                if document.kind == "parquet":
+                    table_in(document.path, "parquet")
+        raise
+
+
 def measured_logs(
     paths: list[Path],
     metric: list[str] | None,
@@ -77,9 +104,10 @@ def measured_logs(
     path = paths[0]
     parquet = (path.suffix == ".parquet" and path.is_file()) or (path / MANIFEST).is_file()
     if len(paths) == 1 and parquet and errors == "raise":
-        turns = scan_logs(paths, log_format, errors, fact)
-        if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
-            return _measured_parquet(path, turns, expressions, keep)
+        with naming(paths):
+            turns = scan_logs(paths, log_format, errors, fact)
+            if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
+                return _measured_parquet(path, turns, expressions, keep)
     return measure(read_logs(paths, log_format, errors, fact)[0], *expressions, keep=keep)
 
 

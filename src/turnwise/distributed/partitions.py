@@ -15,7 +15,7 @@ from turnwise import schema
 from turnwise.arguments import names_of
 from turnwise.errors import MetricError, ReadError, TurnwiseError, listing
 from turnwise.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
-from turnwise.object_stores import Options, address_of, joined
+from turnwise.object_stores import Options, address_of, joined, sizes
 from turnwise.readers.finding import Paths, listed
 from turnwise.readers.reading import scan
 from turnwise.rollouts import measure
@@ -57,7 +57,7 @@ class Work:
         try:
             return self._measured(item)
         except TurnwiseError as error:
-            return error
+            return error if item.path in str(error) else type(error)(f"{item.path}: {error}")
         except OSError as error:
             return ReadError(
                 f"{item.path}: cannot be read on {socket.gethostname()} ({error}); "
@@ -118,7 +118,7 @@ def items_of(paths: Paths, options: Options | None) -> list[Item]:
         found = parquet_in(place, options)
         if not found:
             raise ReadError(f"{path}: holds no Parquet; {CONVERT}")
-        left = [] if address_of(path) else sorted(_others(path))
+        left = sorted(_others(place, options))
         if left:
             raise ReadError(f"{path}: holds what would be left out ({listing(left)} is no Parquet); {CONVERT}")
         items += [Item(joined(place, name), None) for name in found]
@@ -128,12 +128,15 @@ def items_of(paths: Paths, options: Options | None) -> list[Item]:
     return items
 
 
-def _others(folder: Path) -> Iterator[str]:
+def _others(place: str, options: Options | None) -> Iterator[str]:
     """Files that are no Parquet, but for hidden ones and those that begin with an underscore, as engines leave them."""
-    for file in folder.rglob("*"):
-        parts = file.relative_to(folder).parts
-        if file.is_file() and file.suffix != ".parquet" and not any(part.startswith((".", "_")) for part in parts):
-            yield "/".join(parts)
+    if address_of(place) is None:
+        names = [file.relative_to(place).as_posix() for file in Path(place).rglob("*") if file.is_file()]
+    else:
+        names = [name for name in sizes(place, options) if not name.endswith("/")]  # which stands for a folder
+    for name in names:
+        if not name.endswith(".parquet") and not any(part.startswith((".", "_")) for part in name.split("/")):
+            yield name
 
 
 def prepared(

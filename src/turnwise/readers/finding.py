@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.files import MANIFEST
+from turnwise.manifests import check_whole, manifest_of
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, Problems
 
@@ -24,7 +26,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     Raises
     ------
     ReadError
-        Where a path does not exist, or a folder is empty.
+        Where a path does not exist, a folder is empty, or one is not what the manifest in it says.
     """
     seen: set[tuple[int, int]] = set()
     for path in paths:
@@ -94,6 +96,20 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path
     raise ReadError(f"{path}: no such file or folder; check the path (seen from {Path.cwd()})")
 
 
+def _check_whole(folder: str, problems: Problems) -> None:
+    """Tell where a folder of `turnwise convert` is not what its manifest says."""
+    manifest = None
+    with suppress(ReadError):  # another tool's file of that name vouches for nothing
+        manifest = manifest_of(folder)
+    try:
+        if manifest is not None:
+            check_whole(folder, manifest)
+    except ReadError as error:
+        if not problems.collect:
+            raise
+        problems.unread(folder, str(error))
+
+
 def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]:
     def refused(error: OSError) -> None:
         problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})"))
@@ -106,6 +122,8 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
             continue
         met.add(key)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if rollouts and MANIFEST in files:
+            _check_whole(where, problems)
         is_ours = rollouts and TURNS in files and any(name in files for name in BESIDE)
         for name in [TURNS] if is_ours else sorted(files):
             path = Path(where, name)

@@ -91,7 +91,8 @@ def read(
     Raises
     ------
     ReadError
-        Naming file, record, field and remedy. Also where nothing could be read at all.
+        Naming file, record, field and remedy. Also where nothing could be read at all, or a folder of `convert` is not what its
+        manifest says.
     ArgumentError
         For an unknown format, fact or column.
 
@@ -213,8 +214,9 @@ def scan(
 
     With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
 
-    Of a scanned file only columns and dtypes are checked: that turns are numbered, in order and found once is for who
-    wrote it (`tw.write` of a table that `read` or `turns` gave keeps all that). NaN becomes null and is not counted.
+    Of a folder of `convert` it is checked that its files are those of its manifest, of a scanned file only columns and dtypes:
+    that turns are numbered, in order and found once is for who wrote it (`tw.write` of a table that `read` or `turns` gave
+    keeps all that). NaN becomes null and is not counted.
 
     Parameters
     ----------

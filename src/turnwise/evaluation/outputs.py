@@ -81,8 +81,9 @@ class Folder:
         self, config: EvalConfig, document: Document, original: str, asked: Options, dataset: Path | None
     ) -> None:
         self._config, self._document, self._original, self._asked = config, document, original, asked
-        self._dataset = dataset
-        self.path = config.folder
+        self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))  # as it was when it was read
+        self.path = config.folder.absolute()  # whoever is called may go elsewhere
+        self._key = self._key_of()
 
     def open(self) -> None:
         """Say what is asked, before it is done; nothing that stands there is touched.
@@ -180,14 +181,13 @@ class Folder:
             expected = {keys.expected_trajectory_key: item.expected_steps}
             yield {**item.entry, **named, **own, **answer, **expected, **error}
 
-    @property
-    def _key(self) -> str:
+    def _key_of(self) -> str:
         """What is asked, by its content: the configuration but for where it writes and how fast, the data set, and the options."""
         asked = self._asked
         about = without_secrets(self._config.model_dump(mode="json", by_alias=True))
         for name in ("output_dir", "output", "max_concurrency", "timeout", "retries"):
             about["eval"]["general"].pop(name, None)
-        dataset = None if self._dataset is None else content_hash(self._dataset)
+        dataset = self._dataset and self._dataset[1]
         options = [
             asked.endpoint,
             asked.reps,
@@ -210,15 +210,14 @@ class Folder:
 
     def _say(self, status: str, failed: Sequence[str] = ()) -> None:
         asked = self._asked
-        dataset = None if self._dataset is None else str(self._dataset)
         told = {
             "config_file": str(self._document.path),
             "config_file_type": "Path",
             "overrides": [
                 {"path": path, "value": "***" if SECRET.search(path) else value} for path, value in asked.overrides
             ],
-            "dataset": dataset,
-            "dataset_blake2b": None if self._dataset is None else content_hash(self._dataset),
+            "dataset": self._dataset and self._dataset[0],
+            "dataset_blake2b": self._dataset and self._dataset[1],
             "result_json_path": asked.result_json_path,
             "skip_workflow": asked.skip_workflow,
             "skip_completed_entries": asked.skip_completed_entries,

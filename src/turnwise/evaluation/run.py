@@ -90,8 +90,8 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
         if workflow is not None:
             from turnwise.evaluation.answers import answer  # loads what rolls out, which scores do not need
 
-            answer(tables.items, workflow, config, asked, config.folder / KEPT)
-        scored = scores_of(found, tables, models, config, asked, config.folder / KEPT)
+            answer(tables.items, workflow, config, asked, folder.path / KEPT)
+        scored = scores_of(found, tables, models, config, asked, folder.path / KEPT)
         made = folder.write(tables, scored)
     _tell(made)
     return made

@@ -9,6 +9,8 @@ import signal
 import time
 from pathlib import Path
 
+import pydantic
+
 from turnwise import (
     BaseEvaluator,
     EvalInputItem,
@@ -374,3 +376,19 @@ async def removing(config, builder):
         return EvalOutput(average_score=1.0, eval_output_items=said)
 
     yield EvaluatorInfo(config=config, evaluate_fn=evaluate, description="Removes")
+
+
+class DiscreetConfig(EvaluatorBaseConfig, name="discreet"):
+    """Knows a word that nobody else is to know."""
+
+    word: pydantic.SecretStr
+
+
+@register_evaluator(config_type=DiscreetConfig)
+async def discreet(config, builder):
+    async def evaluate(given):
+        known = config.word.get_secret_value() == "hunter2-hunter2"
+        said = [EvalOutputItem(id=item.id, score=known) for item in given.eval_input_items]
+        return EvalOutput(average_score=float(known), eval_output_items=said)
+
+    yield EvaluatorInfo(config=config, evaluate_fn=evaluate, description="Discreet")

@@ -1,8 +1,7 @@
 """The files of an evaluation: the seed's JSON, what was asked, and the frames; each whole or not at all."""
 
-import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,15 +11,15 @@ from typing import Any
 
 import msgspec
 import polars as pl
-from ruamel.yaml import YAML
 
 from turnwise import __version__, metrics, schema
 from turnwise.configuration import Document
 from turnwise.errors import WriteError
-from turnwise.evaluation.config import SECRET, EvalConfig, without_secrets
+from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalOutputItem
+from turnwise.evaluation.masking import as_yaml, without_secrets
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
 from turnwise.files import content_hash, whole
@@ -78,9 +77,16 @@ class Folder:
     """The folder that an evaluation writes to: it may hold an earlier, interrupted run of the same, and anything of others."""
 
     def __init__(
-        self, config: EvalConfig, document: Document, original: str, asked: Options, dataset: Path | None
+        self,
+        config: EvalConfig,
+        document: Document,
+        original: str,
+        asked: Options,
+        dataset: Path | None,
+        secret: Collection[str] = (),
     ) -> None:
         self._config, self._document, self._original, self._asked = config, document, original, asked
+        self._secret = secret  # names beside those that everybody knows
         self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))  # as it was when it was read
         self.path = config.folder.absolute()  # whoever is called may go elsewhere
         self._key = self._key_of()
@@ -103,7 +109,7 @@ class Folder:
                     "--overwrite, which keeps what was answered before"
                 )
         self._put("config_original.yml", self._original)
-        self._put("config_effective.yml", _yaml(without_secrets(self._document.data)))
+        self._put("config_effective.yml", as_yaml(without_secrets(self._document.data, also=self._secret)))
         self._say(RUNNING)
 
     @contextmanager
@@ -214,7 +220,11 @@ class Folder:
             "config_file": str(self._document.path),
             "config_file_type": "Path",
             "overrides": [
-                {"path": path, "value": "***" if SECRET.search(path) else value} for path, value in asked.overrides
+                {
+                    "path": path,
+                    "value": given if (shown := without_secrets(value, path, self._secret)) == value else shown,
+                }
+                for (path, given), (_, value) in zip(asked.overrides, self._document.overrides, strict=True)
             ],
             "dataset": self._dataset and self._dataset[0],
             "dataset_blake2b": self._dataset and self._dataset[1],
@@ -303,11 +313,3 @@ def _listed(values: Iterable[Any], indent: bytes = b"") -> Iterator[bytes]:
         yield separator + within + text.replace(b"\n", within)
         separator = b","
     yield b"[]\n" if separator == b"[" else b"\n" + indent + b"]\n"
-
-
-def _yaml(value: Any) -> str:
-    stream = io.StringIO()
-    writer = YAML(typ="safe", pure=True)
-    writer.default_flow_style = False
-    writer.dump(value, stream)
-    return stream.getvalue()

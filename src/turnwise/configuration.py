@@ -68,7 +68,7 @@ class Document:
             text = path.read_text(encoding="utf-8")
             node = YAML(typ="safe", pure=True).compose(text)
             lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
-            data = YAML(typ="safe", pure=True).load(text)
+            data = _loaded(text)
         except OSError as error:
             raise ReadError(f"{path}: {error.strerror}; check the path") from error
         except MarkedYAMLError as error:
@@ -91,8 +91,8 @@ class Document:
             Where the key leads through something that is no block, or the text is no YAML.
         """
         try:
-            value = YAML(typ="safe", pure=True).load(given) if isinstance(given, str) else given
-        except YAMLError as error:
+            value = _loaded(given) if isinstance(given, str) else given
+        except (YAMLError, UnicodeDecodeError) as error:
             raise ReadError(f"--override {key}: {given!r} is no YAML ({_first(error)}); put it in quotes") from error
         *blocks, last = key.split(".")
         block = self.data
@@ -101,7 +101,7 @@ class Document:
             if not isinstance(block, dict):
                 raise ReadError(f"--override {key}: `{name}` is no block of entries; name an entry that can be set")
         block[last] = value
-        self.overrides.append((key, given))
+        self.overrides.append((key, value))
 
     def where(self, place: Place) -> str:
         """File, line and key of an entry: of the next one around it that is written down, where it is not itself."""
@@ -149,6 +149,20 @@ class Document:
         given = repr(found["input"])
         shown = given if len(given) <= 60 else f"{given[:57]}..."
         return where, f"is {shown}, but {said[:1].lower() + said[1:]}; mend it"
+
+
+def _loaded(text: str) -> Any:
+    r"""What the YAML says; a character that JSON escapes by halves (``\ud83d\ude00``) is one."""
+    data = YAML(typ="safe", pure=True).load(text)
+    return _joined(data) if "\\ud" in text.lower() else data
+
+
+def _joined(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_joined(key): _joined(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_joined(inner) for inner in value]
+    return value.encode("utf-16", "surrogatepass").decode("utf-16") if isinstance(value, str) else value
 
 
 def _lines(node: Node, place: Place, seen: dict[int, int | None]) -> Iterator[tuple[Place, int]]:

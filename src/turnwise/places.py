@@ -43,7 +43,7 @@ def found_at(place: str, folder: Path | None = None) -> Any:
             found: Any = importlib.import_module(module)
             for part in name.split("."):
                 found = getattr(found, part)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script may end with one
             raise ArgumentError(
                 f"{place!r} cannot be imported ({type(error).__name__}: {error}); is it installed, and spelled so?"
             ) from error

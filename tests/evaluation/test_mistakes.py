@@ -326,3 +326,18 @@ def test_any_content_is_read_or_refused_in_a_sentence(tmp_path_factory, content,
         load(Document.read(path))
     except ReadError as error:
         assert "eval.yml" in str(error)  # noqa: PT017
+
+
+def test_a_file_of_json_may_spell_characters_by_halves(tmp_path) -> None:
+    """As Python's own writer does with all beyond the basic plane; half of one is a mistake."""
+    path = tmp_path / "eval.yml"
+    path.write_text(json.dumps({"llms": {"😀": {"system": ["😀", "\\ud83d"]}}}))
+    document = Document.read(path)
+    assert document.data == {"llms": {"😀": {"system": ["😀", "\\ud83d"]}}}
+    document.override("llms.more", '"\\ud83d\\ude00"')
+    assert document.data["llms"]["more"] == "😀"
+    path.write_text('{"a": "\\ud83d"}')
+    with pytest.raises(ReadError, match=r"eval\.yml: is no YAML"):
+        Document.read(path)
+    with pytest.raises(ReadError, match=r"--override a: .* is no YAML"):
+        document.override("a", '"\\ud83d"')

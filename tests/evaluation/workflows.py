@@ -9,6 +9,8 @@ import signal
 import time
 from pathlib import Path
 
+import pydantic
+
 from turnwise import (
     BaseEvaluator,
     EvalInputItem,
@@ -309,3 +311,84 @@ class Called:
 @register_evaluator(config_type=CalledConfig)
 async def called(config, builder):
     yield EvaluatorInfo(config=config, evaluate_fn=Called(), description="Called")
+
+
+def unruly(question: str, how: str, folder: str = ".") -> object:
+    """At the first question, does what a workflow should not."""
+    if "1" in question:
+        match how:
+            case "exit":
+                raise SystemExit(0)
+            case "elsewhere":
+                os.chdir(folder)
+            case "object":
+                return object()
+            case "surrogate":
+                return "half \ud800"
+            case "hang":
+                time.sleep(600)
+    return question
+
+
+async def unruly_later(question: str, how: str) -> object:
+    if "1" in question and how == "cancel":
+        raise asyncio.CancelledError
+    return unruly(question, how)
+
+
+class UnrulyConfig(EvaluatorBaseConfig, name="unruly"):
+    """At the first item, does what an evaluator should not."""
+
+    how: str = "exit"
+
+
+class Unruly(BaseEvaluator):
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+
+    async def evaluate_item(self, item):
+        if item.id == 1:
+            raise SystemExit(0) if self.how == "exit" else asyncio.CancelledError
+        return EvalOutputItem(id=item.id, score=1.0)
+
+
+@register_evaluator(config_type=UnrulyConfig)
+async def an_unruly_one(config, builder):
+    async def whole(given):
+        raise SystemExit(0) if config.how == "exit at once" else asyncio.CancelledError
+
+    made = whole if config.how.endswith("at once") else Unruly(config.how).evaluate
+    yield EvaluatorInfo(config=config, evaluate_fn=made, description="Unruly")
+
+
+class RemovingConfig(EvaluatorBaseConfig, name="removing"):
+    """Removes a file."""
+
+    path: str
+
+
+@register_evaluator(config_type=RemovingConfig)
+async def removing(config, builder):
+    def evaluate(given):
+        Path(config.path).unlink()
+        said = [EvalOutputItem(id=item.id, score=1.0) for item in given.eval_input_items]
+        return EvalOutput(average_score=1.0, eval_output_items=said)
+
+    yield EvaluatorInfo(config=config, evaluate_fn=evaluate, description="Removes")
+
+
+class DiscreetConfig(EvaluatorBaseConfig, name="discreet"):
+    """Knows a word that nobody else is to know."""
+
+    word: pydantic.SecretStr
+
+
+@register_evaluator(config_type=DiscreetConfig)
+async def discreet(config, builder):
+    async def evaluate(given):
+        known = config.word.get_secret_value() == "hunter2-hunter2"
+        said = [EvalOutputItem(id=item.id, score=known) for item in given.eval_input_items]
+        return EvalOutput(average_score=float(known), eval_output_items=said)
+
+    yield EvaluatorInfo(config=config, evaluate_fn=evaluate, description="Discreet")

@@ -299,3 +299,25 @@ def test_order_of_completion_never_matters():
         )
         found.add(len(runs))
     assert found == {rule.decide(values).stopped_at}
+
+
+def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
+    """The others are measured when all is done, of all rollouts at once; what the rule says is what they give."""
+    from turnwise import metrics as m
+    from turnwise.evaluators import FrameEvaluator, SimulatedSampler, frame_evaluator
+
+    measured = []
+
+    def counting(turns, *metrics):
+        measured.append(len(metrics))
+        return frame_evaluator_measure(turns, *metrics)
+
+    frame_evaluator_measure = frame_evaluator.measure
+    monkeypatch.setattr(frame_evaluator, "measure", counting)
+    evaluator = FrameEvaluator(
+        SimulatedSampler(hazard=0.2, turns=3), range(30), metrics=[m.attack_success, m.refusal_rate]
+    )
+    rule = Precision("attack_success", half_width=0.01)
+    evaluator.evaluate(progress=False, until=rule)
+    assert measured == [1] * 30 + [2]
+    assert evaluator.decision == rule.decide(evaluator.rollouts["attack_success"].to_list())

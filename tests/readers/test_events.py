@@ -229,3 +229,47 @@ def test_an_item_whose_steps_tell_their_times_in_iso_is_read(tmp_path: Path) -> 
     path.write_text(json.dumps([item]))
     with pytest.raises(ReadError, match="is 'noon', no time in ISO 8601"):
         tw.read(path)
+
+
+STEP = {"id": 1, "intermediate_steps": [{"payload": {"event_type": "LLM_END", "event_timestamp": 1.0}}]}
+ATIF = {"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "nat"}, "steps": [{"source": "agent"}]}
+
+
+@pytest.mark.parametrize("lines", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (STEP, 5, "expected `object`, got `int`"),
+        (STEP, {"x": 1}, "object missing required field `id`"),
+        (STEP, {"id": None, "intermediate_steps": []}, "field `id`: expected `int | str`, got `null`"),
+        (STEP, {"id": 2, "intermediate_steps": [5]}, r"field `intermediate_steps\[0\]`: expected `object`, got `int`"),
+        (ATIF, 5, "expected `object`, got `int`"),
+        (ATIF, {**ATIF, "agent": "nat"}, "field `agent`: expected `object | null`, got `str`"),
+    ],
+)
+def test_a_broken_record_among_others_is_named(tmp_path, lines, first, second, said) -> None:
+    """By its number: the line from 1, or the item of the list from 0."""
+    path = tmp_path / ("steps.jsonl" if lines else "steps.json")
+    path.write_text("\n".join(map(json.dumps, (first, second, first))) if lines else json.dumps([first, second, first]))
+    with pytest.raises(ReadError, match=f"record {2 if lines else 1}: {said.replace('|', '.')}; mend it"):
+        tw.steps(path)
+
+
+def test_a_broken_line_among_steps_is_named(tmp_path) -> None:
+    """A line that a process left half-written."""
+    path = tmp_path / "steps.jsonl"
+    path.write_text(f"{json.dumps(STEP)}\n{json.dumps(STEP)[:20]}\n{json.dumps(STEP)}\n")
+    with pytest.raises(ReadError, match="record 2: is no valid JSON"):
+        tw.steps(path)
+
+
+@pytest.mark.parametrize("odd", ["1.0", "NaN"])
+def test_steps_of_a_list_are_those_of_its_lines(tmp_path, odd) -> None:
+    """Record for record, also where numbers that are none are among them."""
+    entries = [{**STEP, "id": name} for name in (1, "two", 3)]
+    texts = [json.dumps(entry).replace("1.0", odd) for entry in entries]
+    (tmp_path / "a.json").write_text(f"[{', '.join(texts)}]")
+    (tmp_path / "b.jsonl").write_text("\n".join(texts))
+    listed, lined = (tw.steps(tmp_path / name).drop("rollout_id") for name in ("a.json", "b.jsonl"))
+    assert listed.equals(lined)
+    assert listed.height == 3

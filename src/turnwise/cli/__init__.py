@@ -6,10 +6,10 @@ from typing import NoReturn
 import typer
 
 from turnwise.cli import components, logs, numbers, runs  # noqa: F401  # their commands, in the order of the help
-from turnwise.cli.app import BAD_INPUT, DONE, INTERRUPTED, app
+from turnwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from turnwise.cli.options import in_options
 from turnwise.cli.tables import say
-from turnwise.errors import TurnwiseError, is_interrupt
+from turnwise.errors import TurnwiseError, is_interrupt, type_and_message
 
 __all__ = ["app", "run"]
 
@@ -33,10 +33,11 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except OSError as error:
         say(f"{error.filename}: {error.strerror}; check the path and its permissions")
         code = BAD_INPUT
-    except typer.Abort:
-        code = INTERRUPTED
+    except SystemExit as error:  # of somebody's sampler or metric: ours end with a code
+        say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
+        code = FAILED
     except BaseException as error:
-        if not is_interrupt(error):
+        if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise
         code = INTERRUPTED
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C

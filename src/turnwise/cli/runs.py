@@ -37,15 +37,17 @@ def rollout(
     """  # noqa: D301  # a backspace keeps the lines
     from turnwise.evaluators.config import evaluator_of, load, rule_of
     from turnwise.labels import counted
+    from turnwise.places import looking_in
 
     config = load(config_file)
-    evaluator = evaluator_of(config)
-    folder = config.out if out is None else out
-    if folder.exists() and any(folder.iterdir()) and not overwrite:
-        raise ArgumentError(
-            f"{folder} exists and is not empty; choose another folder with --out, or allow it with --overwrite"
-        )
-    evaluator.evaluate(**config.run.model_dump(), store=config.store, until=rule_of(config.until))
+    folder = (config.out if out is None else out).absolute()  # a sampler may go elsewhere
+    with looking_in(config_file.absolute().parent):
+        evaluator = evaluator_of(config)
+        if folder.exists() and any(folder.iterdir()) and not overwrite:
+            raise ArgumentError(
+                f"{folder} exists and is not empty; choose another folder with --out, or allow it with --overwrite"
+            )
+        evaluator.evaluate(**config.run.model_dump(), store=config.store, until=rule_of(config.until))
     errors = evaluator.rollouts["error"].drop_nulls()
     say(f"{counted(evaluator.rollouts.height, 'rollout')}, {counted(len(errors), 'error')}")
     if evaluator.decision is not None:

@@ -42,7 +42,7 @@ def answer(items: Sequence[Item], workflow: Workflow, config: EvalConfig, asked:
         async def one(place: int) -> bool:
             made = await workflow.answer(items[place].question)
             told = made if isinstance(made, WorkflowOutput) else WorkflowOutput(output=made)
-            output, steps = told.output, through_json(list(told.intermediate_steps))
+            output, steps = through_json([told.output, list(told.intermediate_steps)])  # as after an interruption
             items[place].generated = output
             items[place].error = fault_of(steps, STEPS)
             if items[place].error is None:

@@ -31,13 +31,12 @@ import pydantic
 
 from turnwise.configuration import Document, Place, Strict
 from turnwise.errors import ReadError, meant
+from turnwise.evaluation.masking import VARIABLE
 
 Whole = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _KEYWORD = re.compile(r"\w[\w .-]*", re.ASCII)
 _RESERVED = frozenset({"workflow"})  # workflow_output.json is ours
-SECRET = re.compile(r"(?i)(api_?key|token|secret|password|authorization)$")
 
 
 class Structure(Strict):
@@ -172,29 +171,6 @@ def kind_of(document: Document, place: Place, given: dict[str, Any], known: Mapp
     return known[name]
 
 
-def without_secrets(value: Any, name: str = "") -> Any:
-    """The entries as they may be written down: keys and passwords that stand in a file are masked.
-
-    Examples
-    --------
-    >>> without_secrets({"llms": {"judge": {"api_key": "sk-1", "model_name": "gpt-4o"}}})
-    {'llms': {'judge': {'api_key': '***', 'model_name': 'gpt-4o'}}}
-    """
-    if isinstance(value, dict):
-        return {key: without_secrets(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [without_secrets(inner) for inner in value]
-    masked = SECRET.search(name) and isinstance(value, str) and not _VARIABLE.fullmatch(value)
-    return "***" if masked else value
-
-
-def masked(text: str, data: Any) -> str:
-    """The text of a file, the keys and passwords that stand in it masked."""
-    for secret in sorted(_secrets(data, without_secrets(data)), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text
-
-
 def _from_environment(value: Any, document: Document, place: Place) -> Any:
     if isinstance(value, dict):
         return {key: _from_environment(inner, document, (*place, str(key))) for key, inner in value.items()}
@@ -210,14 +186,6 @@ def _from_environment(value: Any, document: Document, place: Place) -> Any:
         return known
 
     try:
-        return _VARIABLE.sub(of, value)
+        return VARIABLE.sub(of, value)
     except RecursionError as error:
         raise ReadError(f"{document.path}: an entry is nested too deeply; write it out") from error
-
-
-def _secrets(value: Any, hidden: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [found for key, inner in value.items() for found in _secrets(inner, hidden[key])]
-    if isinstance(value, list):
-        return [found for inner, covered in zip(value, hidden, strict=True) for found in _secrets(inner, covered)]
-    return [value] if isinstance(value, str) and hidden == "***" and value else []

@@ -11,6 +11,7 @@ from typing import Any
 from turnwise.errors import ArgumentError, type_and_message, writable
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem
 from turnwise.evaluation.results_log import ResultsLog
+from turnwise.scoring.callables import contained
 
 LOG: ContextVar[ResultsLog | None] = ContextVar("LOG", default=None)  # where the run keeps what an evaluator says
 PROGRESS: ContextVar[bool] = ContextVar("PROGRESS", default=True)
@@ -73,7 +74,7 @@ class BaseEvaluator(ABC):
             log.reused += 1
             return EvalOutputItem(id=item.id, **log.kept[key])
         try:
-            said = _sound(await _awaitable(self.evaluate_item(item)), item)
+            said = _sound(await contained(_awaitable(self.evaluate_item(item))), item)
         except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why this item has no score
             return failed(item.id, type_and_message(error))
         if log is not None and key is not None and said.error is None:

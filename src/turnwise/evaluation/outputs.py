@@ -1,8 +1,7 @@
 """The files of an evaluation: the seed's JSON, what was asked, and the frames; each whole or not at all."""
 
-import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,15 +11,15 @@ from typing import Any
 
 import msgspec
 import polars as pl
-from ruamel.yaml import YAML
 
 from turnwise import __version__, metrics, schema
 from turnwise.configuration import Document
 from turnwise.errors import WriteError
-from turnwise.evaluation.config import SECRET, EvalConfig, without_secrets
+from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalOutputItem
+from turnwise.evaluation.masking import as_yaml, without_secrets
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
 from turnwise.files import content_hash, whole
@@ -78,11 +77,19 @@ class Folder:
     """The folder that an evaluation writes to: it may hold an earlier, interrupted run of the same, and anything of others."""
 
     def __init__(
-        self, config: EvalConfig, document: Document, original: str, asked: Options, dataset: Path | None
+        self,
+        config: EvalConfig,
+        document: Document,
+        original: str,
+        asked: Options,
+        dataset: Path | None,
+        secret: Collection[str] = (),
     ) -> None:
         self._config, self._document, self._original, self._asked = config, document, original, asked
-        self._dataset = dataset
-        self.path = config.folder
+        self._secret = secret  # names beside those that everybody knows
+        self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))  # as it was when it was read
+        self.path = config.folder.absolute()  # whoever is called may go elsewhere
+        self._key = self._key_of()
 
     def open(self) -> None:
         """Say what is asked, before it is done; nothing that stands there is touched.
@@ -102,7 +109,7 @@ class Folder:
                     "--overwrite, which keeps what was answered before"
                 )
         self._put("config_original.yml", self._original)
-        self._put("config_effective.yml", _yaml(without_secrets(self._document.data)))
+        self._put("config_effective.yml", as_yaml(without_secrets(self._document.data, also=self._secret)))
         self._say(RUNNING)
 
     @contextmanager
@@ -180,14 +187,13 @@ class Folder:
             expected = {keys.expected_trajectory_key: item.expected_steps}
             yield {**item.entry, **named, **own, **answer, **expected, **error}
 
-    @property
-    def _key(self) -> str:
+    def _key_of(self) -> str:
         """What is asked, by its content: the configuration but for where it writes and how fast, the data set, and the options."""
         asked = self._asked
         about = without_secrets(self._config.model_dump(mode="json", by_alias=True))
         for name in ("output_dir", "output", "max_concurrency", "timeout", "retries"):
             about["eval"]["general"].pop(name, None)
-        dataset = None if self._dataset is None else content_hash(self._dataset)
+        dataset = self._dataset and self._dataset[1]
         options = [
             asked.endpoint,
             asked.reps,
@@ -210,15 +216,18 @@ class Folder:
 
     def _say(self, status: str, failed: Sequence[str] = ()) -> None:
         asked = self._asked
-        dataset = None if self._dataset is None else str(self._dataset)
         told = {
             "config_file": str(self._document.path),
             "config_file_type": "Path",
             "overrides": [
-                {"path": path, "value": "***" if SECRET.search(path) else value} for path, value in asked.overrides
+                {
+                    "path": path,
+                    "value": given if (shown := without_secrets(value, path, self._secret)) == value else shown,
+                }
+                for (path, given), (_, value) in zip(asked.overrides, self._document.overrides, strict=True)
             ],
-            "dataset": dataset,
-            "dataset_blake2b": None if self._dataset is None else content_hash(self._dataset),
+            "dataset": self._dataset and self._dataset[0],
+            "dataset_blake2b": self._dataset and self._dataset[1],
             "result_json_path": asked.result_json_path,
             "skip_workflow": asked.skip_workflow,
             "skip_completed_entries": asked.skip_completed_entries,
@@ -304,11 +313,3 @@ def _listed(values: Iterable[Any], indent: bytes = b"") -> Iterator[bytes]:
         yield separator + within + text.replace(b"\n", within)
         separator = b","
     yield b"[]\n" if separator == b"[" else b"\n" + indent + b"]\n"
-
-
-def _yaml(value: Any) -> str:
-    stream = io.StringIO()
-    writer = YAML(typ="safe", pure=True)
-    writer.default_flow_style = False
-    writer.dump(value, stream)
-    return stream.getvalue()

@@ -267,7 +267,7 @@ def load_installed() -> None:
                 point.load()
             except TurnwiseError:
                 raise
-            except Exception as error:  # noqa: BLE001  # somebody else's package must not keep ours from working
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's package must not keep ours from it
                 say(
                     f"the plug-in {point.name} ({point.value}) cannot be imported ({type_and_message(error)}); left out"
                 )
@@ -334,7 +334,7 @@ def _import(place: str, folder: Path) -> None:
             importlib.import_module(place)
     except TurnwiseError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ArgumentError(
             f"the plug-in {place!r} cannot be imported ({type(error).__name__}: {error}); is it installed, and spelled so?"
         ) from error

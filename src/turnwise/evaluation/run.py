@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pydantic
 
 from turnwise.configuration import Document
 from turnwise.errors import meant
 from turnwise.evaluation import plugins
-from turnwise.evaluation.config import EvalConfig, load, masked
+from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import HERE, Item, read, repeated
 from turnwise.evaluation.frames import SAID, Tables, columns_of
 from turnwise.evaluation.llms import Models
+from turnwise.evaluation.masking import masked
 from turnwise.evaluation.options import Options, check
 from turnwise.evaluation.outputs import Evaluation, Folder
 from turnwise.evaluation.scores import scores_of
@@ -68,7 +70,7 @@ def evaluate(config_file: str | Path, options: Options | None = None, **given: A
     asked = replace(options or Options(), **given)
     check(asked)
     document = Document.read(config_file)
-    original = masked(document.path.read_text(encoding="utf-8"), document.data)
+    original = document.path.read_text(encoding="utf-8")
     for key, value in asked.overrides:
         document.override(key, value)
     config = load(document)
@@ -84,17 +86,22 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
         None if asked.skip_workflow else workflow_of(document, config, models, asked.endpoint, asked.result_json_path)
     )
     tables, path = _tables(document, config, asked)
-    folder = Folder(config, document, original, asked, path)
+    folder = Folder(config, document, masked(original, _secret(found)), asked, path, _secret(found))
     folder.open()
     with folder.under_way():
         if workflow is not None:
             from turnwise.evaluation.answers import answer  # loads what rolls out, which scores do not need
 
-            answer(tables.items, workflow, config, asked, config.folder / KEPT)
-        scored = scores_of(found, tables, models, config, asked, config.folder / KEPT)
+            answer(tables.items, workflow, config, asked, folder.path / KEPT)
+        scored = scores_of(found, tables, models, config, asked, folder.path / KEPT)
         made = folder.write(tables, scored)
     _tell(made)
     return made
+
+
+def _secret(found: dict[str, tuple[plugins.Registration, Any]]) -> set[str]:
+    """The options that evaluators themselves call secret."""
+    return {name for _, options in found.values() for name, value in options if isinstance(value, pydantic.SecretStr)}
 
 
 def _tell(made: Evaluation) -> None:

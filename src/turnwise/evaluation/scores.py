@@ -1,5 +1,6 @@
 """Answered items -> what each evaluator says of them, whatever fails on the way."""
 
+import asyncio
 import inspect
 import math
 import time
@@ -79,7 +80,7 @@ def _one(
         _written(output.average_score)
     except TurnwiseError as error:
         return Scored(keyword, registration.name, [], failure=writable(str(error)))
-    except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why it has no results
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  # it is why it has no results
         return Scored(keyword, registration.name, [], failure=type_and_message(error))
     items = [_of(name, said.get(str(name), [])) for name in seen.names]
     scored = sum(item.error is None for item in items)

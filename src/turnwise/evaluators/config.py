@@ -13,7 +13,8 @@ out: results
 ```
 
 The models of `chat` are given by their options, a function by its place: ``target: {model: llama3.2, base_url: ...}``,
-``judge: my.judges:harmful``. Keys belong into the environment, not into the file. Paths are seen from the file's folder.
+``judge: my.judges:harmful``. Keys belong into the environment, not into the file. Paths are seen from the file's folder;
+`turnwise rollout` looks for modules there as well, behind where Python looks.
 """
 
 import json
@@ -97,12 +98,11 @@ def load(path: str | Path) -> RolloutConfig:
     >>> load(path).seeds
     10
     """
-    path = Path(path)
-    config = Document.read(path).checked(RolloutConfig)
-    config.out = path.parent / config.out
-    config.store = None if config.store is None else path.parent / config.store
+    config, folder = Document.read(path).checked(RolloutConfig), Path(path).absolute().parent
+    config.out = folder / config.out
+    config.store = None if config.store is None else folder / config.store
     if isinstance(config.seeds, str):
-        config.seeds = _seeds_in(path.parent / config.seeds)
+        config.seeds = _seeds_in(folder / config.seeds)
     return config
 
 

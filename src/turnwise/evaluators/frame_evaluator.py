@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, counted
+from turnwise.errors import ArgumentError, MetricError, SchemaError, counted, type_and_message
 from turnwise.evaluators.evaluator import Evaluator
 from turnwise.evaluators.frames import facts_of, turns_with, with_entries, with_overall
 from turnwise.evaluators.graph import GraphMetrics, Spoken, spoken
@@ -173,10 +174,33 @@ class FrameEvaluator(Evaluator):
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
         observe_one = super()._observer(metric, record=record)
+        if type(self).compute_metrics is FrameEvaluator.compute_metrics and not self._overridden:
+            with suppress(MetricError):  # it is no metric, but perhaps a fact
+                observe_one = self._observer_of_one(metric, record=record)
 
         def observe(done: Run) -> Observation:
             self._known[id(done.graph)] = done.graph, self._scored([done.graph])[1]
             return observe_one(done)
+
+        return observe
+
+    def _observer_of_one(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
+        """What asks for this one metric, and reads no more than it needs: a rule looks at each rollout by itself."""
+        own = {name: each for name, each in expressions(self.metrics).items() if name == metric}
+        wanted = own or {metric: catalog.expression(metric)}
+        needed = self._needed()
+        if needed is not None:
+            needed |= {name for each in wanted.values() for name in each.meta.root_names()}
+
+        def observe(done: Run) -> Observation:
+            try:
+                value: Observation = measure(self._alone(done.graph, only=needed), *wanted.values())[metric].item()
+            except Exception as error:
+                if not record:
+                    raise
+                self._flaws[id(done.graph)] = done.graph, type_and_message(error)
+                return None
+            return value
 
         return observe
 
@@ -215,11 +239,11 @@ class FrameEvaluator(Evaluator):
         for overall in rollouts.select(names).iter_rows(named=True):
             yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"])])
 
-    def _alone(self, graph: Any) -> pl.DataFrame:
+    def _alone(self, graph: Any, only: Collection[str] | None = None) -> pl.DataFrame:
         """The turns of one graph."""
         run = [Run(None, graph, seconds=math.nan)]
         said, scores = self._scored([graph])
-        return self._turns(run, said, facts_of(run, said, None), scores)
+        return self._turns(run, said, facts_of(run, said, None), scores, only=only)
 
     def _turns(
         self,

@@ -10,7 +10,7 @@ import polars as pl
 
 from turnwise.errors import ReadError, listing
 from turnwise.readers.problems import REMEDY, BrokenError, Problems
-from turnwise.readers.records import Count, Finite, json_text, parse, total, whole, worded
+from turnwise.readers.records import Count, Finite, Key, json_text, parse, total, whole, worded
 from turnwise.schema import STEPS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MODEL, TOOL = "model", "tool"
 _KINDS = {"LLM": MODEL, "TOOL": TOOL}
 Row = dict[str, Any]
 _NONE: Row = dict.fromkeys(STEPS.names)
-_WITHIN = "intermediate_steps"
+_WITHIN, _USAGE = "intermediate_steps", "usage_info.token_usage"
 Stamp = Finite | str | None  # seconds, or a time in ISO 8601
 
 
@@ -58,6 +58,13 @@ class Event(msgspec.Struct):
 
     payload: Payload | None = None
     parent_id: str | None = None
+
+
+class Entry(msgspec.Struct):
+    """What an item says of its steps."""
+
+    id: Key
+    intermediate_steps: Any = None
 
 
 class Cost(msgspec.Struct):
@@ -105,6 +112,14 @@ class Trajectory(msgspec.Struct):
     subagent_trajectories: list[Any] | None = None
 
 
+class Session(msgspec.Struct):
+    """What a trajectory is called by."""
+
+    agent: Agent | None = None
+    trajectory_id: Any = None
+    session_id: Any = None
+
+
 def steps(paths: "Paths") -> pl.DataFrame:
     """STEPS: each call of a model or tool in logs that keep them, one row for its start and end together.
 
@@ -143,24 +158,34 @@ def steps(paths: "Paths") -> pl.DataFrame:
     problems, rows, given = Problems(), list[Row](), listed(paths, "steps")
     for document, by_name in documents(given, problems):
         with problems.record(document.name), _mended():
-            if document.kind not in {"json", "lines"}:
+            keys = document.keys if document.kind in {"json", "lines"} else frozenset[str]()
+            is_trajectory = {"schema_version", "agent", "steps"} <= keys
+            if not is_trajectory and not {"id", _WITHIN} <= keys:
                 _refuse(by_name=by_name)
                 continue
-            keys = document.keys
-            if {"schema_version", "agent", "steps"} <= keys:
-                for _, record in document.records():
+        for number, record in _records(document):
+            with problems.record(document.name, number), _mended():
+                if is_trajectory:
                     rows += trajectory(record, _named(record, document))
-            elif {"id", "intermediate_steps"} <= keys:
-                for _, record in document.records():
-                    steps = parse(record.get(_WITHIN) or [], list[Any], _WITHIN)
-                    rows += intermediate(steps, f"nat-{document.digest}/{record['id']}")
-            else:
-                _refuse(by_name=by_name)
+                else:
+                    entry = parse(record, Entry)
+                    rows += intermediate(entry.intermediate_steps or [], f"nat-{document.digest}/{entry.id}")
     if not rows:
         raise ReadError(
             f"{listing(given)}: there are no steps; name a workflow_output.json of the NeMo Agent Toolkit, or ATIF trajectories"
         )
     return frame(rows)
+
+
+def _records(document: "Document") -> Iterator[tuple[int | None, Any]]:
+    """Each record with its number, those of a list decoded one by one: a list as a whole takes long to make, and much room."""
+    if document.kind == "json" and not isinstance(document.top, list):
+        yield None, document.value
+    elif document.kind == "json" and all(isinstance(each, msgspec.Raw) for each in document.top):
+        for number, text in enumerate(document.top):
+            yield number, document.decoded(bytes(text))
+    else:
+        yield from document.records()
 
 
 def frame(rows: Sequence[Row]) -> pl.DataFrame:
@@ -187,12 +212,10 @@ def intermediate(given: Sequence[Any], rollout_id: str, within: str = _WITHIN) -
     """Rows of STEPS of NAT's intermediate steps; start and end are paired by their `UUID`, whatever stands between them."""
     found: dict[str, Row] = {}
     parents: dict[str, str | None] = {}
-    for place, each in enumerate(given):
-        where = f"{within}[{place}]"
-        event = parse(each, Event, where)
+    for place, event in enumerate(parse(given, list[Event], within)):
         payload = event.payload
         if payload is None or payload.event_type is None:
-            raise BrokenError("has no event_type", field=f"{where}.payload")
+            raise BrokenError("has no event_type", field=f"{within}[{place}].payload")
         word, _, phase = payload.event_type.upper().rpartition("_")
         if phase not in {"START", "END"}:  # a token of a stream
             continue
@@ -201,7 +224,11 @@ def intermediate(given: Sequence[Any], rollout_id: str, within: str = _WITHIN) -
         row["kind"] = _KINDS.get(word, word.lower())
         row["name"] = row["name"] or payload.name
         parents[key] = event.parent_id or parents.get(key)
-        _fill(row, payload, phase, f"{where}.payload")
+        try:
+            _fill(row, payload, phase)
+        except BrokenError as error:
+            error.field = f"{within}[{place}].payload.{error.field}"
+            raise
     places = sorted(found, key=lambda key: _time(found[key]))
     number = {key: at for at, key in enumerate(places, start=1)}
     for key in places:
@@ -209,10 +236,10 @@ def intermediate(given: Sequence[Any], rollout_id: str, within: str = _WITHIN) -
     return _since_the_first([found[key] for key in places])
 
 
-def _fill(row: Row, payload: Payload, phase: str, where: str) -> None:
+def _fill(row: Row, payload: Payload, phase: str) -> None:
     data = payload.data or {}
-    at = seconds_at(payload.event_timestamp, f"{where}.event_timestamp")
-    began = seconds_at(payload.span_event_timestamp, f"{where}.span_event_timestamp")
+    at = seconds_at(payload.event_timestamp, "event_timestamp")
+    began = seconds_at(payload.span_event_timestamp, "span_event_timestamp")
     if phase == "START":
         row["start"] = at
     else:
@@ -222,9 +249,9 @@ def _fill(row: Row, payload: Payload, phase: str, where: str) -> None:
     row["input"] = worded(data.get("input")) if row["input"] is None else row["input"]
     used = payload.usage_info and payload.usage_info.token_usage
     if used and any(getattr(used, name) for name in used.__struct_fields__):
-        _count(row, used, f"{where}.usage_info.token_usage")
-        row["reasoning_tokens"] = whole(used.reasoning_tokens, f"{where}.usage_info.token_usage.reasoning_tokens")
-        row["tokens"] = whole(used.total_tokens, f"{where}.usage_info.token_usage.total_tokens") or row["tokens"]
+        _count(row, used, _USAGE)
+        row["reasoning_tokens"] = whole(used.reasoning_tokens, f"{_USAGE}.reasoning_tokens")
+        row["tokens"] = whole(used.total_tokens, f"{_USAGE}.total_tokens") or row["tokens"]
 
 
 def _count(row: Row, used: Usage | Cost, where: str) -> None:
@@ -328,9 +355,9 @@ def _time(row: Row) -> float:
     return float("inf") if known is None else float(known)
 
 
-def _named(record: Mapping[str, Any], document: "Document") -> str:
-    name = record.get("trajectory_id") or record.get("session_id") or document.digest
-    return f"{record['agent'].get('name')}/{name}"
+def _named(record: object, document: "Document") -> str:
+    found = parse(record, Session)
+    return f"{(found.agent or Agent()).name}/{found.trajectory_id or found.session_id or document.digest}"
 
 
 @contextmanager

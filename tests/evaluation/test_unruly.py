@@ -1,0 +1,163 @@
+"""What is called may end Python, go to another folder, never return, or give what no file can hold: the run goes on."""
+
+import asyncio
+import json
+import os
+import time
+
+import pytest
+
+import turnwise as tw
+from turnwise.errors import ArgumentError
+from turnwise.scoring.callables import Threads, contained
+
+MATCH = {"match": {"_type": "exact_match"}}
+
+
+@pytest.mark.parametrize(
+    ("function", "how", "said"),
+    [
+        ("unruly", "exit", "it would end the process: SystemExit: 0"),
+        ("unruly_later", "exit", "it would end the process: SystemExit: 0"),
+        ("unruly_later", "cancel", "it was cancelled from within"),
+        ("unruly", "object", "nothing that JSON can hold"),
+        ("unruly", "surrogate", "surrogates not allowed"),
+    ],
+)
+def test_a_workflow_fails_at_one_item_alone(bench, items, function, how, said) -> None:
+    """Whatever it does there; the answers of the others are written and scored."""
+    bench.data(items)
+    bench.config(MATCH, workflow={"_type": "function", "function": f"workflows:{function}", "kwargs": {"how": how}})
+    made = bench.run()
+    assert said in made.items["error"][0]
+    assert made.items["error"].null_count() == 5
+    assert made.summary.filter(statistic="mean").select("n", "n_error").row(0) == (5, 1)
+    written = bench.read("workflow_output.json")
+    assert [entry["generated_answer"] for entry in written] == [None, *(item["question"] for item in items[1:])]
+    assert bench.read("config_metadata.json")["status"] == "completed"
+
+
+@pytest.mark.parametrize("how", ["exit", "cancel", "exit at once", "cancel at once"])
+def test_an_evaluator_fails_alone(bench, items, how) -> None:
+    """At its item, or as a whole; the other evaluator is none the worse."""
+    bench.data(items)
+    bench.config({"unruly": {"_type": "unruly", "how": how}, **MATCH})
+    made = bench.run(skip_workflow=True)
+    assert made.scores.filter(judge="unruly")["error"].null_count() == (0 if how.endswith("at once") else 5)
+    assert made.scores.filter(judge="match")["value"].to_list() == [1, 0, 1, 0, 1, 0]
+
+
+def test_a_workflow_goes_to_another_folder(bench, items, monkeypatch) -> None:
+    """The results stand where they were to stand, although the file names the folder by a relative path."""
+    bench.data(items)
+    elsewhere = bench.folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(bench.folder)
+    kwargs = {"how": "elsewhere", "folder": str(elsewhere)}
+    bench.config(
+        MATCH,
+        workflow={"_type": "function", "function": "workflows:unruly", "kwargs": kwargs},
+        general={"output_dir": "out"},
+        dataset={"file_path": "data.json"},
+    )
+    made = bench.run()
+    assert made.folder == bench.out
+    assert (bench.out / "summary.parquet").is_file()
+    assert os.listdir(elsewhere) == []  # noqa: PTH208
+    assert bench.read("config_metadata.json")["dataset"] == "data.json"
+
+
+def test_a_data_set_is_gone_when_all_is_answered(bench, items) -> None:
+    """It was read; that it is no longer there takes nothing away."""
+    path = bench.data(items)
+    bench.config({"gone": {"_type": "removing", "path": str(path)}})
+    made = bench.run(skip_workflow=True)
+    assert not path.exists()
+    assert made.scores["value"].to_list() == [1.0] * 6
+    assert bench.read("config_metadata.json")["status"] == "completed"
+
+
+def test_a_call_that_never_returns_does_not_keep_the_process(bench, items) -> None:
+    """Its time runs out, and when all else is done the command ends."""
+    bench.data(items)
+    bench.config(
+        MATCH,
+        workflow={"_type": "function", "function": "workflows:unruly", "kwargs": {"how": "hang"}},
+        general={"timeout": 2},
+    )
+    done = bench.command(timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "1 item without an answer, the first one: TimeoutError: nothing within the time-out of 2 s" in done.stderr
+    assert bench.read("config_metadata.json")["status"] == "completed"
+
+
+@pytest.mark.parametrize("where", ["plugins", "workflow"])
+def test_a_script_that_ends_python_when_imported_is_named(bench, items, where) -> None:
+    """As one does that reads its arguments where it should only define."""
+    bench.data(items)
+    script = bench.folder / "making_a_script.py"
+    script.write_text("import sys\nsys.exit(2)\n")
+    bench.config(MATCH, **({"plugins": [str(script)]} if where == "plugins" else {"workflow": "making_a_script:f"}))
+    with pytest.raises(ArgumentError, match=r"cannot be imported \(SystemExit: 2\)"):
+        bench.run()
+
+
+def test_threads_are_as_many_as_there_are_calls() -> None:
+    """Each call that waits has one, up to the most; what waits for a thread gets it when one is free."""
+    threads = Threads(3)
+    started = time.monotonic()
+    waiting = [threads.submit(time.sleep, 0.2) for _ in range(6)]
+    assert [each.result() for each in waiting] == [None] * 6
+    assert 0.4 <= time.monotonic() - started < 1.1
+    assert threads.submit(pow, 2, exp=3).result() == 8
+    with pytest.raises(ZeroDivisionError):
+        threads.submit(lambda: 1 / 0).result()
+
+
+def test_a_cancellation_from_outside_stays_one() -> None:
+    """Only what nobody asked for is an error."""
+
+    async def cancelled() -> str:
+        task = asyncio.ensure_future(contained(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return "cancelled"
+        return "contained"
+
+    assert asyncio.run(cancelled()) == "cancelled"
+
+
+def test_a_sampler_that_ends_python_is_no_success(tmp_path, monkeypatch, capsys) -> None:
+    """One sentence and the exit code 1, although it ended with 0; it is found beside the file that names it."""
+    from turnwise.cli import run as command
+
+    (tmp_path / "making_an_end.py").write_text("def sample(seed):\n    raise SystemExit(0)\n")
+    (tmp_path / "rollout.yaml").write_text("sampler: {use: 'making_an_end:sample'}\nseeds: 3\n")
+    with pytest.raises(SystemExit) as leaving:
+        command(["rollout", "--config_file", str(tmp_path / "rollout.yaml")])
+    assert leaving.value.code == 1
+    assert "ended by code that was called (SystemExit: 0), before the work was done" in capsys.readouterr().err
+
+
+def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, capsys) -> None:
+    """Although the sampler goes to another folder, and the file was named by a relative path."""
+    from turnwise.cli import run as command
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "making_a_move.py").write_text(
+        "import os, turnwise as tw\n"
+        "def sample(seed):\n"
+        "    os.chdir('elsewhere' if os.path.isdir('elsewhere') else '.')\n"
+        "    return tw.Graph('', [tw.Node('', 'Hi', 'No')])\n"
+    )
+    (tmp_path / "rollout.yaml").write_text("sampler: {use: 'making_a_move:sample'}\nseeds: 3\nout: results\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as leaving:
+        command(["rollout", "--config_file", "rollout.yaml"])
+    assert not leaving.value.code
+    assert capsys.readouterr().out == f"{tmp_path / 'results'}\n"
+    assert json.loads((tmp_path / "results" / "metrics.json").read_text())["summary"]["n_rollouts"] == 3
+    assert tw.read(tmp_path / "results").height == 3

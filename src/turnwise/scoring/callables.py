@@ -54,10 +54,8 @@ class Threads(Executor):
     def __init__(self, most: int) -> None:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._lock = Lock()
-        self._free, self._more = (
-            0,
-            most,
-        )  # threads that wait for a call, less the calls that wait; threads that may begin
+        self._free = 0  # threads that wait for a call, less the calls that wait
+        self._more = most  # threads that may begin
 
     def submit(self, function: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
         """Have the function called in a thread."""

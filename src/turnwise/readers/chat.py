@@ -313,7 +313,9 @@ def _call_in(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return part
     if kind.startswith("tool-") and "state" in part:  # a call and its result, in a message for a page
         return {**part, "name": kind.removeprefix("tool-")}
-    inner = part.get("toolInvocation") if kind == "tool-invocation" else part.get("functionCall")
+    inner = (
+        part.get("toolInvocation") if kind == "tool-invocation" else part.get("functionCall", part.get("function_call"))
+    )
     return inner if isinstance(inner, dict) else None
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from turnwise.readers.binary import null_columns, rows_in, table_in
 from turnwise.readers.columns import ADDED, without_nulls
 from turnwise.readers.documents import Document
+from turnwise.readers.exchanges import logged
 from turnwise.readers.flat import from_flat
 from turnwise.readers.folding import message_rows, read_message_rows
 from turnwise.readers.layouts import SIGNS, layouts
@@ -25,7 +26,7 @@ OF_A_TURN = {"turn", "response"}  # a record that says this is one, be there a c
 def sniff(document: Document) -> bool:
     """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
-    if "rollout_id" not in names:
+    if "rollout_id" not in names or logged(document):
         return False
     known = list(layouts(document))
     if any(layout.role is None for layout in known) or message_rows(document) is not None:

@@ -10,6 +10,7 @@ import msgspec
 
 from turnwise.readers.chat import ANSWERS, SYSTEM, Message, answered, split_by_column, thoughts
 from turnwise.readers.documents import Document
+from turnwise.readers.exchanges import logged
 from turnwise.readers.facts import FACTS, OF_CORPORA, stated
 from turnwise.readers.layouts import RESPONSES, Layout, layouts
 from turnwise.readers.lines import Lines
@@ -59,12 +60,12 @@ def sniff(document: Document) -> bool:
     """Whether the file holds chats: records with `messages`, each with a role."""
     if document.kind not in {"json", "lines"} or "messages" not in document.keys:
         return False
-    return b'"role"' in document.head and not OTHERS & document.keys
+    return b'"role"' in document.head and not OTHERS & document.keys and not logged(document)
 
 
 def sniff_chats(document: Document) -> bool:
     """Whether the file holds chats under another name, in other words, or with other names of rollouts."""
-    return not OF_TOOLS & document.keys and chat_layout(document) is not None
+    return not OF_TOOLS & document.keys and chat_layout(document) is not None and not logged(document)
 
 
 def read_openai_chat(document: Document, table: Table) -> None:

@@ -16,7 +16,7 @@ from turnwise.readers import native
 from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.documents import Document
-from turnwise.readers.finding import Paths, documents, listed, write_ahead_log
+from turnwise.readers.finding import Paths, documents, journal_of, listed
 from turnwise.readers.formats import FORMATS, Format, format_names, format_of, named
 from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
@@ -151,7 +151,7 @@ def _whole(
         return _gathered(given, forced, problems, wanted)
     unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
     logs = [document.path for document, _ in documents(given, unseen, rollouts=True)]
-    logs += [log for path in logs if (log := write_ahead_log(path)) is not None]
+    logs += [journal for path in logs if (journal := journal_of(path)) is not None]
     how = (name, problems.collect, [str(path) for path in given])
     try:
         kept = Cache(Path(folder), logs, *how)

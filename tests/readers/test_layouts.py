@@ -469,6 +469,24 @@ def test_a_rollout_with_an_outcome_and_a_chat_is_no_turn(tmp_path):
     assert frame["response"].to_list() == ["No", "No"], "a turn may bear the chat before it"
 
 
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_an_answer_beside_its_chat_answers_it_in_a_named_rollout_as_well(tmp_path, ending):
+    """It was read as a turn of its own, of which nobody had said what was asked."""
+    records = [{"rollout_id": name, "messages": chat()[:2], "response": "No"} for name in ("a", "b")]
+    path = tmp_path / f"log{ending}"
+    if ending == ".parquet":
+        pl.DataFrame(records).write_parquet(path)
+    else:
+        written(path, records)
+    frame = read(path)
+    assert frame.select("rollout_id", "turn", "context", "prompt", "response").rows() == [
+        (name, 1, "Be kind.", "Hi", "No") for name in ("a", "b")
+    ]
+    one = {"rollout_id": "a", "messages": chat()[:2], "response": "No"}
+    turns = read(written(tmp_path / "turns.jsonl", [one, {**one, "response": "Never"}]))
+    assert turns.select("rollout_id", "turn", "response").rows() == [("a", 1, "No"), ("a", 2, "Never")]
+
+
 @pytest.mark.parametrize("turns", ["turns", "dialogue"])
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_what_is_judged_or_counted_is_still_a_rollout(tmp_path, turns, said):

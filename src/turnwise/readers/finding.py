@@ -12,6 +12,8 @@ from turnwise.readers.problems import BrokenError, Problems
 JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a file that it writes to, after the file's name
 KEPT_BESIDE = (*JOURNALS, "-shm")  # likewise, and no log
 TURNS = "turns.parquet"
+OF_DATA_SETS = {"dataset_info.json", "state.json"}  # what Hugging Face keeps of a data set beside its Arrow files
+OF_SPLITS = {"dataset_dict.json"}  # likewise, above the folders of several
 BESIDE = ("config_metadata.json", "metrics.json")  # what an evaluation, or an evaluator, writes beside its turns
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -108,7 +110,10 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
         met.add(key)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         is_ours = rollouts and TURNS in files and any(name in files for name in BESIDE)
-        for name in [TURNS] if is_ours else sorted(files):
+        passed = (
+            OF_DATA_SETS if any(name.endswith(".arrow") for name in files) else OF_SPLITS if folders else set[str]()
+        )
+        for name in [TURNS] if is_ours else sorted({*files} - passed):
             path = Path(where, name)
             if name.endswith(KEPT_BESIDE) and name.rpartition("-")[0] in files:
                 continue  # read with its file, or not at all

@@ -110,9 +110,33 @@ def read(
     """
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
+    problems = Problems(collect=errors == "collect")
+    turns = read_into(problems, paths, format, columns, cache, storage_options, **facts)
+    return (turns, problems.frame()) if problems.collect else turns
+
+
+def read_into(
+    problems: Problems,
+    paths: Paths,
+    format: str | None = None,  # noqa: A002 - as in read
+    columns: str | Sequence[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> pl.DataFrame:
+    r"""The same rollouts, and in that ledger all that was left out or became null, be it raised or collected.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder, problems = Path(tempfile.mkdtemp()), Problems(collect=True)
+    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\n")
+    >>> _ = (folder / "notes.txt").write_text("none")
+    >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
+    (1, ['is not recognized'])
+    """
     known = facts_as_given(facts)
     wanted = None if columns is None else [*names_of(columns), *known]
-    problems = Problems(collect=errors == "collect")
     given = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
     if found := addresses(given):
@@ -123,8 +147,7 @@ def read(
     problems.announce()
     if wanted is not None:
         turns = _narrowed(turns, wanted)
-    filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
-    return (filled, problems.frame()) if problems.collect else filled
+    return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
 
 
 def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:

@@ -351,9 +351,20 @@ def test_refusals_are_answers(tmp_path):
     assert frame["response"].to_list() == [no] * 4 + ["Yes"]
     assert frame["refused"].to_list() == [None, None, None, False, None]
     assert frame.select(refused_by_rule()).to_series().to_list() == [True] * 4 + [False]
-    assert "refusal" not in frame.columns
+    assert frame["refusal"].to_list() == [None, no, no, no, None], "what the field says is not lost among the texts"
     two = [*chat()[:2], {"role": "assistant", **answers[2]}, {"role": "assistant", "content": "Yes", "refused": False}]
     assert read(written(tmp_path / "log.jsonl", [{"messages": two}] * 1))["refused"].to_list() == [None, False]
+
+
+@pytest.mark.parametrize("system", ["Be kind.", [{"type": "text", "text": "Be kind."}]])
+def test_system_text_beside_a_chat_is_its_context(tmp_path, system):
+    """As Anthropic has it; it was a column of its own, and the context null."""
+    record = {"system": system, "messages": chat()[1:]}
+    frame = read(written(tmp_path / "log.jsonl", [record, {**record, "messages": chat()}, {"messages": chat()[1:]}]))
+    whole = read(written(tmp_path / "whole.jsonl", [{"messages": said} for said in (chat(), chat(), chat()[1:])]))
+    assert frame.select(COLUMNS).equals(whole.select(COLUMNS))
+    assert frame["context"].to_list() == ["Be kind.", None] * 2 + [None] * 2
+    assert frame["system"].is_not_null().to_list() == [False, False, True, True, False, False]
 
 
 def test_parts_are_what_a_message_says(tmp_path):

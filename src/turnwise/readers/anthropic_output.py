@@ -12,7 +12,7 @@ from turnwise.readers.json_texts import surface_if_any
 from turnwise.readers.records import Count, leftovers, parse, total, whole
 from turnwise.readers.table import Table
 
-ENDS = frozenset({SUCCEEDED, "errored", "canceled", "expired"})  # of a request of a batch
+ENDS = (SUCCEEDED, "errored", "canceled", "expired")  # of a request of a batch
 
 
 class Body(msgspec.Struct):

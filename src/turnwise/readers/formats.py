@@ -24,6 +24,7 @@ from turnwise.readers import (
     inspect_summaries,
     intercode,
     jailbreakbench,
+    langfuse,
     lm_eval,
     mint,
     nat,
@@ -176,6 +177,7 @@ FORMATS = (
         phoenix.sniff,
         phoenix.read_phoenix,
     ),
+    Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
     Format(

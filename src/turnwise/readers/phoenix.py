@@ -102,7 +102,7 @@ def read_phoenix(document: Document, table: Table) -> None:
                                       `total_cost_usd`
     `start_time`, `end_time`          `seconds`; `total_seconds`, of all spans
     status ERROR                      `error` of the turn, its `status_message`; `ending` error, where the
-                                      outermost span failed
+                                      only call or the outermost span failed
     `session`, `user`, `metadata`,    columns, as JSON text, of the outermost span
     `tag`
     ================================= ===================================================================

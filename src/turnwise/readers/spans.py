@@ -91,7 +91,7 @@ def add_trace(
         {
             "run": run,
             "target": next((call.model for call in calls if call.model is not None), None),
-            "ending": None if (root if root in calls or len(calls) > 1 else calls[0]).error is None else ERROR,
+            "ending": ERROR if root.error is not None or (len(calls) == 1 and calls[0].error is not None) else None,
             "total_tokens": total(counts, "tokens"),
             "total_seconds": max(ended) - min(begun) if begun and ended else None,
             "total_cost_usd": sum(costs) if costs else None,

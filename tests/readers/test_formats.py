@@ -61,6 +61,8 @@ FILLED = {
     "prompt_tokens response_tokens seconds cost_usd error",
     "langfuse": "run target attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
     "prompt_tokens response_tokens seconds cost_usd error",
+    "langsmith": "run target task attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
+    "prompt_tokens response_tokens seconds cost_usd error",
     "claude_code": "run target attack attempt total_tokens total_seconds prompt response observation tool_calls "
     "prompt_tokens response_tokens error node_id parent_id target_call",
     "tau2": "run target attack task attempt ending solved total_seconds total_cost_usd prompt response observation "

@@ -26,7 +26,7 @@ def test_traces_are_rollouts_and_generations_are_turns():
         (1, "Be kind.", "Send it", None, None, 10, 4, 0.5, 0.001),
         (2, None, "sent", "Done", None, 20, 2, 1.0, 0.002),
         (None, None, "Look", None, "Overloaded", None, None, 1.0, None),
-        (1, None, '{"question":"Is anybody there?"}', "Yes.", None, None, None, None, None),
+        (1, None, "Is anybody there?", "Yes.", None, None, None, None, None),
     ]
     assert [name.split("/")[1] for name in frame["rollout_id"]] == ["t1", "t1", "t2", "t3"]
     assert frame["tool_calls"][0].to_list() == [{"name": "send", "arguments": '{"to":"Ann"}'}]
@@ -61,7 +61,7 @@ def test_what_tracers_note_of_a_call():
     assert given(None) == []
     for said in (chat, {"messages": chat}, chat[1], {"content": "Hello"}, "Hello", [{**chat[1]}]):
         assert getattr(gave_back(said), "content", None) == "Hello"
-    assert getattr(gave_back({"verdict": 1}), "content", None) == '{"verdict":1}'
+    assert getattr(gave_back({"verdict": 1, "sure": True}), "content", None) == '{"verdict":1,"sure":true}'
 
 
 @pytest.mark.parametrize(

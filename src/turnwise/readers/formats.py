@@ -25,6 +25,7 @@ from turnwise.readers import (
     intercode,
     jailbreakbench,
     langfuse,
+    langsmith,
     lm_eval,
     mint,
     nat,
@@ -178,6 +179,7 @@ FORMATS = (
         phoenix.read_phoenix,
     ),
     Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
+    Format("langsmith", "runs of LangSmith", LINES, langsmith.sniff, langsmith.read_langsmith),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
     Format(

@@ -36,7 +36,7 @@ OTHERS = (  # records of other tools that hold what was said in a shape of their
     ({"custom_id", "params"}, REQUESTS),
     ({"preferred_output", "non_preferred_output"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
     ({"chosen", "rejected"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
-    ({"run_type", "inputs", "outputs"}, f"holds runs of LangSmith: {AS_A_CHAT}"),
+    ({"run_type", "inputs", "outputs"}, "holds runs of LangSmith without a `trace_id`: export them with it"),
     ({"op_name", "inputs", "output"}, f"holds calls of Weave: {AS_A_CHAT}"),
 )
 

@@ -416,6 +416,24 @@ def test_what_cannot_be_read_may_be_left_out(turnwise, tmp_path: Path) -> None:
     assert "note.txt" in page
 
 
+@pytest.mark.parametrize("errors", ["raise", "collect"])
+def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(turnwise, tmp_path: Path, errors: str) -> None:
+    """Where what is broken stops the reading, whole records that are no rollouts were left out, and called 0 problems."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    answer = {"question_id": 1, "model_id": "parrot", "choices": [{"turns": ["Hi"]}]}
+    records = [answer, {**answer, "question_id": 2, "choices": []}]
+    (logs / "mt_bench.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (logs / "odd.csv").write_text("rollout_id,prompt,score\na,p,NaN\n")
+    (logs / "notes.txt").write_text("none of ours")
+    done = turnwise("report", logs, "--errors", errors, "--out", tmp_path / "r")
+    assert done.code == 0
+    assert done.err.count("left out") == (1 if errors == "raise" else 2), "what became null is not left out"
+    assert ("mt_bench.jsonl: record 2: holds no choices" in done.err) == (errors == "collect")
+    assert "read 2 rollouts, 2 turns, 3 problems" in done.err
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["counts"]["problems"] == 3
+
+
 # ── as a process ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_installed_command_runs() -> None:
     """`python -m turnwise --version` leaves with 0 and says the version."""

@@ -276,3 +276,20 @@ def test_what_a_stream_is_told_to_do_works(tmp_path):
         read(path)
     (call,) = [part for part in str(told.value).split("`") if part.startswith("tw.turns(")]
     assert eval(call, {"path": path, "pl": pl, "tw": type("", (), {"turns": staticmethod(turns)})}).height == 2
+
+
+def test_what_hugging_face_keeps_beside_a_data_set_is_no_log(tmp_path):
+    """As `save_to_disk` of a `DatasetDict` leaves it: a folder for each split, with files that say what is in it."""
+    for split in ("train", "test"):
+        (tmp_path / split).mkdir()
+        rows = pl.DataFrame(CHATS[: len(split)])
+        rows.write_ipc_stream(tmp_path / split / "data-00000-of-00001.arrow")
+        (tmp_path / split / "dataset_info.json").write_text('{"citation": "", "features": {}, "description": ""}')
+        (tmp_path / split / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    frame, problems = read(tmp_path, errors="collect")
+    assert problems.is_empty()
+    assert frame["rollout_id"].n_unique() == len("train") + len("test")
+    (tmp_path / "train" / "data-00000-of-00001.arrow").unlink()
+    told = read(tmp_path, errors="collect")[1]
+    assert sorted(Path(file).name for file in told["file"]) == ["dataset_info.json", "state.json"], "without a data set"

@@ -53,6 +53,16 @@ FILLED = {
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",
     "openai_output": "run target task attempt ending total_tokens context prompt response tool_calls prompt_tokens "
     "response_tokens error",
+    "anthropic_output": "run target goal task attempt ending total_tokens context prompt response tool_calls prompt_tokens "
+    "response_tokens error",
+    "gemini_output": "run target task attempt ending total_tokens context prompt response tool_calls prompt_tokens "
+    "response_tokens error",
+    "phoenix": "run target attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
+    "prompt_tokens response_tokens seconds cost_usd error",
+    "langfuse": "run target attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
+    "prompt_tokens response_tokens seconds cost_usd error",
+    "langsmith": "run target task attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
+    "prompt_tokens response_tokens seconds cost_usd error",
     "claude_code": "run target attack attempt total_tokens total_seconds prompt response observation tool_calls "
     "prompt_tokens response_tokens error node_id parent_id target_call",
     "tau2": "run target attack task attempt ending solved total_seconds total_cost_usd prompt response observation "
@@ -183,7 +193,8 @@ def test_facts_that_make_no_sense_are_refused(facts, says):
 
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(
-        ArgumentError, match=r"agentdojo, aisteer, art, astra, .*, tau2, tau_bench, trl, verifiers, verl"
+        ArgumentError,
+        match=r"agentdojo, aisteer, anthropic_output, art, astra, .*, tau2, tau_bench, trl, verifiers, verl",
     ):
         read(FIXTURES, format="nonsense")
     with pytest.raises(ArgumentError, match="neither"):

@@ -351,9 +351,20 @@ def test_refusals_are_answers(tmp_path):
     assert frame["response"].to_list() == [no] * 4 + ["Yes"]
     assert frame["refused"].to_list() == [None, None, None, False, None]
     assert frame.select(refused_by_rule()).to_series().to_list() == [True] * 4 + [False]
-    assert "refusal" not in frame.columns
+    assert frame["refusal"].to_list() == [None, no, no, no, None], "what the field says is not lost among the texts"
     two = [*chat()[:2], {"role": "assistant", **answers[2]}, {"role": "assistant", "content": "Yes", "refused": False}]
     assert read(written(tmp_path / "log.jsonl", [{"messages": two}] * 1))["refused"].to_list() == [None, False]
+
+
+@pytest.mark.parametrize("system", ["Be kind.", [{"type": "text", "text": "Be kind."}]])
+def test_system_text_beside_a_chat_is_its_context(tmp_path, system):
+    """As Anthropic has it; it was a column of its own, and the context null."""
+    record = {"system": system, "messages": chat()[1:]}
+    frame = read(written(tmp_path / "log.jsonl", [record, {**record, "messages": chat()}, {"messages": chat()[1:]}]))
+    whole = read(written(tmp_path / "whole.jsonl", [{"messages": said} for said in (chat(), chat(), chat()[1:])]))
+    assert frame.select(COLUMNS).equals(whole.select(COLUMNS))
+    assert frame["context"].to_list() == ["Be kind.", None] * 2 + [None] * 2
+    assert frame["system"].is_not_null().to_list() == [False, False, True, True, False, False]
 
 
 def test_parts_are_what_a_message_says(tmp_path):
@@ -467,6 +478,24 @@ def test_a_rollout_with_an_outcome_and_a_chat_is_no_turn(tmp_path):
     row = {"rollout_id": "a", "prompt": "And?", "response": "No", "messages": chat()[:3]}
     frame = read(written(tmp_path / "log.jsonl", [row, {**row, "rollout_id": "b"}]))
     assert frame["response"].to_list() == ["No", "No"], "a turn may bear the chat before it"
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_an_answer_beside_its_chat_answers_it_in_a_named_rollout_as_well(tmp_path, ending):
+    """It was read as a turn of its own, of which nobody had said what was asked."""
+    records = [{"rollout_id": name, "messages": chat()[:2], "response": "No"} for name in ("a", "b")]
+    path = tmp_path / f"log{ending}"
+    if ending == ".parquet":
+        pl.DataFrame(records).write_parquet(path)
+    else:
+        written(path, records)
+    frame = read(path)
+    assert frame.select("rollout_id", "turn", "context", "prompt", "response").rows() == [
+        (name, 1, "Be kind.", "Hi", "No") for name in ("a", "b")
+    ]
+    one = {"rollout_id": "a", "messages": chat()[:2], "response": "No"}
+    turns = read(written(tmp_path / "turns.jsonl", [one, {**one, "response": "Never"}]))
+    assert turns.select("rollout_id", "turn", "response").rows() == [("a", 1, "No"), ("a", 2, "Never")]
 
 
 @pytest.mark.parametrize("turns", ["turns", "dialogue"])

@@ -23,6 +23,7 @@ def test_each_answer_of_a_batch_is_a_rollout():
         ("q6", 1, None, None, None, "This request could not be executed before the completion window expired."),
     ]
     assert frame["prompt"].null_count() == frame["outcome"].null_count() == frame.height
+    assert frame["refusal"].to_list() == [None] * 3 + ["I cannot help with that."] + [None] * 3
     assert frame["ending"].to_list() == [None] * 5 + ["error"] * 2
     assert frame["target"].to_list() == ["parrot-1"] * 5 + [None] * 2
     assert [name.split("/", 1)[1] for name in frame["rollout_id"]] == ["q1", "q2", "q2/2", "q3", "q4", "q5", "q6"]

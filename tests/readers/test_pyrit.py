@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -164,3 +166,40 @@ def test_a_write_ahead_log_without_its_file_is_said_to_be_none_we_know(open_memo
     shutil.copy(f"{open_memory}-wal", tmp_path / "alone" / "x.db-wal")
     with pytest.raises(ReadError, match="nothing could be read"):
         read(tmp_path / "alone")
+
+
+@pytest.fixture
+def stopped_memory(tmp_path):
+    """A memory whose writer was killed within a transaction: half of it stands in the file, how to undo it in the journal."""
+    folder = tmp_path / "stopped"
+    folder.mkdir()
+    shutil.copy(FIXTURES / "memory.db", folder / "memory.db")
+    killed = """
+import os, signal, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size = 2")  # so that pages are written before the end
+database.execute("BEGIN")
+database.execute("DELETE FROM PromptMemoryEntries")
+rows = [(f"z{at}", "user", "late", at, "x" * 3000) for at in range(200)]
+database.executemany("INSERT INTO PromptMemoryEntries (id, role, conversation_id, sequence, converted_value) "
+                     "VALUES (?, ?, ?, ?, ?)", rows)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", killed, folder / "memory.db"], check=False)
+    return folder / "memory.db"
+
+
+def test_what_was_being_written_when_the_writer_was_killed_is_undone(stopped_memory, tmp_path):
+    """The file alone is malformed; what stood in it before is what is read, and nothing is written beside it."""
+    folder = stopped_memory.parent
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(before) == {"memory.db", "memory.db-journal"}
+    whole = read(FIXTURES / "memory.db").drop("run", "rollout_id")
+    for given in (stopped_memory, folder):
+        frame, problems = read(given, errors="collect", cache=tmp_path / "cache")
+        assert frame.drop("run", "rollout_id").equals(whole)
+        assert problems.is_empty()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    stopped_memory.unlink()
+    with pytest.raises(ReadError, match="is the journal of a SQLite file: read that file, with this one beside it"):
+        read(stopped_memory.with_name("memory.db-journal"))

@@ -13,24 +13,26 @@ from turnwise.errors import ArgumentError, ReadError, listing
 if TYPE_CHECKING:
     import polars as pl
 
+SHOWN = 5  # problems that are told one by one
+
 
 def read_logs(
     paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None
 ) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
-    from turnwise import schema
-    from turnwise.readers.reading import read
+    from turnwise.labels import counted
+    from turnwise.readers.problems import NULLED, Problems
+    from turnwise.readers.reading import read_into
 
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
-    if errors == "collect":
-        turns, problems = read(paths, format=log_format, errors="collect", **facts)
-        for file, reason in problems.select("file", "reason").head(5).rows():
-            say(f"left out: {file}: {reason}")
-        if problems.height > 5:
-            say(f"left out: {problems.height - 5:,} more")
-    else:
-        turns = read(paths, format=log_format, **facts)
-        problems = schema.empty(schema.PROBLEMS)
+    ledger = Problems(collect=errors == "collect")
+    turns = read_into(ledger, paths, log_format, **facts)
+    problems = ledger.frame()
+    for file, record, field, reason in problems.head(SHOWN).rows() if ledger.collect else ():
+        where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
+        say(f"{'' if reason.endswith(NULLED) else 'left out: '}{file}: {where}{reason}")
+    if ledger.collect and problems.height > SHOWN:
+        say(f"and {counted(problems.height - SHOWN, 'more problem')}")
     _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
 

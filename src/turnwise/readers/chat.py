@@ -4,7 +4,7 @@ A turn is one assistant message; its `prompt` is everything since the previous a
 results); what came back after the last one is its `observation`. An answer without text (only tool calls) is a turn.
 System text before the first answer is the `context` of turn 1. Where a message is a list of parts, a part that calls a
 tool is a tool call, a part in which the target thinks is no text of the answer (see `thoughts`), and one in which it refuses
-is text. It is not said to have `refused`: of answers without such a part nobody would say that they did not.
+is text (see `refusals`). It is not said to have `refused`: of answers without such a part nobody would say that they did not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -250,6 +250,19 @@ def thoughts(content: Any) -> str | None:
     return joined([text for text in found if isinstance(text, str)])
 
 
+def refusals(content: Any) -> str | None:
+    """What the target refused with, where a part of its message says that it does.
+
+    Examples
+    --------
+    >>> refusals([{"type": "refusal", "refusal": "No."}]), refusals("No.")
+    ('No.', None)
+    """
+    parts = content if isinstance(content, list) else []
+    found = [part.get(REFUSAL) for part in parts if isinstance(part, dict) and part.get("type") == REFUSAL]
+    return joined([text for text in found if isinstance(text, str)])
+
+
 def said_in(message: Message, place: str = "message") -> str | None:
     r"""What a message says: its text, and the error that a tool gave beside or instead of it.
 
@@ -313,7 +326,9 @@ def _call_in(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return part
     if kind.startswith("tool-") and "state" in part:  # a call and its result, in a message for a page
         return {**part, "name": kind.removeprefix("tool-")}
-    inner = part.get("toolInvocation") if kind == "tool-invocation" else part.get("functionCall")
+    inner = (
+        part.get("toolInvocation") if kind == "tool-invocation" else part.get("functionCall", part.get("function_call"))
+    )
     return inner if isinstance(inner, dict) else None
 
 

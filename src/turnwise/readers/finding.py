@@ -11,8 +11,11 @@ from turnwise.manifests import check_whole, manifest_of
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, Problems
 
-WRITE_AHEAD, SHARED_MEMORY = "-wal", "-shm"  # what SQLite keeps beside a file that it writes to, after the file's name
+JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a file that it writes to, after the file's name
+KEPT_BESIDE = (*JOURNALS, "-shm")  # likewise, and no log
 TURNS = "turns.parquet"
+OF_DATA_SETS = {"dataset_info.json", "state.json"}  # what Hugging Face keeps of a data set beside its Arrow files
+OF_SPLITS = {"dataset_dict.json"}  # likewise, above the folders of several
 BESIDE = ("config_metadata.json", "metrics.json")  # what an evaluation, or an evaluator, writes beside its turns
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -64,20 +67,20 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     return found
 
 
-def write_ahead_log(path: Path) -> Path | None:
-    """The log beside a SQLite file in which what was written last stands; null where there is none, or nothing in it.
+def journal_of(path: Path) -> Path | None:
+    """The journal beside a SQLite file, of what was written last or is to be undone; null where there is none, or nothing in it.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "memory.db"
     >>> _ = path.with_name("memory.db-wal").write_bytes(b"pages")
-    >>> write_ahead_log(path).name, write_ahead_log(path.with_name("other.db"))
+    >>> journal_of(path).name, journal_of(path.with_name("other.db"))
     ('memory.db-wal', None)
     """
-    log = path.with_name(f"{path.name}{WRITE_AHEAD}")
+    journals = (path.with_name(f"{path.name}{ending}") for ending in JOURNALS)
     try:
-        return log if log.is_file() and log.stat().st_size else None
+        return next((journal for journal in journals if journal.is_file() and journal.stat().st_size), None)
     except OSError:
         return None  # who reads the file will say what is wrong with the folder
 
@@ -125,9 +128,12 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
         if rollouts and MANIFEST in files:
             _check_whole(where, problems)
         is_ours = rollouts and TURNS in files and any(name in files for name in BESIDE)
-        for name in [TURNS] if is_ours else sorted(files):
+        passed = (
+            OF_DATA_SETS if any(name.endswith(".arrow") for name in files) else OF_SPLITS if folders else set[str]()
+        )
+        for name in [TURNS] if is_ours else sorted({*files} - passed):
             path = Path(where, name)
-            if name.endswith((WRITE_AHEAD, SHARED_MEMORY)) and name[:-4] in files:
+            if name.endswith(KEPT_BESIDE) and name.rpartition("-")[0] in files:
                 continue  # read with its file, or not at all
             if not name.startswith(".") and name != MANIFEST and path.is_file():
                 yield path

@@ -9,8 +9,10 @@ import polars as pl
 from turnwise.readers.binary import null_columns, rows_in, table_in
 from turnwise.readers.columns import ADDED, without_nulls
 from turnwise.readers.documents import Document
+from turnwise.readers.exchanges import logged
 from turnwise.readers.flat import from_flat
 from turnwise.readers.folding import message_rows, read_message_rows
+from turnwise.readers.json_texts import surface_if_any
 from turnwise.readers.layouts import SIGNS, layouts
 from turnwise.readers.native import conform
 from turnwise.readers.nested import from_nested, nested_layout
@@ -19,18 +21,26 @@ from turnwise.readers.table import Table
 from turnwise.schema import TURNS
 
 MANY = 1 << 19  # rows: of fewer, what their null columns take is less than what it takes to know them
-OF_A_TURN = {"turn", "response"}  # a record that says this is one, be there a chat in it as well
+OF_A_TURN = {"turn", "response"}  # a row that says this is one, be there turns in it as well
 
 
 def sniff(document: Document) -> bool:
     """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
-    if "rollout_id" not in names:
+    if "rollout_id" not in names or logged(document):
         return False
     known = list(layouts(document))
     if any(layout.role is None for layout in known) or message_rows(document) is not None:
         return True
-    return bool(names & SIGNS) and (not known or bool(names & OF_A_TURN))
+    return bool(names & SIGNS) and (not known or _beside_a_chat(document))
+
+
+def _beside_a_chat(document: Document) -> bool:
+    """Whether records with a chat are turns nevertheless: numbered, asked and answered, or several of one rollout."""
+    if "response" not in document.keys or document.keys & {"turn", "prompt"}:
+        return bool(document.keys & OF_A_TURN)
+    ids = [repr(surface_if_any(record["rollout_id"])) for record in document.beginning if "rollout_id" in record]
+    return len(set(ids)) < len(ids)
 
 
 def sniff_nested(document: Document) -> bool:

@@ -30,14 +30,13 @@ NAMES = (
 ASKED = frozenset({"prompt", *PROMPTS})
 SEVERAL = ("responses", "outputs", "completions", "answers", "replies", "generations", "response", *RESPONSES)
 AS_A_CHAT = 'write what each record asked and answered as a chat, `{"messages": [...]}`'
+REQUESTS = "holds requests of a batch without their answers: read the batch's output"
 OTHERS = (  # records of other tools that hold what was said in a shape of their own
-    (
-        {"custom_id", "method", "url", "body"},
-        "holds requests of a batch without their answers: read the batch's output",
-    ),
+    ({"custom_id", "method", "url", "body"}, REQUESTS),
+    ({"custom_id", "params"}, REQUESTS),
     ({"preferred_output", "non_preferred_output"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
     ({"chosen", "rejected"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
-    ({"run_type", "inputs", "outputs"}, f"holds runs of LangSmith: {AS_A_CHAT}"),
+    ({"run_type", "inputs", "outputs"}, "holds runs of LangSmith without a `trace_id`: export them with it"),
     ({"op_name", "inputs", "output"}, f"holds calls of Weave: {AS_A_CHAT}"),
 )
 
@@ -65,6 +64,8 @@ def _reasons(document: Document) -> Iterator[str]:
     if words_of(names) is not None:
         yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
     yield from (reason for shape, reason in OTHERS if shape <= names)
+    if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
+        yield REQUESTS
     yield from _as_text(document)
     yield from _no_text(document)
     if names & (SAID - ASKED):

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chat import ANSWERS, SYSTEM, Message, answered, split_by_column, thoughts
+from turnwise.readers.chat import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
 from turnwise.readers.documents import Document
+from turnwise.readers.exchanges import logged
 from turnwise.readers.facts import FACTS, OF_CORPORA, stated
 from turnwise.readers.layouts import RESPONSES, Layout, layouts
 from turnwise.readers.lines import Lines
@@ -59,12 +60,12 @@ def sniff(document: Document) -> bool:
     """Whether the file holds chats: records with `messages`, each with a role."""
     if document.kind not in {"json", "lines"} or "messages" not in document.keys:
         return False
-    return b'"role"' in document.head and not OTHERS & document.keys
+    return b'"role"' in document.head and not OTHERS & document.keys and not logged(document)
 
 
 def sniff_chats(document: Document) -> bool:
     """Whether the file holds chats under another name, in other words, or with other names of rollouts."""
-    return not OF_TOOLS & document.keys and chat_layout(document) is not None
+    return not OF_TOOLS & document.keys and chat_layout(document) is not None and not logged(document)
 
 
 def read_openai_chat(document: Document, table: Table) -> None:
@@ -79,8 +80,9 @@ def read_openai_chat(document: Document, table: Table) -> None:
     system, developer            `context`
     user, tool, function         `prompt`; after the last answer `observation`
     assistant                    `response`, `tool_calls` (also the older `function_call`)
-    `refusal`, a part of         `response`, which `m.refused_by_rule` tells apart. A refusal beside another text is
-    type refusal                 kept under its own name
+    `refusal`, a part of         `response` where there is no other text, and a column of that name: the field is
+    type refusal                 filled only where OpenAI's own filter speaks, and `m.refused_by_rule` knows the others
+    `system` of the record       `context`, as Anthropic has it, where no message is the system's
     `reward`, `score`,           the same, of the answer that states it, where it is a number or Boolean as
     `succeeded`, `refused`,      there; else ``score_source``, ...
     `seconds`, `cost_usd`,
@@ -192,6 +194,10 @@ class Chats:
         known, beside = _told([value[chat][place] for place in answers], self._passed)
         for column, told in _asked(value[chat], answers, self._passed).items():
             beside[f"{column}_source" if column in beside else column] = told
+        refused = [refusals(messages[place].content) for place in answers]
+        if any(refused):
+            stated_so = beside.get("refusal", [None] * len(answers))
+            beside["refusal"] = [told or found for told, found in zip(stated_so, refused, strict=True)]
         thought = [thoughts(messages[place].content) for place in answers]
         if any(thought):
             beside |= {"reasoning_source": beside["reasoning"]} if "reasoning" in beside else {}
@@ -206,11 +212,17 @@ class Chats:
         )
 
     def _worded(self, record: Any) -> Any:
-        """The record with its messages in the usual words; the record itself where they are."""
+        """The record with its messages in the usual words, those of the system among them; the record itself where they are."""
         chat = record.get(self._layout.turns) if isinstance(record, dict) else None
         if not isinstance(chat, list):
             return record
         told = [usual(message, self._layout.text or "content") for message in chat]
+        before = record.get("system")
+        speakers = [message.get(self._layout.role) for message in chat if isinstance(message, dict)]
+        if before and isinstance(before, str | list) and not any(who in speakers for who in SYSTEM):
+            rest = {name: value for name, value in record.items() if name != "system"}
+            first = {self._layout.role: "system", self._layout.text: before}
+            return {**rest, self._layout.turns: [first, *told]}
         same = all(one is other for one, other in zip(told, chat, strict=True))
         return record if same else {**record, self._layout.turns: told}
 
@@ -244,9 +256,9 @@ class Chats:
         ):
             return False  # somebody else may be who answers
         columns = self._plain.columns(chats)
-        if columns is None or (
-            columns.keys() & BESIDE and not all(chat.messages and chat.messages[-1].role in ANSWERS for chat in chats)
-        ):
+        if columns is None or "system" in columns:
+            return False  # what the system says may stand beside the chat
+        if columns.keys() & BESIDE and not all(chat.messages and chat.messages[-1].role in ANSWERS for chat in chats):
             return False  # the answer may stand beside the chat
         others = columns.get(self._layout.other or "", [None] * len(chats))
         names = list(map(partial(self._layout.name, self._run), numbers, ids, others))

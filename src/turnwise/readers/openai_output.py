@@ -1,37 +1,19 @@
-"""What OpenAI's API gave back: output of its batches, chat completions and responses, as they came."""
+"""What OpenAI's API gave back: output of its batches, chat completions, responses, and logs of requests with them."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
-from turnwise.readers.chat import Message, joined, split, text_of
+from turnwise.readers.chat import Message, joined, text_of, thoughts
 from turnwise.readers.documents import Document
-from turnwise.readers.json_texts import surface_if_any
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, leftovers, parse, whole, worded
+from turnwise.readers.exchanges import NOTHING, Answer, Reply, providers, read_exchanges
+from turnwise.readers.json_texts import names_if_any, surface_if_any
+from turnwise.readers.records import Count, leftovers, parse, whole
 from turnwise.readers.table import Table
-from turnwise.schema import ERROR
 
 BATCH = frozenset({"custom_id", "response", "error"})
-KINDS = ("chat.completion", "text_completion", "response")  # what an answer's `object` says
-FAILED = 400  # from this status of HTTP on, the body is an error
-
-
-class Line(msgspec.Struct):
-    """One line of a batch's output."""
-
-    custom_id: Key | None = None
-    response: "Http | None" = None
-    error: Any = None
-
-
-class Http(msgspec.Struct):
-    """The answer to one request of a batch."""
-
-    status_code: int | None = None
-    request_id: str | None = None
-    body: Any = None
+SAID = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning"})
 
 
 class Body(msgspec.Struct):
@@ -40,9 +22,9 @@ class Body(msgspec.Struct):
     object: str | None = None
     id: str | None = None
     model: str | None = None
-    choices: list["Choice"] | None = None
+    choices: list[dict[str, Any]] | None = None
     output: list[dict[str, Any]] | None = None
-    usage: "Usage | None" = None
+    usage: dict[str, Any] | None = None
     error: Any = None
     input: Any = None
     instructions: Any = None
@@ -54,6 +36,7 @@ class Choice(msgspec.Struct):
     message: dict[str, Any] | None = None
     text: str | None = None
     finish_reason: str | None = None
+    index: int | None = None
 
 
 class Usage(msgspec.Struct):
@@ -66,52 +49,52 @@ class Usage(msgspec.Struct):
     total_tokens: Count = None
 
 
-class Answer(NamedTuple):
-    """One answer: what was said, what was thought before, and why it ended."""
-
-    said: Message
-    refusal: str | None = None
-    reasoning: str | None = None
-    finish: str | None = None
-
-
 def sniff(document: Document) -> bool:
-    """Whether the file holds a batch's output (`custom_id`, `response`, `error`), or objects that say they are answers."""
+    """Whether the file holds a batch's output (`custom_id`, `response`, `error`), answers, or logs with them.
+
+    Of a log with the request in an object of its own, the answer may also be its text alone.
+    """
     if document.kind not in {"json", "lines"}:
         return False
-    if document.keys >= BATCH:
+    if document.keys >= BATCH or "openai" in providers(document):
         return True
     first = next(iter(document.beginning), {})
-    return bool({"choices", "output"} & first.keys()) and surface_if_any(first.get("object")) in KINDS
+    asked = "messages" in names_if_any(first.get("request"))
+    return asked and isinstance(surface_if_any(first.get("response")), str)
 
 
 def read_openai_output(document: Document, table: Table) -> None:
-    """Each answer into a rollout of one turn.
+    """Each answer into a rollout; a turn is one assistant message, the last of them the answer.
 
     ================================ ====================================================================
     theirs                           ours
     ================================ ====================================================================
     hash of the content              `run`: the file has no name of its own
     run, `custom_id`, else `id`      `rollout_id`; the number of the record where there is neither; of a
-                                     further choice with ``/2`` and so on after it
+                                     further choice with ``/2`` and so on after it; in a log, its
+                                     `rollout_id` as it stands, or run and its `id`
     `custom_id`                      `task`
     place among `choices`            `attempt`, where there is a `custom_id` or several choices
     `model`                          `target`
     `message`, `text`, or `output`   `response`, `tool_calls`; a `refusal` is the response where there is no
-                                     text
-    `input`, `instructions`          `prompt`, `context` of a response that was kept together with them
+                                     text, and a column of that name
+    `request`: `messages`, `input`,  `context`, and the turns before; in a log that has them, or has them beside
+    `prompt`, `instructions`         `response`; and of a response that was kept together with them
     `usage`                          `prompt_tokens`, `response_tokens`, `total_tokens`, of a request with one
                                      choice: of several, it counts them together
     `finish_reason`, `status`        columns of that name
-    `error`, or that in the body     `error`, `ending` error; nobody answered, `turn` is null
+    `error`, or that in the body     `error`, `ending` error; nobody answered
     ================================ ====================================================================
 
     What was asked is not in the output of a batch: `prompt` is null. It stands in the batch's input under the same
-    `custom_id`, by which it can be joined to `task`. What a model thought (`reasoning_content`, or the summary of
-    its reasoning) is the column `reasoning`. Everything else is kept under its own name, objects and lists as JSON text.
-    Built from the objects that OpenAI documents for its API.
+    `custom_id`, by which it can be joined to `task`. Of a log each record is a rollout of its own, so that a conversation
+    logged call by call stands there once for each; the answer in it may also be its text alone. A column of a record that is
+    called as a fact of the rollout in TURNS is that fact where its value fits. What a model thought (`reasoning_content`, or the
+    summary of its reasoning) is the column `reasoning`. Everything else is kept under its own name, objects and lists as JSON
+    text. Built from the objects that OpenAI documents for its API.
 
-    The producer judges the `whole_rollout`: not at all. `attack`, `goal`, `outcome` and `solved` are null.
+    The producer judges the `whole_rollout`: not at all. `attack`, `goal`, `outcome` and `solved` are null where the
+    record does not state them; so is `refused`: of answers without a `refusal` nobody says that they are none.
 
     Examples
     --------
@@ -124,68 +107,44 @@ def read_openai_output(document: Document, table: Table) -> None:
     >>> table.frame().select("target", "task", "turn", "response").row(0)
     ('parrot', 'q1', 1, 'Hello')
     """
-    run = f"openai-{document.digest}"
-    for number, record in document.records():
-        with table.record(document.name, number):
-            _add(document, table, run, number, record)
+    read_exchanges(document, table, "openai", _replied)
 
 
-def _add(document: Document, table: Table, run: str, number: int, record: Any) -> None:
-    batch = isinstance(record, dict) and "custom_id" in record
-    line = parse(record, Line) if batch else Line(response=Http(body=record))
-    http = line.response or Http()
-    body = parse(http.body or {}, Body, "response.body" if batch else "")
-    failed = http.status_code is not None and http.status_code >= FAILED
-    error = _error(line.error) or _error(body.error) or (f"status {http.status_code}" if failed else None)
-    answers = [] if error is not None else list(_answers(body))
-    if not answers and error is None:
-        raise BrokenError("holds neither an answer nor an error", field="choices")
-    name = f"{run}/{next((key for key in (line.custom_id, body.id) if key is not None), number)}"
-    usage = body.usage if body.usage is not None and len(answers) == 1 else Usage()
-    known = {
-        "status_code": http.status_code,
-        **(leftovers(record, Line) if batch else {}),
-        **(leftovers(http.body, Body) if isinstance(http.body, dict) else {}),
-    }
-    for place, answer in enumerate(answers or [None]):
-        chat = [*_asked(body), *([] if answer is None else [answer.said])]
-        turns = split(chat, "output")
-        turns[-1] = turns[-1]._replace(
-            prompt_tokens=whole(_first(usage.prompt_tokens, usage.input_tokens), "usage"),
-            response_tokens=whole(_first(usage.completion_tokens, usage.output_tokens), "usage"),
-            error=error,
-        )
-        table.add(
-            document.name,
-            name if not place else f"{name}/{place + 1}",
-            turns,
-            {
-                "run": run,
-                "target": body.model,
-                "task": None if line.custom_id is None else str(line.custom_id),
-                "attempt": place + 1 if line.custom_id is not None or len(answers) > 1 else None,
-                "ending": None if error is None else ERROR,
-                "total_tokens": whole(usage.total_tokens, "usage.total_tokens"),
-            },
-            {
-                "reasoning": None if answer is None else answer.reasoning,
-                "finish_reason": None if answer is None else answer.finish,
-                **known,
-            },
-        )
+def _replied(given: Mapping[str, Any], within: str) -> Reply:
+    body = parse(given, Body, within)
+    usage = parse(body.usage or {}, Usage, f"{within}.usage")
+    counts = _first(usage.prompt_tokens, usage.input_tokens), _first(usage.completion_tokens, usage.output_tokens)
+    return Reply(
+        list(_answers(body, within)),
+        body.id,
+        body.model,
+        whole(counts[0], "usage"),
+        whole(counts[1], "usage"),
+        whole(usage.total_tokens, "usage.total_tokens"),
+        body.error,
+        leftovers(given, Body) | leftovers(body.usage or {}, Usage),
+    )
 
 
-def _answers(body: Body) -> Iterator[Answer]:
-    for at, choice in enumerate(body.choices or []):
+def _answers(body: Body, within: str) -> Iterator[Answer]:
+    for at, given in enumerate(body.choices or []):
+        where = f"{within}.choices[{at}]"
+        choice = parse(given, Choice, where)
         told = choice.message or {}
-        text = choice.text if choice.message is None else text_of(told.get("content"), f"choices[{at}].message.content")
+        content = told.get("content")
+        text = choice.text if choice.message is None else text_of(content, f"{where}.message.content".lstrip("."))
         refusal = told.get("refusal") if isinstance(told.get("refusal"), str) else None
         called = told.get("tool_calls") or ([told["function_call"]] if told.get("function_call") else None)
-        thought = next(
-            (told[key] for key in ("reasoning_content", "reasoning") if isinstance(told.get(key), str)), None
-        )
+        known = (told[key] for key in ("reasoning_content", "reasoning") if isinstance(told.get(key), str))
         said = Message("assistant", text or refusal, parse(called, list[Any] | None, "tool_calls"))  # type: ignore[arg-type]
-        yield Answer(said, refusal, thought, choice.finish_reason)
+        beside = {
+            **{name: value for name, value in told.items() if name not in SAID},
+            **leftovers(given, Choice),
+            "refusal": refusal,
+            "reasoning": next(known, thoughts(content)),
+            "finish_reason": choice.finish_reason,
+        }
+        yield Answer(said, {name: value for name, value in beside.items() if value not in NOTHING})
     if body.output is not None:
         yield _response(body.output)
 
@@ -193,38 +152,21 @@ def _answers(body: Body) -> Iterator[Answer]:
 def _response(output: list[dict[str, Any]]) -> Answer:
     """The items of a response as one answer: its messages, the functions it calls, the summaries of its thoughts."""
     parts = [part for item in output if item.get("type") == "message" for part in _parts(item.get("content"))]
-    thoughts = [part for item in output if item.get("type") == "reasoning" for part in _parts(item.get("summary"))]
+    thought = [part for item in output if item.get("type") == "reasoning" for part in _parts(item.get("summary"))]
     texts, refusals, reasons = (
         [part[key] for part in given if isinstance(part.get(key), str)]
-        for given, key in ((parts, "text"), (parts, "refusal"), (thoughts, "text"))
+        for given, key in ((parts, "text"), (parts, "refusal"), (thought, "text"))
     )
     called = [item for item in output if item.get("type") == "function_call"]
-    refusal = joined(refusals)
-    return Answer(Message("assistant", joined(texts) or refusal, called or None), refusal, joined(reasons))
+    beside = {"refusal": joined(refusals), "reasoning": joined(reasons)}
+    said = Message("assistant", joined(texts) or joined(refusals), called or None)
+    return Answer(said, {name: value for name, value in beside.items() if value is not None})
 
 
 def _parts(given: Any) -> list[dict[str, Any]]:
     if isinstance(given, str):
         return [{"text": given}]
     return [part for part in given if isinstance(part, dict)] if isinstance(given, list) else []
-
-
-def _asked(body: Body) -> list[Message]:
-    """What a response was asked, where it was kept with it."""
-    before = [] if body.instructions is None else [Message("system", worded(body.instructions))]
-    if not isinstance(body.input, list):
-        return before if body.input is None else [*before, Message("user", worded(body.input))]
-    items = [item for item in body.input if isinstance(item, dict)]
-    told = [item if "role" in item else {"role": "tool", "content": worded(item.get("output"))} for item in items]
-    return [*before, *parse(told, list[Message], "input")]
-
-
-def _error(given: Any) -> str | None:
-    """What failed, in words: the message of an error where it has one."""
-    if isinstance(given, dict):
-        inner = given.get("error")
-        return worded((inner if isinstance(inner, dict) else given).get("message") or given)
-    return worded(given) or None
 
 
 def _first(*counts: Count) -> Count:

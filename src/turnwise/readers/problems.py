@@ -11,6 +11,7 @@ from turnwise.labels import counted, say
 from turnwise.schema import PROBLEMS
 
 LEAVE = 'errors="collect" reads the rest'
+NULLED = "became null: an unknown number is null"
 REMEDY = f"mend it, or leave it out: {LEAVE}"
 
 
@@ -68,7 +69,7 @@ class Problems:
     def nulled(self, file: str, count: int, what: str = "NaN", field: str | None = None) -> None:
         """Keep how many numbers of a file were no numbers and became null."""
         if count:
-            self.rows.append((file, None, field, f"{count} {what} became null: an unknown number is null"))
+            self.rows.append((file, None, field, f"{count} {what} {NULLED}"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
 
     def memory(self) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ from turnwise.readers.json_texts import lenient
 from turnwise.readers.measured import plain_frame
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Whole, parse
-from turnwise.readers.sqlite_files import log_of, tables_in
+from turnwise.readers.sqlite_files import journal_beside, tables_in
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FAILURE, SUCCESS, UNDETERMINED
 
@@ -107,9 +107,9 @@ class Memory:
 def sniff(document: Document) -> bool:
     """Whether the file is a memory: a SQLite file with its tables, or a table of messages with `conversation_id`."""
     if document.kind == "sqlite":
-        log = log_of(document)
+        journal = journal_beside(document)
         named = PIECES.encode()
-        return named in document.data or (log is not None and named in Document(log).data)
+        return named in document.data or (journal is not None and named in Document(journal).data)
     names = {"conversation_id", "role", "sequence"}
     return names <= document.keys and bool({"converted_value", "converted_prompt_text"} & document.keys)
 
@@ -122,6 +122,7 @@ def read_pyrit(document: Document, table: Table) -> None:
     ================================= =======================================================================
     hash of the file                  `run`: the memory has no name of its own
     ``<file>-wal``, beside the file   read with it: what SQLite wrote last and has not put into the file yet
+    ``<file>-journal``, likewise      read with it: what SQLite was writing when it was stopped is undone
     run, `conversation_id`            `rollout_id`
     `prompt_target_identifier`        `target`: its model's name, else its class
     `attack_identifier`               `attack`: its class (of older memories that of the orchestrator)

@@ -16,7 +16,7 @@ from turnwise.readers import native
 from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.documents import Document
-from turnwise.readers.finding import Paths, documents, listed, write_ahead_log
+from turnwise.readers.finding import Paths, documents, journal_of, listed
 from turnwise.readers.formats import FORMATS, Format, format_names, format_of, named
 from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
@@ -111,9 +111,33 @@ def read(
     """
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
+    problems = Problems(collect=errors == "collect")
+    turns = read_into(problems, paths, format, columns, cache, storage_options, **facts)
+    return (turns, problems.frame()) if problems.collect else turns
+
+
+def read_into(
+    problems: Problems,
+    paths: Paths,
+    format: str | None = None,  # noqa: A002 - as in read
+    columns: str | Sequence[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> pl.DataFrame:
+    r"""The same rollouts, and in that ledger all that was left out or became null, be it raised or collected.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder, problems = Path(tempfile.mkdtemp()), Problems(collect=True)
+    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\n")
+    >>> _ = (folder / "notes.txt").write_text("none")
+    >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
+    (1, ['is not recognized'])
+    """
     known = facts_as_given(facts)
     wanted = None if columns is None else [*names_of(columns), *known]
-    problems = Problems(collect=errors == "collect")
     given = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
     if found := addresses(given):
@@ -124,8 +148,7 @@ def read(
     problems.announce()
     if wanted is not None:
         turns = _narrowed(turns, wanted)
-    filled = turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
-    return (filled, problems.frame()) if problems.collect else filled
+    return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
 
 
 def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:
@@ -152,7 +175,7 @@ def _whole(
         return _gathered(given, forced, problems, wanted)
     unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
     logs = [document.path for document, _ in documents(given, unseen, rollouts=True)]
-    logs += [log for path in logs if (log := write_ahead_log(path)) is not None]
+    logs += [journal for path in logs if (journal := journal_of(path)) is not None]
     how = (name, problems.collect, [str(path) for path in given])
     try:
         kept = Cache(Path(folder), logs, *how)

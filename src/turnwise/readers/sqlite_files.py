@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from turnwise.readers.documents import Document
-from turnwise.readers.finding import WRITE_AHEAD, write_ahead_log
+from turnwise.readers.finding import journal_of
 from turnwise.readers.problems import broken
 
 HEADER = 20  # bytes of a SQLite file up to and including how it is journaled
@@ -47,9 +47,9 @@ def tables_in(document: Document, names: Iterable[str]) -> dict[str, list[dict[s
 
 @contextmanager
 def _opened(document: Document) -> Iterator[sqlite3.Connection]:
-    """The database in memory; one with a write-ahead log beside it as a copy of both, which SQLite puts together."""
-    log = log_of(document)
-    if log is None:
+    """The database in memory; one with a journal beside it as a copy of both, which SQLite puts together."""
+    journal = journal_beside(document)
+    if journal is None:
         data = bytearray(document.data)
         if len(data) >= HEADER and data[18:20] == b"\x02\x02":  # a write-ahead log of which all is in the file
             data[18:20] = b"\x01\x01"
@@ -58,13 +58,13 @@ def _opened(document: Document) -> Iterator[sqlite3.Connection]:
             yield memory
         return
     with TemporaryDirectory() as folder:  # opened where they lie, SQLite would write beside them
-        copy = Path(folder, "memory.db")
+        copy = Path(folder, document.path.name)
         copy.write_bytes(document.data)
-        copy.with_name(f"{copy.name}{WRITE_AHEAD}").write_bytes(Document(log).data)
+        copy.with_name(journal.name).write_bytes(Document(journal).data)
         with closing(sqlite3.connect(copy)) as memory:
             yield memory
 
 
-def log_of(document: Document) -> Path | None:
-    """The write-ahead log beside the file; None where there is none, or the file is packed."""
-    return None if document.packed else write_ahead_log(document.path)
+def journal_beside(document: Document) -> Path | None:
+    """The journal beside the file; None where there is none, or the file is packed."""
+    return None if document.packed else journal_of(document.path)

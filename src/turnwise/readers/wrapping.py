@@ -12,6 +12,7 @@ WRAPPINGS = (  # how such a file begins
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a document of older Excel or Office: save it as CSV"),
     (b"\x37\x7f\x06\x82", "is the write-ahead log of a SQLite file: read that file, with this one beside it"),
     (b"\x37\x7f\x06\x83", "is the write-ahead log of a SQLite file: read that file, with this one beside it"),
+    (b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", "is the journal of a SQLite file: read that file, with this one beside it"),
 )
 ZIP, OF_EXCEL = b"PK\x03\x04", (".xlsx", ".xlsm")
 OURS = (".eval",)  # archives that are read as they are

@@ -97,7 +97,12 @@ def test_questions_share_certificates_and_nothing_else(address, monkeypatch) -> 
     from turnwise.evaluation import posting
 
     read = []
-    monkeypatch.setattr(httpx2, "create_ssl_context", lambda: read.append(1) or True)
+
+    def trusting() -> bool:
+        read.append(1)
+        return True
+
+    monkeypatch.setattr(httpx2, "create_ssl_context", trusting)
     posting._trusted.cache_clear()
     Service.cookies.clear()
     for _ in range(3):

@@ -305,14 +305,14 @@ def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
     """The others are measured when all is done, of all rollouts at once; what the rule says is what they give."""
     from turnwise import metrics as m
     from turnwise.evaluators import FrameEvaluator, SimulatedSampler, frame_evaluator
+    from turnwise.rollouts import measure
 
     measured = []
 
     def counting(turns, *metrics):
         measured.append(len(metrics))
-        return frame_evaluator_measure(turns, *metrics)
+        return measure(turns, *metrics)
 
-    frame_evaluator_measure = frame_evaluator.measure
     monkeypatch.setattr(frame_evaluator, "measure", counting)
     evaluator = FrameEvaluator(
         SimulatedSampler(hazard=0.2, turns=3), range(30), metrics=[m.attack_success, m.refusal_rate]

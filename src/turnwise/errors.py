@@ -7,6 +7,7 @@ TurnwiseError (ValueError)
 ├── MetricError      a metric cannot be measured: metric, column, remedy
 ├── ArgumentError    an option of a verb makes no sense: option, value, remedy
 └── WriteError       a result cannot be written: file, remedy
+    └── UnkeptError  an answer cannot be kept, so that nobody is asked any more
 ```
 
 Every message is one sentence that says what is wrong, where, and what to do. The command line prints it and exits
@@ -39,6 +40,10 @@ class ArgumentError(TurnwiseError):
 
 class WriteError(TurnwiseError):
     """A result that cannot be written where it was asked for."""
+
+
+class UnkeptError(WriteError):
+    """An answer that cannot be kept, whose next ones would be paid for in vain: whoever asks stops asking."""
 
 
 def type_and_message(error: BaseException) -> str:

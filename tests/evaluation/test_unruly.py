@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import time
 
 import pytest
@@ -161,3 +162,31 @@ def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, c
     assert capsys.readouterr().out == f"{tmp_path / 'results'}\n"
     assert json.loads((tmp_path / "results" / "metrics.json").read_text())["summary"]["n_rollouts"] == 3
     assert tw.read(tmp_path / "results").height == 3
+
+
+@pytest.mark.parametrize("who", ["workflow", "evaluator"])
+def test_nobody_is_asked_in_vain_on_a_full_disk(bench, who) -> None:
+    """Once an answer cannot be kept, those after it are not paid for; with room again, the run goes on from those that were."""
+    entries = [
+        {"id": n, "question": f"What is {n}?", "answer": "it is", "generated_answer": f"it is {n}"} for n in range(2000)
+    ]
+    bench.data(entries)
+    log = bench.folder / "asked.log"
+    if who == "workflow":
+        workflow = {"_type": "function", "function": "workflows:slow", "kwargs": {"log": str(log)}}
+        bench.config(MATCH, workflow=workflow)
+    else:
+        bench.config({"counting": {"_type": "counting", "log": str(log)}})
+    words = [] if who == "workflow" else ["--skip_workflow"]
+    full = bench.command(
+        *words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
+    )
+    assert (full.returncode, full.stdout) == (2, "")
+    assert "takes no more (File too large), so nothing further is asked; make room and run again" in full.stderr
+    assert "Traceback" not in full.stderr
+    paid = len(log.read_text().splitlines())
+    assert 100 < paid < 1000
+    again = bench.command(*words)
+    assert again.returncode == 0, again.stderr
+    under_way = 16  # answers that came when there was no room any more
+    assert len(log.read_text().splitlines()) <= 2000 + under_way

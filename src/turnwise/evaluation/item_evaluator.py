@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from turnwise.errors import ArgumentError, type_and_message, writable
+from turnwise.errors import ArgumentError, UnkeptError, type_and_message, writable
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem
 from turnwise.evaluation.results_log import ResultsLog
 from turnwise.scoring.callables import contained
@@ -80,6 +80,8 @@ class BaseEvaluator(ABC):
         if log is not None and key is not None and said.error is None:
             try:
                 log.keep(key, {"score": said.score, "reasoning": said.reasoning})
+            except UnkeptError:
+                raise
             except (TypeError, ValueError, RecursionError) as error:
                 return failed(item.id, str(error))
         return said

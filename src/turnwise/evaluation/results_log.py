@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from turnwise.errors import WriteError
+from turnwise.errors import UnkeptError, WriteError
 from turnwise.evaluation.items import EvalInputItem
 
 FORMAT = 1  # part of every name: logs written another way are others
@@ -82,13 +82,18 @@ class ResultsLog:
         ------
         TypeError
             Where the value is nothing that JSON can hold.
+        UnkeptError
+            Where the file takes no more.
         """
         line = _bytes([key, value]) + b"\n"
         try:
-            if self._file is not None:
-                self._file.write(line)
+            while line and self._file is not None:  # a disk that is nearly full takes a part, and refuses the rest
+                line = line[self._file.write(line) :]
         except OSError as error:
-            raise self._refused(error) from error
+            raise UnkeptError(
+                f"{self.path} takes no more ({error.strerror or error}), so nothing further is asked; make room and run again, "
+                "which goes on from what was kept"
+            ) from error
 
     @staticmethod
     def key(item: EvalInputItem) -> str:

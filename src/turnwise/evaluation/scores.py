@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pydantic
 
-from turnwise.errors import ArgumentError, TurnwiseError, type_and_message, writable
+from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, type_and_message, writable
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.dataset import Item, Shown
@@ -78,6 +78,8 @@ def _one(
         output = _output(made)
         said = _by_id(output.eval_output_items)
         _written(output.average_score)
+    except UnkeptError:
+        raise
     except TurnwiseError as error:
         return Scored(keyword, registration.name, [], failure=writable(str(error)))
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  # it is why it has no results

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias
 
 import tenacity
 
-from turnwise.errors import ArgumentError, TurnwiseError, counted, type_and_message
+from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, counted, type_and_message
 from turnwise.evaluators.store import Run
 
 Rollout: TypeAlias = Callable[[Any], Any]
@@ -188,7 +188,7 @@ class Crew:
 
         try:
             graph: Any = await (self._again()(attempt) if self._retries else attempt())
-        except _NoThreadError:
+        except (_NoThreadError, UnkeptError):
             raise
         except Exception as error:  # noqa: BLE001  # any error of a rollout is its outcome
             turns = getattr(error, "graph", None)
@@ -285,4 +285,4 @@ class Crew:
 
 def _may_pass(error: BaseException) -> bool:
     """Whether to try again: not after an interrupt, and not where the request itself makes no sense."""
-    return isinstance(error, Exception) and not isinstance(error, ArgumentError | _NoThreadError)
+    return isinstance(error, Exception) and not isinstance(error, ArgumentError | UnkeptError | _NoThreadError)

@@ -1,5 +1,6 @@
 """What verbs are given: 0 and 1 where a Boolean is meant, text where a metric is, and options of every kind."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -338,3 +339,29 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
     ):
         with pytest.raises(ArgumentError, match=f"baseline={baseline!r} is no value of"):
             verb()
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "said"),
+    [
+        ("summarize", {"by": [None]}, "None is no name of a column or statistic; names are texts"),
+        ("summarize", {"metrics": 5}, "5 is no name of a column or statistic"),
+        ("summarize", {"statistics": [None]}, "None is no name of a column or statistic"),
+        ("summarize", {"cluster": True}, "True is no name of a column or statistic"),
+        ("attempts", {"cluster": True}, "cluster=True names no columns; give one name, two, or None"),
+        ("summarize", {"strata": 5}, "there is no column 5 for strata"),
+        ("contrast", {"of": 5}, "there is no column 5 to compare"),
+        ("profile", {"metric": None}, "None is no name of a column or statistic"),
+        ("portfolio", {"of": "target", "unit": 5}, "there is no column 5"),
+        ("iqm", {"seed": "x"}, "seed='x' is no whole number of 64 bits"),
+        ("iqm", {"seed": 10**30}, "is no whole number of 64 bits"),
+        ("iqm", {"resamples": 1.5}, "resamples=1.5 is no whole number"),
+        ("iqm", {"target": "x"}, "iqm: target='x' is no number"),
+        ("gate", {"require": 5}, "5 is no requirement"),
+    ],
+)
+def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given: dict[str, Any], said: str) -> None:
+    """Python's own complaint of an int that cannot be iterated names neither the option nor what to do."""
+    with pytest.raises(ArgumentError, match=re.escape(said)) as refused:
+        getattr(tw, verb)(TRUTH, **given)
+    assert "\n" not in str(refused.value)

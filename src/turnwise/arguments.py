@@ -40,12 +40,21 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
 def names_of(by: By) -> tuple[str, ...]:
     """The column names of a `by` argument.
 
+    Raises
+    ------
+    ArgumentError
+        Where one is no text.
+
     Examples
     --------
     >>> names_of("target"), names_of(["target", "attack"]), names_of(None)
     (('target',), ('target', 'attack'), ())
     """
-    return tuple(_several(by))
+    names = _several(by)
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{name!r} is no name of a column or statistic; names are texts")
+    return names
 
 
 def _several(given: object) -> tuple[Any, ...]:
@@ -300,7 +309,7 @@ def metric_columns(
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(asked)
     taken = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
-        names_of(cluster) if cluster not in {None, "auto"} else ()
+        names_of(cluster) if cluster not in (None, "auto") else ()
     )
     return [name for name, dtype in rollouts.schema.items() if name not in taken and schema.kind_of(dtype) is not None]
 
@@ -346,7 +355,7 @@ def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb:
             f"{verb}: {metric!r} is {frame.schema[metric]}, not a time to an event (here: {listing(times)}); "
             "measure one with `m.time_to(condition)`"
         )
-    for ending in competing:
+    for ending in names_of(competing):
         if ending not in schema.ENDINGS.categories:
             raise ArgumentError(
                 f"{verb}: competing={ending!r} is no ending; it is one of {listing(schema.ENDINGS.categories)}"

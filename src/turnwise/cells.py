@@ -7,6 +7,7 @@ clusters by their id before anything becomes an array, so that no order of rows,
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -243,8 +244,11 @@ def columns_of(cluster: Cluster) -> tuple[str, ...]:
     return ("goal", "task") if cluster == "auto" else _named(cluster)
 
 
-def _named(cluster: Cluster) -> tuple[str, ...]:
-    return () if cluster is None else (cluster,) if isinstance(cluster, str) else tuple(cluster)
+def _named(cluster: object) -> tuple[str, ...]:
+    names = () if cluster is None else (cluster,) if isinstance(cluster, str) else cluster
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"cluster={cluster!r} names no columns; give one name, two, or None")
+    return tuple(names)
 
 
 def _auto_cluster(sheet: Sheet, rows: IntArray, metric: str) -> tuple[str, ...]:
@@ -316,7 +320,9 @@ def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64DXSM(_entropy(seed, [*ids, *arm])))
 
 
-def _entropy(seed: int, words: Sequence[str]) -> int:
+def _entropy(seed: object, words: Sequence[str]) -> int:
+    if not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
+        raise ArgumentError(f"seed={seed!r} is no whole number of 64 bits; the same number gives the same draws")
     known = [word.encode(errors="surrogatepass") for word in words]
     told = b"".join([part for word in known for part in (len(word).to_bytes(8, "little"), word)])
     return int.from_bytes(hashlib.blake2b(str(seed).encode() + told, digest_size=16).digest(), "little")

@@ -1,6 +1,6 @@
 """ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets what is required."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -99,7 +99,9 @@ def gate(
     └────────┴────────┘
     """
     table = frame_of(frame, "gate")
-    required = [parsed(words) for words in ([require] if isinstance(require, str) else require)]
+    asked: object = require
+    several = asked if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]
+    required = [parsed(words) for words in several]
     if not required:
         raise ArgumentError("gate: nothing is required; write a requirement such as 'attack_success < 0.01'")
     by = names_of(by)

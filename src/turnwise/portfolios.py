@@ -90,7 +90,7 @@ def portfolio(
             raise ArgumentError(
                 f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
             )
-    metric_columns(frame, by, None, metric, "portfolio")
+    metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
     tried = pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
@@ -205,7 +205,7 @@ def tradeoff(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRADEOFF, "tradeoff")
     for name in (attack, task):
-        metric_columns(frame, by, cluster, name, "tradeoff")
+        metric_columns(frame, by, cluster, (name,), "tradeoff")
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
     sheet = Sheet(frame)

@@ -15,9 +15,11 @@ from turnwise.arguments import (
     Cluster,
     check_by,
     check_levels,
+    check_resamples,
     finite_numbers,
     metric_columns,
     names_of,
+    one_number,
     rollouts_frame,
 )
 from turnwise.cells import Sheet, row_of, rows_of, unit_of
@@ -112,6 +114,8 @@ def iqm(
         for value in values:
             if value not in words:
                 raise ArgumentError(f"iqm: {name}={value!r} is unknown; {meant(str(value), words)}")
+    check_resamples(resamples, "iqm", 2000)
+    aim = one_number(target, "iqm: target")
     sheet = Sheet(frame)
     columns = [
         name
@@ -126,10 +130,10 @@ def iqm(
         for metric in columns:
             found = headings(sheet, metric)[group]
             goals = _Goals(sheet, metric, group[found == VALUE], cluster)
-            replicates = goals.replicates(asked, over, draws, target, resamples, seed)
+            replicates = goals.replicates(asked, over, draws, aim, resamples, seed)
             for statistic in asked:
                 for level_ in levels:
-                    estimate = goals.estimate(statistic, level_, over, draws, target, replicates.get(statistic))
+                    estimate = goals.estimate(statistic, level_, over, draws, aim, replicates.get(statistic))
                     rows.append(
                         {
                             **key,
@@ -138,7 +142,7 @@ def iqm(
                             "level": level_,
                             **counts(found),
                             **row_of(estimate),
-                            "estimand": goals.estimand(statistic, over, draws, target, found),
+                            "estimand": goals.estimand(statistic, over, draws, aim, found),
                             "seed": seed if estimate.resamples else None,
                         }
                     )
@@ -311,7 +315,7 @@ def profile(
     frame = rollouts_frame(rollouts, "profile")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PROFILE, "profile")
-    metric_columns(frame, by, cluster, metric, "profile")
+    metric_columns(frame, by, cluster, (metric,), "profile")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"profile: {metric!r} is a time to an event; `tw.curve` shows its share by turn")
     if band not in {"pointwise", "simultaneous"}:

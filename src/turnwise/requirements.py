@@ -51,7 +51,7 @@ class Required:
             )
 
 
-def parsed(words: str) -> Required:
+def parsed(words: object) -> Required:
     """A requirement as it is written.
 
     Examples
@@ -69,7 +69,7 @@ def parsed(words: str) -> Required:
     wrapped = _STATISTIC.fullmatch(metric)
     statistic, name = (wrapped[1], wrapped[2]) if wrapped else (None, metric)
     quantile_of(statistic or "mean")  # a quantile that can be read in two ways is refused here
-    return Required(words.strip(), name, statistic, operator, float(number) / (100 if percent else 1))
+    return Required(str(words).strip(), name, statistic, operator, float(number) / (100 if percent else 1))
 
 
 def metrics(require: Sequence[str]) -> list[str]:

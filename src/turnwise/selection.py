@@ -215,7 +215,7 @@ def changes(
     for name in (of, unit):
         if name not in frame.columns:
             raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
-    metric_columns(frame, by, None, metric, "changes")
+    metric_columns(frame, by, None, (metric,), "changes")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")
     named = pl.col(of).cast(pl.String)

@@ -1,6 +1,7 @@
 """What a record calls its rollout, its turns and what is said in them: any of the usual words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -75,6 +76,18 @@ class Layout(NamedTuple):
             known = other
         known = number if known is None else known
         return str(known) if self.named else f"{run}/{known}"
+
+    def names(self, run: str, numbers: Sequence[int], known: Sequence[Any], others: Sequence[Any]) -> list[str]:
+        """The names of some rollouts.
+
+        Examples
+        --------
+        >>> Layout("turns").names("run", [3, 4], ["a", None], [None, None])
+        ['run/a', 'run/4']
+        """
+        if self.named or None in known:
+            return list(map(partial(self.name, run), numbers, known, others))
+        return [f"{run}/{name}" for name in known]
 
 
 def layouts(document: Document) -> Iterator[Layout]:

@@ -34,8 +34,11 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         say(f"{error.filename}: {error.strerror}; check the path and its permissions")
         code = BAD_INPUT
     except SystemExit as error:  # of somebody's sampler or metric: ours end with a code
-        say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
-        code = FAILED
+        if isinstance(error.__context__, BrokenPipeError):  # likewise: what Typer makes of it
+            code = DONE
+        else:
+            say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
+            code = FAILED
     except BaseException as error:
         if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise

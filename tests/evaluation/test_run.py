@@ -18,6 +18,7 @@ from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
+from turnwise.evaluation.workflow import steps_of
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -241,6 +242,44 @@ def test_an_http_endpoint_answers(bench, items, server) -> None:
     bench.config({"match": {"_type": "exact_match"}}, general={"output_dir": str(bench.folder / "second")})
     other = bench.run(endpoint=server, result_json_path="$")
     assert other.items["response"][3] == "one two"
+    bench.config({"match": {"_type": "exact_match"}}, workflow={**workflow, "result_json_path": "$.nowhere"})
+    outranked = bench.run(result_json_path="$.value[-1]['text']", overwrite=True)
+    assert outranked.items["response"][0] == "heard What is 1?"
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("$", []),
+        ("$.a.b", ["a", "b"]),
+        ("$.choices[0].text", ["choices", 0, "text"]),
+        ("$['a.b'][\"c d\"][-1]", ["a.b", "c d", -1]),
+        ("$.choices.0", ["choices", 0]),
+        ("$['0']", ["0"]),
+    ],
+)
+def test_a_path_is_read_as_json_path_has_it(path: str, parts: list) -> None:
+    """Names with points in quotes, places from the end."""
+    assert steps_of(path) == parts
+
+
+@pytest.mark.parametrize(
+    "path", ["$..text", "$.a[*]", "$.", "$.a[", "$.a]", "a.b", "$.a[x]", "$.a[?(@.b)]", "$a", "$.a[1:2]", ""]
+)
+def test_a_path_of_another_kind_is_refused_before_anything_is_asked(path: str) -> None:
+    """``$..text`` was taken for ``$.text``."""
+    with pytest.raises(ArgumentError, match=r"result_json_path .* is not understood; write names and numbers"):
+        steps_of(path)
+
+
+def test_a_path_leads_into_the_answer_of_any_workflow(bench, items) -> None:
+    """Of a function as of a service; where there is nothing is the error of that item."""
+    bench.data(items[:2])
+    (bench.folder / "talking.py").write_text("def said(question):\n    return {'all': [{'text': question[-2]}]}\n")
+    bench.config({"match": {"_type": "exact_match"}}, workflow="talking:said")
+    assert bench.run(result_json_path="$.all[0].text").items["response"].to_list() == ["1", "2"]
+    made = bench.run(result_json_path="$.none", overwrite=True)
+    assert made.items["error"][0].startswith("WorkflowError: the answer has nothing at 'none'")
 
 
 def test_a_chat_model_answers(bench, items) -> None:

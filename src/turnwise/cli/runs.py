@@ -100,7 +100,7 @@ def evaluate(
         str | None, typer.Option("--endpoint", help="HTTP address that answers.", show_default=False)
     ] = None,
     result_json_path: Annotated[
-        str, typer.Option("--result_json_path", help="Where in the endpoint's answer the answer stands.")
+        str, typer.Option("--result_json_path", help="Where in what the workflow gives the answer stands.")
     ] = "$",
     overwrite: Overwrite = False,
 ) -> None:

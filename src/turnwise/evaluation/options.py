@@ -29,7 +29,7 @@ class Options:
     skip_completed_entries
         Answer only the items that the data set holds no answer of.
     result_json_path
-        Where in an endpoint's answer the answer stands.
+        Where in what the workflow gives the answer stands: ``$.choices[0].text``. It outranks the file's.
     overwrite
         Whether results of another evaluation may be replaced.
     progress

@@ -398,12 +398,31 @@ def test_margins_pool_over_each_column() -> None:
     assert got.height == 9
 
 
-@pytest.mark.parametrize("method", ["auto", "t", "bootstrap", "bca", "percentile", "basic"])
+@pytest.mark.parametrize("method", ["auto", "t", "normal", "bootstrap", "bca", "percentile", "basic"])
 def test_every_method_gives_an_interval_for_a_number(method) -> None:
     """Each method is named in its row and holds the point."""
     row = only(tw.summarize(graded(2), metrics="grade", statistics="mean", method=method))
     assert row["low"] < row["estimate"] < row["high"]
-    assert {"t": "t", "percentile": "percentile", "basic": "basic"}.get(method, "BCa") in row["method"]
+    named = {"t": "t", "normal": "normal", "percentile": "percentile", "basic": "basic"}
+    assert named.get(method, "BCa") in row["method"]
+
+
+def test_the_standard_deviation_is_a_statistic() -> None:
+    """Of numbers, of shares and of groups, as AISteer360 summarizes trials; of a time it is not known."""
+    trials = rollouts(
+        accuracy=[0.40, 0.46, 0.42, 0.42, 0.46, 0.5], pipeline=list("aaaaab"), attack_success=[True, False] * 3
+    )
+    got = tw.summarize(trials, by="pipeline", statistics=["mean", "std"], metrics=["accuracy", "attack_success"])
+    rows = got.filter(statistic="std").rows_by_key(["pipeline", "metric"], named=True, unique=True)
+    assert rows["a", "accuracy"]["estimate"] == pytest.approx(0.0268328, abs=1e-7)
+    assert rows["a", "attack_success"]["estimate"] == pytest.approx(np.std([1, 0, 1, 0, 1], ddof=1))
+    assert rows["b", "accuracy"]["estimate"] is None
+    assert (
+        rows["a", "accuracy"]["estimand"]
+        == "standard deviation of accuracy, every rollout weighing the same; unit: rollout (no clusters)"
+    )
+    times = rollouts(time_to_success=[{"duration": 2, "observed": True}, {"duration": 3, "observed": False}])
+    assert "not known" in only(tw.summarize(times, metrics="time_to_success", statistics="std"))["reason"]
 
 
 @pytest.mark.parametrize(
@@ -417,7 +436,10 @@ def test_every_interval_of_a_share_knows_clusters(method, named: str) -> None:
     assert row["method"] == f"clustered {named}"
 
 
-@pytest.mark.parametrize(("metric", "method"), [("grade", "exact"), ("grade", "wilson"), ("attack_success", "basic")])
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [("grade", "exact"), ("grade", "wilson"), ("attack_success", "basic"), ("attack_success", "normal")],
+)
 def test_a_method_that_does_not_fit_leaves_no_interval(metric: str, method) -> None:
     """An interval of shares on a number, or a basic bootstrap of a share, is refused in the row, with the estimate kept."""
     row = only(tw.summarize(graded(2), metrics=metric, statistics="mean", method=method))

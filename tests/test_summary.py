@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -405,6 +406,50 @@ def test_every_method_gives_an_interval_for_a_number(method) -> None:
     assert row["low"] < row["estimate"] < row["high"]
     named = {"t": "t", "normal": "normal", "percentile": "percentile", "basic": "basic"}
     assert named.get(method, "BCa") in row["method"]
+
+
+def tagged() -> pl.DataFrame:
+    """Five rollouts with two tags, one (told twice), none, and none known."""
+    tags = [["a", "b"], ["b"], ["b", "b"], [], None]
+    return rollouts(
+        attack_success=[True, False, True, False, True], grade=[1.0, 2, 3, 4, 6], tags=tags, target=list("xyxyx")
+    )
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_column_of_lists_groups_by_what_stands_in_them(merge: bool) -> None:
+    """A rollout is in the group of each of its tags, once; without any it is in that of null."""
+    got = tw.summarize(tagged(), by="tags", metrics=["attack_success", "grade"], statistics="mean", merge=merge)
+    assert got.schema["tags"] == pl.String
+    assert got.select("tags", "metric", "estimate", "n").rows() == [
+        (None, "attack_success", 0.5, 2),
+        (None, "grade", 5.0, 2),
+        ("a", "attack_success", 1.0, 1),
+        ("a", "grade", 1.0, 1),
+        ("b", "attack_success", pytest.approx(2 / 3), 3),
+        ("b", "grade", 2.0, 3),
+    ]
+
+
+def test_tags_group_like_the_rollouts_that_have_them() -> None:
+    """Beside another column; in contrasts, curves and gates too."""
+    got = tw.summarize(tagged(), by=["target", "tags"], metrics="grade", statistics="mean")
+    assert got.select("target", "tags", "estimate").rows() == [
+        ("x", None, 6.0),
+        ("x", "a", 1.0),
+        ("x", "b", 2.0),
+        ("y", None, 4.0),
+        ("y", "b", 2.0),
+    ]
+    alone = tagged().filter(pl.col("tags").list.contains("b"))
+    pair: dict[str, Any] = {"of": "target", "baseline": "y", "metrics": "attack_success", "paired": False}
+    by_tag = tw.contrast(tagged(), by="tags", **pair).filter(tags="b")
+    assert by_tag["difference"].to_list() == tw.contrast(alone, **pair)["difference"].to_list()
+    timed = tagged().with_columns(time_to_success=pl.struct(duration=pl.lit(2), observed="attack_success"))
+    by_tag, whole = tw.curve(timed, by="tags"), tw.curve(timed.filter(pl.col("tags").list.contains("b")))
+    assert by_tag.filter(tags="b")["estimate"].to_list() == whole["estimate"].to_list()
+    gated = tw.gate(tagged(), "attack_success < 0.99", by="tags")
+    assert gated["tags"].to_list() == [None, "a", "b"]
 
 
 def test_the_standard_deviation_is_a_statistic() -> None:

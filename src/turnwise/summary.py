@@ -52,7 +52,9 @@ def summarize(
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; a null is a group of its own. A column of lists, such as tags, groups by what stands in them: a
+        rollout is in the group of each of its tags, without any in that of null. Readers keep lists as JSON text, which
+        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` opens.
     metrics
         Columns to summarize; by default every Boolean (a proportion), numeric (a mean) or ``Struct{duration,
         observed}`` (a time to an event) column that is neither a fact, nor in `by`, nor the cluster. `num_turns` is

@@ -94,6 +94,27 @@ def test_filters_allow_and_deny_with_wildcards(bench, items) -> None:
     assert bench.run(skip_workflow=True).items["task"].to_list() == ["1", "3"]
 
 
+def test_a_sample_of_a_data_set_is_evaluated(bench, items) -> None:
+    """The first entries that the filter leaves, in the order of the seed where they are shuffled; the same each time."""
+    bench.data(items)
+
+    def taken(**dataset) -> list[str]:
+        bench.config(SEEN, dataset=dataset)
+        return bench.run(skip_workflow=True, overwrite=True).items["task"].to_list()
+
+    assert taken(num_samples=2) == ["1", "2"]
+    assert taken(num_samples=9) == ["1", "2", "3", "4", "5", "6"]
+    shuffled = taken(shuffle=True)
+    assert sorted(shuffled) == ["1", "2", "3", "4", "5", "6"] != shuffled
+    assert taken(shuffle=True, num_samples=2) == shuffled[:2] == taken(shuffle=True, num_samples=2, seed=555)
+    assert any(taken(shuffle=True, seed=seed) != shuffled for seed in range(3))
+    assert taken(num_samples=2, filter={"denylist": {"field": {"id": 1}}}) == ["2", "3"]
+    with pytest.raises(
+        ReadError, match=r"`eval.general.dataset.num_samples` is 0, but should be greater than or equal to 1"
+    ):
+        taken(num_samples=0)
+
+
 def test_a_function_makes_a_data_set(bench, monkeypatch) -> None:
     """`custom` takes a list or a frame from a function."""
     (bench.folder / "making.py").write_text(
@@ -245,6 +266,23 @@ def test_an_http_endpoint_answers(bench, items, server) -> None:
     bench.config({"match": {"_type": "exact_match"}}, workflow={**workflow, "result_json_path": "$.nowhere"})
     outranked = bench.run(result_json_path="$.value[-1]['text']", overwrite=True)
     assert outranked.items["response"][0] == "heard What is 1?"
+
+
+def test_how_long_an_endpoint_may_take_is_said_on_the_command_line(bench, items, server) -> None:
+    """As the seed has it; it is written down, and refused where no service answers."""
+    pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")
+    bench.data(items[:1])
+    bench.config({"match": {"_type": "exact_match"}})
+    done = bench.command("--endpoint", server, "--endpoint_timeout", "20", "--result_json_path", "$.value[0].text")
+    assert done.returncode == 0, done.stderr
+    assert bench.read("config_metadata.json")["endpoint_timeout"] == 20
+    done = bench.command("--endpoint", server, "--endpoint_timeout", "0", "--overwrite")
+    assert (done.returncode, done.stderr) == (2, "turnwise: --endpoint_timeout is 0.0; give seconds, more than 0\n")
+    bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:shout")
+    with pytest.raises(
+        ArgumentError, match="--endpoint_timeout is for a service, and `workflow` is none; leave it out"
+    ):
+        bench.run(endpoint_timeout=20, overwrite=True)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, overload
 
 import msgspec
@@ -109,7 +110,9 @@ def read(document: Document, config: Dataset, override: Path | None = None) -> t
     kept = list(_filtered(entries, config, columns, document))
     if not kept:
         raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
-    return list(_items(kept, config, columns, document, where)), path
+    if config.shuffle:
+        Random(config.seed).shuffle(kept)  # noqa: S311  # an order, no secret
+    return list(_items(kept[: config.num_samples], config, columns, document, where)), path
 
 
 def repeated(items: Sequence[Item], reps: int) -> list[Item]:

@@ -13,6 +13,7 @@ from turnwise.configuration import Document, Place, Strict
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.evaluation.items import WorkflowOutput
+from turnwise.evaluation.options import Options
 from turnwise.places import found_at
 from turnwise.scoring.callables import called, identity
 
@@ -69,10 +70,8 @@ class EndpointOptions(Strict):
     headers: dict[str, str] = pydantic.Field(default_factory=dict)
 
 
-def workflow_of(
-    document: Document, config: EvalConfig, llm: Callable[[str], Any], endpoint: str | None, path: str = "$"
-) -> Workflow:
-    """The workflow that the file, or ``--endpoint``, describes; its answer is what stands at `path` in what it gives.
+def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any], asked: Options) -> Workflow:
+    """The workflow that the file, or ``--endpoint``, describes; its answer is what stands at `result_json_path` in what it gives.
 
     Raises
     ------
@@ -81,15 +80,21 @@ def workflow_of(
     ArgumentError
         Where it cannot be imported or used.
     """
-    given = {"_type": "endpoint", "url": endpoint} if endpoint is not None else config.workflow
+    given = {"_type": "endpoint", "url": asked.endpoint} if asked.endpoint is not None else config.workflow
     if given is None:
         raise document.error(HERE, "is missing; name what answers, give --endpoint, or score answers that are there with "
                              "--skip_workflow")  # fmt: skip
     entry = {"_type": "function", "function": given} if isinstance(given, str) else given
     model, make = kind_of(document, HERE, entry, _KINDS)
-    steps = steps_of(path)
-    if steps and model is EndpointOptions:
-        entry, steps = {**entry, "result_json_path": path}, []
+    steps, is_service = steps_of(asked.result_json_path), model is EndpointOptions
+    if steps and is_service:
+        entry, steps = {**entry, "result_json_path": asked.result_json_path}, []
+    if asked.endpoint_timeout is not None:
+        if not is_service:
+            raise ArgumentError(
+                "--endpoint_timeout is for a service, and `workflow` is none; leave it out, or give --endpoint"
+            )
+        entry = {**entry, "timeout": asked.endpoint_timeout}
     options = document.checked(model, entry, HERE)
     try:
         made: Workflow = make(options, document.path.parent, llm)

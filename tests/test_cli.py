@@ -471,6 +471,14 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", ["summarize --help", "info components -t evaluator"])
+def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None:
+    """Typer makes a SystemExit of a pipe that nobody reads any more; that is no code of somebody's that ended Python."""
+    command = f"{sys.executable} -m turnwise {words} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("words", [[], ["info"]])
 def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
     """And no empty sentence of an error beside it."""

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -399,12 +400,75 @@ def test_margins_pool_over_each_column() -> None:
     assert got.height == 9
 
 
-@pytest.mark.parametrize("method", ["auto", "t", "bootstrap", "bca", "percentile", "basic"])
+@pytest.mark.parametrize("method", ["auto", "t", "normal", "bootstrap", "bca", "percentile", "basic"])
 def test_every_method_gives_an_interval_for_a_number(method) -> None:
     """Each method is named in its row and holds the point."""
     row = only(tw.summarize(graded(2), metrics="grade", statistics="mean", method=method))
     assert row["low"] < row["estimate"] < row["high"]
-    assert {"t": "t", "percentile": "percentile", "basic": "basic"}.get(method, "BCa") in row["method"]
+    named = {"t": "t", "normal": "normal", "percentile": "percentile", "basic": "basic"}
+    assert named.get(method, "BCa") in row["method"]
+
+
+def tagged() -> pl.DataFrame:
+    """Five rollouts with two tags, one (told twice), none, and none known."""
+    tags = [["a", "b"], ["b"], ["b", "b"], [], None]
+    return rollouts(
+        attack_success=[True, False, True, False, True], grade=[1.0, 2, 3, 4, 6], tags=tags, target=list("xyxyx")
+    )
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_column_of_lists_groups_by_what_stands_in_them(merge: bool) -> None:
+    """A rollout is in the group of each of its tags, once; without any it is in that of null."""
+    got = tw.summarize(tagged(), by="tags", metrics=["attack_success", "grade"], statistics="mean", merge=merge)
+    assert got.schema["tags"] == pl.String
+    assert got.select("tags", "metric", "estimate", "n").rows() == [
+        (None, "attack_success", 0.5, 2),
+        (None, "grade", 5.0, 2),
+        ("a", "attack_success", 1.0, 1),
+        ("a", "grade", 1.0, 1),
+        ("b", "attack_success", pytest.approx(2 / 3), 3),
+        ("b", "grade", 2.0, 3),
+    ]
+
+
+def test_tags_group_like_the_rollouts_that_have_them() -> None:
+    """Beside another column; in contrasts, curves and gates too."""
+    got = tw.summarize(tagged(), by=["target", "tags"], metrics="grade", statistics="mean")
+    assert got.select("target", "tags", "estimate").rows() == [
+        ("x", None, 6.0),
+        ("x", "a", 1.0),
+        ("x", "b", 2.0),
+        ("y", None, 4.0),
+        ("y", "b", 2.0),
+    ]
+    alone = tagged().filter(pl.col("tags").list.contains("b"))
+    pair: dict[str, Any] = {"of": "target", "baseline": "y", "metrics": "attack_success", "paired": False}
+    by_tag = tw.contrast(tagged(), by="tags", **pair).filter(tags="b")
+    assert by_tag["difference"].to_list() == tw.contrast(alone, **pair)["difference"].to_list()
+    timed = tagged().with_columns(time_to_success=pl.struct(duration=pl.lit(2), observed="attack_success"))
+    by_tag, whole = tw.curve(timed, by="tags"), tw.curve(timed.filter(pl.col("tags").list.contains("b")))
+    assert by_tag.filter(tags="b")["estimate"].to_list() == whole["estimate"].to_list()
+    gated = tw.gate(tagged(), "attack_success < 0.99", by="tags")
+    assert gated["tags"].to_list() == [None, "a", "b"]
+
+
+def test_the_standard_deviation_is_a_statistic() -> None:
+    """Of numbers, of shares and of groups, as AISteer360 summarizes trials; of a time it is not known."""
+    trials = rollouts(
+        accuracy=[0.40, 0.46, 0.42, 0.42, 0.46, 0.5], pipeline=list("aaaaab"), attack_success=[True, False] * 3
+    )
+    got = tw.summarize(trials, by="pipeline", statistics=["mean", "std"], metrics=["accuracy", "attack_success"])
+    rows = got.filter(statistic="std").rows_by_key(["pipeline", "metric"], named=True, unique=True)
+    assert rows["a", "accuracy"]["estimate"] == pytest.approx(0.0268328, abs=1e-7)
+    assert rows["a", "attack_success"]["estimate"] == pytest.approx(np.std([1, 0, 1, 0, 1], ddof=1))
+    assert rows["b", "accuracy"]["estimate"] is None
+    assert (
+        rows["a", "accuracy"]["estimand"]
+        == "standard deviation of accuracy, every rollout weighing the same; unit: rollout (no clusters)"
+    )
+    times = rollouts(time_to_success=[{"duration": 2, "observed": True}, {"duration": 3, "observed": False}])
+    assert "not known" in only(tw.summarize(times, metrics="time_to_success", statistics="std"))["reason"]
 
 
 @pytest.mark.parametrize(
@@ -418,7 +482,10 @@ def test_every_interval_of_a_share_knows_clusters(method, named: str) -> None:
     assert row["method"] == f"clustered {named}"
 
 
-@pytest.mark.parametrize(("metric", "method"), [("grade", "exact"), ("grade", "wilson"), ("attack_success", "basic")])
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [("grade", "exact"), ("grade", "wilson"), ("attack_success", "basic"), ("attack_success", "normal")],
+)
 def test_a_method_that_does_not_fit_leaves_no_interval(metric: str, method) -> None:
     """An interval of shares on a number, or a basic bootstrap of a share, is refused in the row, with the estimate kept."""
     row = only(tw.summarize(graded(2), metrics=metric, statistics="mean", method=method))

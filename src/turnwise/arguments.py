@@ -291,6 +291,8 @@ def statistic_in_words(statistic: str) -> str:
     ('5 % quantile', '97.5 % quantile', 'median', 'restricted mean')
     """
     q = quantile_of(statistic)
+    if statistic == "std":
+        return "standard deviation"
     return statistic.replace("_", " ") if q is None or statistic == "median" else f"{100 * q:g} % quantile"
 
 

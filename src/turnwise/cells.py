@@ -129,12 +129,21 @@ class Sheet:
         return self._once("coded", name, made)
 
     def groups(self, by: tuple[str, ...]) -> list[tuple[dict[str, Any], IntArray]]:
-        """Each group's key and row numbers, groups in order of their keys; without `by`, one group."""
+        """Each group's key and row numbers, groups in order of their keys; without `by`, one group.
+
+        A row with a list is in the group of each value in it, once; with an empty one in that of null.
+        """
         everything = np.arange(self.frame.height)
         if not by:
             return [({}, everything)]
         rows = pl.Series("row", everything, dtype=pl.Int64)
-        grouped = self.frame.select(by).with_columns(rows.alias("\0row")).group_by(by).agg("\0row").sort(by)
+        keyed = self.frame.select(by).with_columns(rows.alias("\0row"))
+        for name in by:
+            if isinstance(keyed.schema[name], pl.List):
+                keyed = keyed.with_columns(pl.col(name).list.unique()).explode(
+                    name, empty_as_null=True, keep_nulls=True
+                )
+        grouped = keyed.group_by(by).agg("\0row").sort(by)
         keys = grouped.select(by).rows(named=True)
         return [(key, np.sort(part.to_numpy())) for key, part in zip(keys, grouped["\0row"], strict=True)]
 
@@ -363,8 +372,10 @@ def causes(ways: dict[str, BoolArray], rows: IntArray, event: str = schema.SUCCE
 def rows_of(
     estimates: Sequence[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema
 ) -> pl.DataFrame:
-    """The finished frame: the grouping columns with their own dtypes, then the columns of the result's schema."""
-    return pl.DataFrame(estimates, schema={**{name: frame.schema[name] for name in by}, **result.dtypes}, orient="row")
+    """The finished frame: the grouping columns with their own dtypes, or those of what they list, then the result's columns."""
+    held = {name: frame.schema[name] for name in by}
+    keys = {name: dtype.inner if isinstance(dtype, pl.List) else dtype for name, dtype in held.items()}
+    return pl.DataFrame(estimates, schema={**keys, **result.dtypes}, orient="row")
 
 
 def row_of(estimate: Estimate) -> dict[str, Any]:

@@ -107,7 +107,8 @@ class Document:
         """File, line and key of an entry: of the next one around it that is written down, where it is not itself."""
         key = ".".join(str(part) for part in place)
         for overridden, _ in self.overrides:
-            if key == overridden or key.startswith(f"{overridden}."):
+            made = place not in self.lines and overridden.startswith(f"{key}.")
+            if key == overridden or key.startswith(f"{overridden}.") or made:
                 return f"{self.path}, --override: `{key}`"
         known = place
         while known and known not in self.lines:

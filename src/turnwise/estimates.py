@@ -15,7 +15,7 @@ from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.intervals import ShareInterval
-from turnwise.stats.mean import OF_A_MEAN, mean
+from turnwise.stats.mean import OF_A_MEAN, mean, standard_deviation
 from turnwise.stats.proportion import proportion
 from turnwise.stats.quantiles import QuantileInterval, extreme, quantile
 from turnwise.stats.survival import restricted_mean, survival_median
@@ -28,6 +28,7 @@ Method = Literal[
     "jeffreys",
     "agresti-coull",
     "t",
+    "normal",
     "bootstrap",
     "resample",
     "bca",
@@ -179,6 +180,8 @@ def _unstratified(cell: Cell, sample: _Sample, statistic: str, level: float) -> 
             return _mean(cell, sample, level)
         case "min" | "max":
             return extreme(sample.values, statistic)
+        case "std":
+            return standard_deviation(sample.values, weights=sample.weights)
         case "restricted_mean":
             return Estimate(
                 n=sample.rows.size, reason="a restricted mean is of a time to an event; this metric is none"
@@ -205,7 +208,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         return _stratified(cell, sample, level) if flaw is None else _open(cell, sample, level, flaw)
     if share and method in _OF_A_SHARE:
         return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
-    if method not in OF_A_MEAN or (share and method == "basic"):
+    if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
         why = "of a share it can leave [0, 1]" if share else "is for shares; this is a number"
         return _open(cell, sample, level, f"{method}: {why}")
     estimate = mean(

@@ -162,6 +162,8 @@ def _twice(rollout_id: object) -> str:
 def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """The counted and the kept rollouts again, a row for each under a number as its id: in blocks of whole groups, in their order.
 
+    Groups of what stands in lists share rollouts, and so one block.
+
     The rows of a group stand in an order that its own values settle (counted) or its ids did (kept).
 
     Examples
@@ -173,7 +175,7 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
     >>> [counted.rows() for counted, _ in blocks(state, ["target"])]
     [[(0, 'x', True), (1, 'x', True), (2, 'y', True)]]
     """
-    if not by:
+    if not by or any(isinstance(state.dtypes[name], pl.List) for name in by):
         yield _spread(state.counted, state.dtypes), _numbered(state.kept, state.dtypes)
         return
     held = {name: pl.Categorical() if state.dtypes[name] == pl.String else state.dtypes[name] for name in by}

@@ -52,14 +52,17 @@ def summarize(
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; a null is a group of its own. A column of lists, such as tags, groups by what stands in them: a
+        rollout is in the group of each of its tags, without any in that of null. Readers keep lists as JSON text, which
+        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` opens.
     metrics
         Columns to summarize; by default every Boolean (a proportion), numeric (a mean) or ``Struct{duration,
         observed}`` (a time to an event) column that is neither a fact, nor in `by`, nor the cluster. `num_turns` is
         one. Numbers 0 and 1 under the name of a success, as R and Excel write them, are the Booleans that they stand for.
     statistics
-        Of ``"mean", "median", "min", "max", "restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the
-        mean of a proportion, mean, median, min and max of a number, restricted mean and median of a time.
+        Of ``"mean", "median", "min", "max", "std"`` (the standard deviation of a sample, unknown for one value),
+        ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,
+        median, min and max of a number, restricted mean and median of a time.
     cluster
         What is independent: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
         `goal` for metrics of the attack, `task` for metrics of the task, both where they are crossed. Decided for
@@ -73,8 +76,9 @@ def summarize(
         worth under ten equal ones) or where BCa is undefined. ``"bootstrap"`` is plain BCa for a mean and the percentile
         interval for a quantile or over two crossed ways, by the fastest route that is exact enough: the binomial law of 0 and
         1, a Fourier transform for scores on a grid, order statistics, four moments, else draws; ``"resample"`` is the same,
-        always drawn. ``"percentile"``, ``"basic"`` and ``"studentized"`` name one. Times have one method each and keep it;
-        extremes have none.
+        always drawn. ``"percentile"``, ``"basic"`` and ``"studentized"`` name one. ``"normal"`` is what NeMo Agent Toolkit has of
+        run times, for numbers that are to be compared with its own; it is too narrow where there is little to go by.
+        Times have one method each and keep it; extremes and standard deviations have none.
     level
         Nominal coverage, or several.
     undecided
@@ -252,10 +256,13 @@ def _check_options(
         if value not in words:
             raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), words)}")
     for statistic in statistics or ():
-        if statistic not in {"mean", "median", "min", "max", "restricted_mean"} and quantile_of(statistic) is None:
+        if (
+            statistic not in {"mean", "median", "min", "max", "std", "restricted_mean"}
+            and quantile_of(statistic) is None
+        ):
             raise ArgumentError(
                 f"summarize: statistic {statistic!r} is unknown; "
-                "it is mean, median, min, max, restricted_mean, or a quantile such as q90"
+                "it is mean, median, min, max, std, restricted_mean, or a quantile such as q90"
             )
     check_resamples(resamples, "summarize", 2000)
 

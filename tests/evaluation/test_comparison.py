@@ -92,6 +92,33 @@ def test_two_runs_are_printed_in_every_format(runs, shown: str, capsys) -> None:
         assert json.loads(told)[0]["difference"] == pytest.approx(-1 / 6)
 
 
+def test_what_the_data_set_says_is_no_score(bench, items, capsys) -> None:
+    """A number in the data set is the same in both runs, and a score that one run lacks did not change; both are told apart."""
+    bench.data([{**item, "difficulty": item["id"]} for item in items])
+    for name, evaluators in (("before", {"match": {"_type": "exact_match"}}), ("after", {"f1": {"_type": "token_f1"}})):
+        both = {"near": {"_type": "similarity"}, **evaluators}
+        bench.config(both, general={"output_dir": str(bench.folder / name), "workflow_alias": name})
+        bench.run(skip_workflow=True)
+    folders = [str(bench.folder / name) for name in ("before", "after")]
+    assert changed(*folders).is_empty()
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as leaving:
+        run(["contrast", *folders, "--format", "json"])
+    told = capsys.readouterr()
+    assert not leaving.value.code
+    assert [row["metric"] for row in json.loads(told.out)] == ["near"]
+    assert told.err.splitlines() == [
+        "turnwise: only one of the runs has f1, match; left out",
+        "turnwise: 0 scores differ",
+    ]
+    assert "difficulty" in paired_runs(*folders).columns  # to group by
+    frames = [pl.read_parquet(f"{folder}/items.parquet").drop("near") for folder in folders]
+    for frame, folder in zip(frames, folders, strict=True):
+        frame.write_parquet(f"{folder}/items.parquet")
+    with pytest.raises(ArgumentError, match="no score in common: one has match, the other f1"):
+        paired_runs(*folders)
+
+
 def test_runs_of_different_data_are_refused(runs, tmp_path) -> None:
     """No item in common, no score in common, no run at all."""
     items = pl.read_parquet(runs[0] / "items.parquet")

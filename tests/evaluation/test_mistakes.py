@@ -121,6 +121,28 @@ def test_a_mistake_in_the_data_set_is_one_sentence(file, rows, said) -> None:
         file("eval:", "eval:", rows)
 
 
+@pytest.mark.parametrize(
+    ("body", "kwargs", "said"),
+    [
+        (
+            "return []",
+            "{z: 3}",
+            r"failed \(TypeError: made\(\) got an unexpected keyword argument 'z'\); mend it, or its `kwargs`",
+        ),
+        ("return 1 / 0", "{}", r"failed \(ZeroDivisionError: division by zero\); mend it"),
+        ("raise SystemExit(3)", "{}", r"failed \(SystemExit: 3\); mend it"),
+        ("return 7", "{}", "gave an int; it is to give a list of entries, or a table"),
+    ],
+)
+def test_a_mistake_in_a_function_that_makes_a_data_set_is_one_sentence(file, tmp_path, body, kwargs, said) -> None:
+    """With the place of the function in the file."""
+    name = f"making_{abs(hash(body))}"
+    (tmp_path / f"{name}.py").write_text(f"def made():\n    {body}\n")
+    custom = f"_type: custom\n      function: {name}:made\n      kwargs: {kwargs}"
+    with pytest.raises(ReadError, match=rf"line 7: `eval.general.dataset.function` {said}"):
+        file("_type: json", custom)
+
+
 STEP = {"event_type": "LLM_END", "event_timestamp": 1.0, "UUID": "u", "name": "m"}
 TRAJECTORY = {"schema_version": "ATIF-v1.4", "steps": [{"source": "agent", "timestamp": "nope"}]}
 
@@ -157,6 +179,10 @@ def test_an_override_is_checked_like_the_file(file) -> None:
         file("eval:", "eval:", override=[("eval.general.max_concurrency", "x")])
     with pytest.raises(ReadError, match=r"--override eval.general.max_concurrency.x: `max_concurrency` is no block"):
         file("eval:", "eval:", override=[("eval.general.max_concurrency.x", "1")])
+    with pytest.raises(ReadError, match=r"--override: `eval.generl` is unknown; did you mean `general`\?"):
+        file("eval:", "eval:", override=[("eval.generl.level", "0.9")])
+    with pytest.raises(ReadError, match=r"--override: `llms.judge` lacks the key `_type`"):
+        file("eval:", "eval:", override=[("llms.judge.temperature", "0.9")])
     made = file("eval:", "eval:", override=[("eval.general.level", "0.9")])
     assert made.summary["level"].unique().to_list() == [0.9]
 

@@ -18,6 +18,7 @@ from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
+from turnwise.evaluation.workflow import steps_of
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -91,6 +92,27 @@ def test_filters_allow_and_deny_with_wildcards(bench, items) -> None:
     allow = {"field": {"answer": ["it is [1-4]"], "id": [1, 2, 3]}}
     bench.config(SEEN, dataset={"filter": {"allowlist": allow, "denylist": {"field": {"question": "*2*"}}}})
     assert bench.run(skip_workflow=True).items["task"].to_list() == ["1", "3"]
+
+
+def test_a_sample_of_a_data_set_is_evaluated(bench, items) -> None:
+    """The first entries that the filter leaves, in the order of the seed where they are shuffled; the same each time."""
+    bench.data(items)
+
+    def taken(**dataset) -> list[str]:
+        bench.config(SEEN, dataset=dataset)
+        return bench.run(skip_workflow=True, overwrite=True).items["task"].to_list()
+
+    assert taken(num_samples=2) == ["1", "2"]
+    assert taken(num_samples=9) == ["1", "2", "3", "4", "5", "6"]
+    shuffled = taken(shuffle=True)
+    assert sorted(shuffled) == ["1", "2", "3", "4", "5", "6"] != shuffled
+    assert taken(shuffle=True, num_samples=2) == shuffled[:2] == taken(shuffle=True, num_samples=2, seed=555)
+    assert any(taken(shuffle=True, seed=seed) != shuffled for seed in range(3))
+    assert taken(num_samples=2, filter={"denylist": {"field": {"id": 1}}}) == ["2", "3"]
+    with pytest.raises(
+        ReadError, match=r"`eval.general.dataset.num_samples` is 0, but should be greater than or equal to 1"
+    ):
+        taken(num_samples=0)
 
 
 def test_a_function_makes_a_data_set(bench, monkeypatch) -> None:
@@ -241,6 +263,61 @@ def test_an_http_endpoint_answers(bench, items, server) -> None:
     bench.config({"match": {"_type": "exact_match"}}, general={"output_dir": str(bench.folder / "second")})
     other = bench.run(endpoint=server, result_json_path="$")
     assert other.items["response"][3] == "one two"
+    bench.config({"match": {"_type": "exact_match"}}, workflow={**workflow, "result_json_path": "$.nowhere"})
+    outranked = bench.run(result_json_path="$.value[-1]['text']", overwrite=True)
+    assert outranked.items["response"][0] == "heard What is 1?"
+
+
+def test_how_long_an_endpoint_may_take_is_said_on_the_command_line(bench, items, server) -> None:
+    """As the seed has it; it is written down, and refused where no service answers."""
+    pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")
+    bench.data(items[:1])
+    bench.config({"match": {"_type": "exact_match"}})
+    done = bench.command("--endpoint", server, "--endpoint_timeout", "20", "--result_json_path", "$.value[0].text")
+    assert done.returncode == 0, done.stderr
+    assert bench.read("config_metadata.json")["endpoint_timeout"] == 20
+    done = bench.command("--endpoint", server, "--endpoint_timeout", "0", "--overwrite")
+    assert (done.returncode, done.stderr) == (2, "turnwise: --endpoint_timeout is 0.0; give seconds, more than 0\n")
+    bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:shout")
+    with pytest.raises(
+        ArgumentError, match="--endpoint_timeout is for a service, and `workflow` is none; leave it out"
+    ):
+        bench.run(endpoint_timeout=20, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("$", []),
+        ("$.a.b", ["a", "b"]),
+        ("$.choices[0].text", ["choices", 0, "text"]),
+        ("$['a.b'][\"c d\"][-1]", ["a.b", "c d", -1]),
+        ("$.choices.0", ["choices", 0]),
+        ("$['0']", ["0"]),
+    ],
+)
+def test_a_path_is_read_as_json_path_has_it(path: str, parts: list) -> None:
+    """Names with points in quotes, places from the end."""
+    assert steps_of(path) == parts
+
+
+@pytest.mark.parametrize(
+    "path", ["$..text", "$.a[*]", "$.", "$.a[", "$.a]", "a.b", "$.a[x]", "$.a[?(@.b)]", "$a", "$.a[1:2]", ""]
+)
+def test_a_path_of_another_kind_is_refused_before_anything_is_asked(path: str) -> None:
+    """``$..text`` was taken for ``$.text``."""
+    with pytest.raises(ArgumentError, match=r"result_json_path .* is not understood; write names and numbers"):
+        steps_of(path)
+
+
+def test_a_path_leads_into_the_answer_of_any_workflow(bench, items) -> None:
+    """Of a function as of a service; where there is nothing is the error of that item."""
+    bench.data(items[:2])
+    (bench.folder / "talking.py").write_text("def said(question):\n    return {'all': [{'text': question[-2]}]}\n")
+    bench.config({"match": {"_type": "exact_match"}}, workflow="talking:said")
+    assert bench.run(result_json_path="$.all[0].text").items["response"].to_list() == ["1", "2"]
+    made = bench.run(result_json_path="$.none", overwrite=True)
+    assert made.items["error"][0].startswith("WorkflowError: the answer has nothing at 'none'")
 
 
 def test_a_chat_model_answers(bench, items) -> None:

@@ -246,6 +246,21 @@ def test_a_second_evaluation_replaces_the_frames() -> None:
     assert (evaluator.rollouts.height, evaluator.turns.height, evaluator.summary["n"].max()) == (2, 4, 2)
 
 
+@pytest.mark.parametrize(
+    "kind", [Lengths, lambda *given, **more: FrameEvaluator(*given, **more, metrics=[m.num_turns])]
+)
+def test_a_call_that_is_refused_takes_nothing_away(kind: Any) -> None:
+    """What was rolled out before, and may have been paid for, is still there."""
+    evaluator = kind(Fails(), seeds=["a", "b"])
+    results = evaluator.evaluate(**QUIET)
+    for refused in (lambda: evaluator.evaluate(5, **QUIET), lambda: evaluator.measure([graph_of("x")] * 3)):
+        with pytest.raises(ArgumentError, match="is more than the 2 seeds"):
+            refused()
+        assert (evaluator.rollouts.height, evaluator.turns.height) == (2, 4)
+        assert evaluator.results is results
+        assert len(results["details"]) == len(evaluator.graphs) == 2
+
+
 def test_before_an_evaluation_there_is_nothing() -> None:
     """The sentence says what to call."""
     with pytest.raises(ArgumentError, match=r"Lengths: nothing was rolled out yet; call `evaluate\(\)` first"):

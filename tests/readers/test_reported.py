@@ -214,6 +214,33 @@ def test_the_figures_of_the_fixtures():
     ]
 
 
+def test_the_trials_of_a_benchmark_of_aisteer(tmp_path):
+    """Each trial's numbers by pipeline and configuration; the mean and spread over trials are AISteer360's own, .432 and .027."""
+    trials = [
+        {"trial_id": at, "params": {}, "evaluations": {"MCQAAccuracy": {"trial_mean": rate, "each": [1.0], "why": "x"}}}
+        for at, rate in enumerate([0.40, 0.46, 0.42, 0.42, 0.46])
+    ]
+    steered = {"trial_id": 0, "params": {"PASTA": {"alpha": 5}}, "evaluations": {"MCQAAccuracy": {"trial_mean": None}}}
+    (tmp_path / "scores.json").write_text(json.dumps({"baseline": trials, "pasta": [steered]}))
+    summary = read_summary(tmp_path / "scores.json")
+    told = summary.select("pipeline", "config_id", "trial_id", "params", "metric", "estimate")
+    assert told.row(0) == ("baseline", "99914b93", 0, None, "MCQAAccuracy/trial_mean", 0.4)
+    assert told.row(5) == ("pasta", "64c918cb", 0, '{"PASTA":{"alpha":5}}', "MCQAAccuracy/trial_mean", None)
+    assert summary.height == 6
+    over = summary.filter(pipeline="baseline")["estimate"]
+    assert over.mean() == pytest.approx(0.432)
+    assert over.std() == pytest.approx(0.0268328, abs=1e-7)
+    whole = read_summary(FIXTURES / "aisteer" / "profiles.json")
+    assert whole.select("run", "pipeline", "metric", "estimate", "n").rows() == [
+        (read(FIXTURES / "aisteer")["run"][0], "baseline", "MCQAAccuracy/trial_mean", 0.5, 2)
+    ]
+    with pytest.raises(ReadError, match=r"scores.json: holds results, not rollouts: open it with `tw.read_summary`"):
+        read(tmp_path / "scores.json")
+    (tmp_path / "scores.json").write_text(json.dumps({"a": [{"trial_id": 0, "evaluations": 7}]}))
+    with pytest.raises(ReadError, match=r"record a\[0\]: field `evaluations`"):
+        read_summary(tmp_path / "scores.json")
+
+
 def test_accuracy_counts_a_partial_answer_which_is_neither_solved_nor_not():
     rollouts = tw.measure(read(FIXTURES / "inspect"), m.task_success())
     (ours,) = tw.summarize(rollouts, metrics="task_success").iter_rows(named=True)

@@ -179,6 +179,25 @@ def test_functions_of_every_kind_are_judges(judge: Any) -> None:
     assert tw.judge(table("abc", prompt=["p"]), judge, progress=False)["value"].to_list() == [3.0]
 
 
+def exact(*, outputs: str, reference_outputs: str, **_: Any) -> dict:
+    """As openevals writes them."""
+    return {"key": "exact_match", "score": outputs == reference_outputs, "comment": f"{outputs}?"}
+
+
+def asked_for(inputs: str, outputs: str, reference_outputs: str = "none") -> dict:
+    """As LangSmith's guide writes them."""
+    return {"score": inputs == "p" and outputs == "abc", "comment": reference_outputs}
+
+
+@pytest.mark.parametrize(("judge", "reasoning"), [(exact, "abc?"), (asked_for, "none")])
+def test_functions_of_langsmith_are_judges(judge: Any, reasoning: str) -> None:
+    """What they call outputs is what is judged, inputs the prompt, and reference_outputs what was expected."""
+    told = tw.judge(table("abc", prompt=["p"], expected=["abc"]), judge, progress=False)
+    assert told.select("value", "reasoning", "error").row(0) == (1.0, reasoning, None)
+    with pytest.raises(ArgumentError, match="exact reads expected, which this table lacks"):
+        tw.judge(table("abc"), exact, progress=False)
+
+
 @pytest.mark.parametrize(
     ("said", "value", "label", "error"),
     [
@@ -191,6 +210,13 @@ def test_functions_of_every_kind_are_judges(judge: Any) -> None:
         ({"value": 0.25}, 0.25, None, None),
         ({}, None, None, None),
         ({"score": "bad"}, None, "bad", None),
+        (
+            {"scores": 1},
+            None,
+            None,
+            "the judge gave a dict of scores; it is to have `score`, `value`, `label` or `error`",
+        ),
+        ({"score": 1, "comment": "c"}, 1.0, None, None),
         ({"score": 0, "error": "no JSON"}, 0, None, "no JSON"),
         (float("nan"), None, None, "the judge gave nan, which is no number"),
         (float("inf"), None, None, "the judge gave inf, which is no number"),
@@ -313,6 +339,13 @@ def test_a_judge_may_read_the_whole_conversation() -> None:
     assert told[0] == "System: be kind\n\nUser: p1\n\nAssistant: r1"
     assert told[1] == "System: be kind\n\nUser: p1\n\nAssistant: r1\n\nUser: p2\n\nAssistant: r2"
     assert judge.asked[0][0]["train_step"] == "7"
+
+
+def test_the_whole_conversation_may_be_what_is_judged() -> None:
+    """By a function of a text as well; nothing is judged where there is no answer."""
+    turns = table("r1", None, "r2", prompt=["p1", "p2", "p3"])
+    told = tw.judge(turns, lambda text: text.count("User: "), column="conversation", progress=False)
+    assert told.select("turn", "value").rows() == [(1, 1.0), (3, 3.0)]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.stats import bootstrap as scipy_bootstrap
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import degrees_of_freedom, variation
-from turnwise.stats.mean import mean
+from turnwise.stats.mean import mean, standard_deviation
 
 DATA = np.random.default_rng(3)
 GOAL = np.repeat(np.arange(25), 4)
@@ -36,6 +36,54 @@ def test_t_equals_scipy():
     oracle = stats.ttest_1samp(Y, 0).confidence_interval(0.9)
     made = mean(Y, (), interval="t", level=0.9)
     assert (made.low, made.high) == pytest.approx((oracle.low, oracle.high), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("level", "low", "high"), [(0.9, 1.95961, 4.04039), (0.95, 1.76039, 4.23961), (0.99, 1.37079, 4.62921)]
+)
+def test_normal_is_that_of_nemo_agent_toolkit(level, low, high):
+    """Its profiler's numbers for 1 to 5: standard deviation of the population, quantiles of three digits."""
+    found = mean([1.0, 2, 3, 4, 5], (), level=level, interval="normal")
+    assert (found.low, found.high) == (pytest.approx(low, abs=5e-6), pytest.approx(high, abs=5e-6))
+    assert found.method == "normal, standard deviation of the population"
+
+
+def test_normal_knows_clusters():
+    """Of equal clusters it is that of their means; one value, and two crossed ways, have none."""
+    values, codes = [1.0, 1, 2, 2, 4, 4], np.array([0, 0, 1, 1, 2, 2])
+    found, of_means = mean(values, (codes,), interval="normal"), mean([1.0, 2, 4], (), interval="normal")
+    assert (found.low, found.high) == (pytest.approx(of_means.low), pytest.approx(of_means.high))
+    assert found.method == "cluster normal, standard deviation of the population"
+    assert mean([1.0], (), interval="normal").low is None
+    crossed = mean(values, (codes, np.array([0, 1, 0, 1, 0, 1])), interval="normal")
+    assert (crossed.low, crossed.reason) == (None, "no normal interval over two crossed ways: ask for percentile or t")
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "spread", "reason"),
+    [
+        (
+            [0.40, 0.46, 0.42, 0.42, 0.46],
+            None,
+            0.0268328,
+            "no interval of a standard deviation: ask `bootstrap` for one",
+        ),
+        ([1.0, 0, 0, 1], None, 0.5773503, "no interval of a standard deviation: ask `bootstrap` for one"),
+        ([2.0, 2.0], None, 0.0, "no variation"),
+        ([2.0], None, None, "one value has no standard deviation"),
+        ([], None, None, "no values"),
+        ([1.0, 2.0], [1.0, 3.0], None, "a standard deviation is of values that weigh the same"),
+        ([1.0, np.inf], None, None, "1 value is infinite"),
+    ],
+)
+def test_the_standard_deviation_is_that_of_a_sample(values, weights, spread, reason):
+    """AISteer360's five trials first (.027); of one value it says 0.0, and nothing is known."""
+    found = standard_deviation(values, weights=weights)
+    assert found.estimate == (None if spread is None else pytest.approx(spread, abs=1e-7))
+    assert (found.n, found.low, found.method) == (len(values), None, None)
+    assert found.reason.startswith(reason)
+    if weights is None and spread is not None:
+        assert found.estimate == pytest.approx(np.std(values, ddof=1))
 
 
 def test_t_of_equal_clusters_is_that_of_their_means():

@@ -27,15 +27,11 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except (TurnwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
         code = BAD_INPUT
-    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
-        sys.stderr.close()
-        code = DONE
+    except (BrokenPipeError, SystemExit) as error:
+        code = _ended(error)
     except OSError as error:
         say(f"{error.filename}: {error.strerror}; check the path and its permissions")
         code = BAD_INPUT
-    except SystemExit as error:  # of somebody's sampler or metric: ours end with a code
-        say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
-        code = FAILED
     except BaseException as error:
         if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise
@@ -43,3 +39,14 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; nothing half-written is left behind")
     sys.exit(code)
+
+
+def _ended(error: BrokenPipeError | SystemExit) -> int:
+    """The code after the reader of a pipe, such as `head`, has seen enough, or after somebody's sampler or metric ended Python."""
+    if isinstance(error, BrokenPipeError):
+        sys.stderr.close()
+        return DONE
+    if isinstance(error.__context__, BrokenPipeError):  # what Typer makes of it
+        return DONE
+    say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
+    return FAILED

@@ -73,7 +73,7 @@ def summarize(
     statistic: Annotated[
         list[str] | None,
         typer.Option(
-            "--statistic", help="mean, median, min, max, restricted_mean, q05, q90; repeat.", show_default=False
+            "--statistic", help="mean, median, min, max, std, restricted_mean, q05, q90; repeat.", show_default=False
         ),
     ] = None,
     cluster: ClusterBy = None,
@@ -88,6 +88,7 @@ def summarize(
             "jeffreys",
             "agresti-coull",
             "t",
+            "normal",
             "bootstrap",
             "resample",
             "bca",
@@ -98,8 +99,8 @@ def summarize(
         typer.Option(
             "--method",
             metavar="<name>",
-            help="Interval of a mean: auto, wilson, exact, jeffreys, agresti-coull, t, bootstrap, resample, bca, percentile, "
-            "basic or studentized.",
+            help="Interval of a mean: auto, wilson, exact, jeffreys, agresti-coull, t, normal, bootstrap, resample, bca, "
+            "percentile, basic or studentized.",
         ),
     ] = "auto",
     undecided: Annotated[

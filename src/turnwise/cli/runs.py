@@ -99,8 +99,14 @@ def evaluate(
     endpoint: Annotated[
         str | None, typer.Option("--endpoint", help="HTTP address that answers.", show_default=False)
     ] = None,
+    endpoint_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--endpoint_timeout", help="Seconds that its answer may take, 300 by default.", show_default=False
+        ),
+    ] = None,
     result_json_path: Annotated[
-        str, typer.Option("--result_json_path", help="Where in the endpoint's answer the answer stands.")
+        str, typer.Option("--result_json_path", help="Where in what the workflow gives the answer stands.")
     ] = "$",
     overwrite: Overwrite = False,
 ) -> None:
@@ -132,6 +138,7 @@ def evaluate(
         skip_workflow=skip_workflow,
         skip_completed_entries=skip_completed_entries,
         endpoint=endpoint,
+        endpoint_timeout=endpoint_timeout,
         result_json_path=result_json_path,
         overwrite=overwrite,
     )

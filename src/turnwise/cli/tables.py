@@ -181,7 +181,11 @@ def runs_of(
             "evaluations; leave it out, or name the column to compare with --of"
         )
     rollouts = comparison.paired_runs(*paths)
-    scores = metric or comparison.scores_in(rollouts)
+    first_has, second_has = map(comparison.scores_of, paths)
+    alone = set(first_has) ^ set(second_has)
+    if alone:
+        say(f"only one of the runs has {listing(alone)}; left out")
+    scores = metric or [name for name in first_has if name in second_has]
     differing = comparison.changed(*paths)
     for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():
         say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")

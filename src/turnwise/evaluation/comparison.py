@@ -7,7 +7,7 @@ import polars as pl
 from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, ReadError, listing
 
-ITEMS = "items.parquet"
+ITEMS, SCORES = "items.parquet", "scores.parquet"
 MOST_SHOWN = 20  # items that changed
 PAIRED_BY = ("task", "attempt")
 Run = str | Path | object
@@ -63,12 +63,11 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
     >>> paired_runs(a, a.with_columns(match=False)).select("rollout_id", "run", "task", "match").rows()
     [('1/r/1/1', 'r (1)', '1', True), ('2/r/1/1', 'r (2)', '1', False)]
     """
-    frames = [items_of(first), items_of(second)]
+    frames, scores = [items_of(first), items_of(second)], [scores_of(first), scores_of(second)]
     common = [name for name in frames[0].columns if name in frames[1].columns]
-    if not scores_in(frames[0].select(common)):
+    if not set(scores[0]) & set(scores[1]):
         raise ArgumentError(
-            f"contrast: the runs have no score in common: one has {listing(scores_in(frames[0]))}, the other "
-            f"{listing(scores_in(frames[1]))}"
+            f"contrast: the runs have no score in common: one has {listing(scores[0])}, the other {listing(scores[1])}"
         )
     if frames[0].join(frames[1], on="task", how="semi").is_empty():
         raise ArgumentError("contrast: the runs have no item in common; were they made from the same data set?")
@@ -86,7 +85,8 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
 def changed(first: Run, second: Run) -> pl.DataFrame:
     """The items whose score differs between two runs: `task, attempt, metric, first, second, difference`.
 
-    An item that only one run has, or that has no score in one of them, is there with null for what is not known.
+    An item that only one run has, or that has no score in one of them, is there with null for what is not known. Scores that
+    only one run has are left out.
 
     Examples
     --------
@@ -96,11 +96,25 @@ def changed(first: Run, second: Run) -> pl.DataFrame:
     >>> changed(a, a.with_columns(match=pl.Series([True, False]))).rows()
     [('2', 1, 'match', 1.0, 0.0, -1.0)]
     """
-    long = [_long(items_of(run), name) for run, name in ((first, "first"), (second, "second"))]
+    both_have = [name for name in scores_of(first) if name in scores_of(second)]
+    long = [_long(items_of(run), both_have, name) for run, name in ((first, "first"), (second, "second"))]
     both = long[0].join(long[1], on=[*PAIRED_BY, "metric"], how="full", coalesce=True, maintain_order="left_right")
     return both.filter(pl.col("first").ne_missing(pl.col("second"))).with_columns(
         difference=pl.col("second") - pl.col("first")
     )
+
+
+def scores_of(run: Run) -> list[str]:
+    """The columns of a run's items that are scores: those of its evaluators, not the numbers of its data set.
+
+    Items alone do not tell these apart; of a frame, both are scores.
+    """
+    scores = scores_in(items_of(run))
+    told = (Path(run) if Path(run).is_dir() else Path(run).parent) / SCORES if isinstance(run, str | Path) else None
+    if told is None or not told.is_file():
+        return scores
+    evaluators = set(pl.scan_parquet(told).select(pl.col("judge").unique()).collect()["judge"])
+    return [name for name in scores if name in evaluators]
 
 
 def scores_in(items: pl.DataFrame) -> list[str]:
@@ -110,8 +124,7 @@ def scores_in(items: pl.DataFrame) -> list[str]:
     return [name for name in metric_columns(items, (), None, None) if name != "num_turns"]
 
 
-def _long(items: pl.DataFrame, name: str) -> pl.DataFrame:
-    scores = scores_in(items)
+def _long(items: pl.DataFrame, scores: list[str], name: str) -> pl.DataFrame:
     return items.select(*PAIRED_BY, pl.col(scores).cast(pl.Float64)).unpivot(
         on=scores, index=list(PAIRED_BY), variable_name="metric", value_name=name
     )

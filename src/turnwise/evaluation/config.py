@@ -64,7 +64,7 @@ class Filter(Strict):
 
 
 class Dataset(Strict):
-    """The data set."""
+    """The data set; of what `filter` leaves, shuffled or not, the first `num_samples` entries are evaluated."""
 
     type: Literal["json", "jsonl", "csv", "parquet", "xls", "custom"] | None = pydantic.Field(
         default=None, alias="_type"
@@ -75,6 +75,9 @@ class Dataset(Strict):
     id_key: str = "id"
     structure: Structure = Structure()
     filter: Filter = Filter()
+    shuffle: bool = False
+    seed: int = 555
+    num_samples: Whole | None = None
     pass_full_entry: bool = False
 
 

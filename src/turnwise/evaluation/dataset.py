@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, overload
 
 import msgspec
 import pydantic
 
 from turnwise.configuration import Document, Place
-from turnwise.errors import ReadError, TurnwiseError, counted, listing, meant
+from turnwise.errors import ArgumentError, ReadError, TurnwiseError, counted, listing, meant, type_and_message
 from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
 from turnwise.labels import say
@@ -109,7 +110,9 @@ def read(document: Document, config: Dataset, override: Path | None = None) -> t
     kept = list(_filtered(entries, config, columns, document))
     if not kept:
         raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
-    return list(_items(kept, config, columns, document, where)), path
+    if config.shuffle:
+        Random(config.seed).shuffle(kept)  # noqa: S311  # an order, no secret
+    return list(_items(kept[: config.num_samples], config, columns, document, where)), path
 
 
 def repeated(items: Sequence[Item], reps: int) -> list[Item]:
@@ -268,12 +271,24 @@ def _custom(document: Document, config: Dataset) -> list[Any]:
     """What a function gives: a list of entries, or a frame."""
     if config.function is None:
         raise document.error(HERE, "lacks the key `function`, written as `package.module:name`; add it")
-    made = found_at(config.function, document.path.parent)(**config.kwargs)
+    function, place = found_at(config.function, document.path.parent), (*HERE, "function")
+    try:
+        made = function(**config.kwargs)
+    except TurnwiseError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise document.error(place, f"failed ({type_and_message(error)}); mend it, or its `kwargs`") from error
     if isinstance(made, list):
         return made
     from turnwise.arguments import frame_of
 
-    return frame_of(made, "dataset").to_dicts()
+    try:
+        return frame_of(made, "dataset").to_dicts()
+    except ArgumentError as error:
+        what = type(made).__name__
+        raise document.error(
+            place, f"gave {'an' if what[0] in 'aeiou' else 'a'} {what}; it is to give a list of entries, or a table"
+        ) from error
 
 
 def _decoded(content: bytes) -> tuple[Any, int]:

@@ -19,6 +19,8 @@ class Options:
         Another data set than the file's.
     endpoint
         Another workflow than the file's: an HTTP address.
+    endpoint_timeout
+        Seconds that one answer of a service may take; without it 300, or what the file says.
     override
         Entries to replace, by their dotted keys: a dict, or pairs. A text is read as YAML, so that "4" is a number; any other
         value is taken as it is.
@@ -29,7 +31,7 @@ class Options:
     skip_completed_entries
         Answer only the items that the data set holds no answer of.
     result_json_path
-        Where in an endpoint's answer the answer stands.
+        Where in what the workflow gives the answer stands: ``$.choices[0].text``. It outranks the file's.
     overwrite
         Whether results of another evaluation may be replaced.
     progress
@@ -38,6 +40,7 @@ class Options:
 
     dataset: Path | None = None
     endpoint: str | None = None
+    endpoint_timeout: float | None = None
     override: Mapping[str, Any] | Sequence[tuple[str, Any]] = ()
     reps: int = 1
     skip_workflow: bool = False
@@ -78,6 +81,8 @@ def check(asked: Options) -> None:
     """
     if asked.reps < 1:
         raise ArgumentError(f"--reps is {asked.reps}; every item is answered at least once")
+    if asked.endpoint_timeout is not None and not asked.endpoint_timeout > 0:
+        raise ArgumentError(f"--endpoint_timeout is {asked.endpoint_timeout}; give seconds, more than 0")
     if asked.skip_workflow and asked.endpoint is not None:
         raise ArgumentError("--skip_workflow asks no workflow, --endpoint names one; give one of them")
     if asked.reps > 1 and (asked.skip_workflow or asked.skip_completed_entries):

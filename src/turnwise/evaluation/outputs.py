@@ -233,6 +233,7 @@ class Folder:
             "skip_completed_entries": asked.skip_completed_entries,
             "reps": asked.reps,
             "endpoint": asked.endpoint,
+            "endpoint_timeout": asked.endpoint_timeout,
             "timestamp": datetime.now(UTC).isoformat(),
             "turnwise": __version__,
             "key": self._key,

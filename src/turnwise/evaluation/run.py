@@ -82,9 +82,7 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     plugins.load(config.plugins, document.path.parent)
     models = Models(document, config)
     found = evaluators_of(document, config)
-    workflow = (
-        None if asked.skip_workflow else workflow_of(document, config, models, asked.endpoint, asked.result_json_path)
-    )
+    workflow = None if asked.skip_workflow else workflow_of(document, config, models, asked)
     tables, path = _tables(document, config, asked)
     folder = Folder(config, document, masked(original, _secret(found)), asked, path, _secret(found))
     folder.open()

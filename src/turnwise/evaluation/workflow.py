@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from turnwise.configuration import Document, Place, Strict
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.evaluation.items import WorkflowOutput
+from turnwise.evaluation.options import Options
 from turnwise.places import found_at
 from turnwise.scoring.callables import called, identity
 
 HERE: Place = ("workflow",)
 Answer = Callable[[Any], Awaitable[Any]]
+_STEP = re.compile(r"""\.([^][.'"*?@()]+)|\[(-?\d+)]|\['([^']*)']|\["([^"]*)"]""")  # .name [0] ['name'] ["name"]
 
 
 class WorkflowError(TurnwiseError):
@@ -67,10 +70,8 @@ class EndpointOptions(Strict):
     headers: dict[str, str] = pydantic.Field(default_factory=dict)
 
 
-def workflow_of(
-    document: Document, config: EvalConfig, llm: Callable[[str], Any], endpoint: str | None, path: str = "$"
-) -> Workflow:
-    """The workflow that the file, or ``--endpoint``, describes.
+def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any], asked: Options) -> Workflow:
+    """The workflow that the file, or ``--endpoint``, describes; its answer is what stands at `result_json_path` in what it gives.
 
     Raises
     ------
@@ -79,20 +80,39 @@ def workflow_of(
     ArgumentError
         Where it cannot be imported or used.
     """
-    given = (
-        {"_type": "endpoint", "url": endpoint, "result_json_path": path} if endpoint is not None else config.workflow
-    )
+    given = {"_type": "endpoint", "url": asked.endpoint} if asked.endpoint is not None else config.workflow
     if given is None:
         raise document.error(HERE, "is missing; name what answers, give --endpoint, or score answers that are there with "
                              "--skip_workflow")  # fmt: skip
     entry = {"_type": "function", "function": given} if isinstance(given, str) else given
     model, make = kind_of(document, HERE, entry, _KINDS)
+    steps, is_service = steps_of(asked.result_json_path), model is EndpointOptions
+    if steps and is_service:
+        entry, steps = {**entry, "result_json_path": asked.result_json_path}, []
+    if asked.endpoint_timeout is not None:
+        if not is_service:
+            raise ArgumentError(
+                "--endpoint_timeout is for a service, and `workflow` is none; leave it out, or give --endpoint"
+            )
+        entry = {**entry, "timeout": asked.endpoint_timeout}
     options = document.checked(model, entry, HERE)
     try:
         made: Workflow = make(options, document.path.parent, llm)
     except TypeError as error:
         raise document.error(HERE, f"does not take these options ({error}); mend them") from error
-    return made
+    return _at(made, steps) if steps else made
+
+
+def _at(workflow: Workflow, path: list[str | int]) -> Workflow:
+    """A workflow whose answer is what stands at a path in the answer of another."""
+
+    async def answer(question: Any) -> Any:
+        made = await workflow.answer(question)
+        if isinstance(made, WorkflowOutput):
+            return made.model_copy(update={"output": taken(made.output, path)})
+        return taken(made, path)
+
+    return Workflow(answer, {"of": workflow.configuration, "path": path})
 
 
 def _function(options: FunctionOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
@@ -166,11 +186,11 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
 
 
 def steps_of(path: str) -> list[str | int]:
-    """The steps of a JSON path of names and numbers.
+    """The steps of a JSON path of names and numbers, those below 0 from the end.
 
     Examples
     --------
-    >>> steps_of("$.choices[0].text")
+    >>> steps_of("$.choices[0]['text']")
     ['choices', 0, 'text']
 
     Raises
@@ -178,13 +198,15 @@ def steps_of(path: str) -> list[str | int]:
     ArgumentError
         Where it is more than that.
     """
-    rest = path.removeprefix("$").replace("[", ".").replace("]", "")
-    parts = [part.strip("'\"") for part in rest.split(".") if part]
-    if not path.startswith("$") or any(not part or set(part) & set("*?@()") for part in parts):
+    if not path.startswith("$") or _STEP.sub("", path) != "$":
         raise ArgumentError(
             f"result_json_path {path!r} is not understood; write names and numbers, as in $.choices[0].text"
         )
-    return [int(part) if part.isdecimal() else part for part in parts]
+    found = _STEP.findall(path)
+    return [
+        int(number or name) if number or name.isdecimal() else name or "".join(quoted)
+        for name, number, *quoted in found
+    ]
 
 
 def taken(value: Any, path: list[str | int]) -> Any:

@@ -298,9 +298,10 @@ class Evaluator(ABC):
         """The seeds to roll out from, once it is known that the results can be written."""
         if out is not None:
             _check_new(Path(out))
+        seeds, beside = seeds_of(self.seeds, n_rollouts, type(self).__name__)  # what is refused takes nothing away
         self._forget("turns", "rollouts", "summary", "_measurements", "_said", "_facts")
         self.runs, self.decision, self._seen, self._flaws, self._observed = None, None, {}, {}, {}
-        seeds, self._beside = seeds_of(self.seeds, n_rollouts, type(self).__name__)
+        self._beside = beside
         return seeds
 
     def _forget(self, *names: str) -> None:

@@ -131,8 +131,9 @@ class FrameEvaluator(Evaluator):
     _known: dict[int, tuple[Any, Scores]]  # scores of graphs, by id
 
     def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
+        seeds = super()._begin(n_rollouts, out)
         self._known, self._measured = {}, []
-        return super()._begin(n_rollouts, out)
+        return seeds
 
     def _results(self, *, record: bool) -> JSONLike:
         self._said, self._scores = self._scored(self.graphs)

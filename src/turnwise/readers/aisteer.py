@@ -37,6 +37,17 @@ def sniff(document: Document) -> bool:
     )
 
 
+def sniff_results(document: Document) -> bool:
+    """Whether the file holds the scores of runs without what they generated, as `scores.json` does."""
+    names = document.inner
+    return (
+        document.kind == "json"
+        and isinstance(document.top, dict)
+        and {"trial_id", "evaluations"} <= names
+        and "generations" not in names
+    )
+
+
 def read_aisteer(document: Document, table: Table) -> None:
     """Each generation into a rollout of one turn.
 
@@ -58,7 +69,7 @@ def read_aisteer(document: Document, table: Table) -> None:
     ============================ ===========================================================================
 
     `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`. What else a generation holds is
-    kept under its own name. Metrics that are one number for a whole trial are left where they are. Built from the
+    kept under its own name. Metrics that are one number for a whole trial are what `read_summary` reads. Built from the
     fields of `CommonsenseMCQA.generate` and `export` (aisteer360/evaluation/use_cases).
 
     The producer judges the `whole_rollout`, by the metrics of the use case.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from turnwise.readers import garak, inspect_ai, prompt_sets, skyrl, tau2
+from turnwise.readers import aisteer, garak, inspect_ai, prompt_sets, skyrl, tau2
 from turnwise.readers.documents import Document
 from turnwise.readers.layouts import LISTS, RESPONSES
 from turnwise.readers.layouts import PROMPTS as ASKED
@@ -81,6 +81,7 @@ LOOKALIKES = (
     Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
     Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
     Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
+    Lookalike("results", SUMMARY, aisteer.sniff_results),
     Lookalike("results", SUMMARY, skyrl.sniff_results),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(

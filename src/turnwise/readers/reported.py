@@ -46,6 +46,9 @@ def read_summary(
     arena_hard             score, in per cent, with its interval  none
     nat_red_team           overall_score, and attack_success_rate     none             counts over scenarios and over
                            of all and of each scenario                              items; 0.0 where nothing was judged
+    aisteer                ``<metric>/<key>``, every number of a  none
+                           trial, with `pipeline`, `config_id`,
+                           `trial_id` and `params`
     skyrl                  every ``eval/<name>``                  none             the name before the slash is `task`
     numbers                every number of a table of benchmark   none             the outer name is `task`, the inner
                            scores                                                  one `target`

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers import astra, garak, inspect_ai, jailbreakbench, skyrl
+from turnwise.readers import aisteer, astra, garak, inspect_ai, jailbreakbench, skyrl
 from turnwise.readers.archives import Archive
 from turnwise.readers.documents import Document
 from turnwise.readers.inspect_logs import Header
@@ -14,7 +14,7 @@ from turnwise.readers.inspect_rows import run_of
 from turnwise.readers.lookalikes import has, numbers
 from turnwise.readers.measured import plain_frame
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.readers.records import Count, Whole, parse, whole
+from turnwise.readers.records import Count, Whole, json_text, parse, whole
 
 MEANS = ("accuracy", "mean")  # what Inspect's standard errors are standard errors of
 ERRORS = ("stderr", "bootstrap_stderr")
@@ -291,6 +291,25 @@ def _of_skyrl(document: Document, problems: Problems) -> Iterator[Figure]:
                     }
 
 
+def _of_aisteer(document: Document, problems: Problems) -> Iterator[Figure]:
+    for pipeline, runs in parse(document.value, dict[str, list[Any]]).items():
+        for number, value in enumerate(runs):
+            with problems.record(document.name, f"{pipeline}[{number}]"):
+                run = parse(value, aisteer.Run)
+                about = {
+                    "run": f"aisteer-{document.digest}",
+                    "pipeline": pipeline,
+                    "config_id": aisteer.config_id(run.params),
+                    "trial_id": run.trial_id,
+                    "params": json_text(run.params or None),
+                    "n": len(run.generations) or None,
+                }
+                for metric, result in (run.evaluations or {}).items():
+                    for key, figure in (result if isinstance(result, dict) else {"value": result}).items():
+                        if figure is None or (isinstance(figure, int | float) and not isinstance(figure, bool)):
+                            yield {**about, "metric": f"{metric}/{key}", "estimate": figure}
+
+
 def _of_quesma(document: Document, problems: Problems) -> Iterator[Figure]:
     found = parse(document.value, Export)
     share, of = found.session_summary.vulnerable_count, found.total_findings
@@ -325,6 +344,7 @@ REPORTS = (
     Report("astra", astra.sniff, _of_astra),
     Report("nat_eval", has("average_score", "eval_output_items"), _of_nat),
     Report("nat_red_team", has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
+    Report("aisteer", lambda document: aisteer.sniff(document) or aisteer.sniff_results(document), _of_aisteer),
     Report("skyrl", skyrl.sniff_results, _of_skyrl),
     Report("quesma", has("export_id", "total_findings", "session_summary"), _of_quesma),
     Report("arena_hard", has("model", "score", "lower", "upper"), _of_arena_hard),

@@ -36,7 +36,7 @@ SUMMARY = Schema(
     required=("metric", "statistic", "level", "estimate", "low", "high", "n"),
     columns=(
         _METRIC,
-        Column("statistic", pl.String, "mean, median, min, max, restricted_mean"),
+        Column("statistic", pl.String, "mean, median, min, max, std, restricted_mean"),
         _LEVEL,
         *_POINT,
         Column("bound_low", pl.Float64, "the rate if every unknown rollout were a failure"),

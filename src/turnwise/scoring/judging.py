@@ -45,10 +45,11 @@ def judge(
         TURNS, of rollouts or of trees.
     judge
         `LLMJudgeMetric` (`Factuality`, `Harmfulness`, `AttackSuccess`, ...), any object that is a `Judge`, or a function, sync
-        or async: its parameter `response`, or else its first, is the text; the others are columns of TURNS by their names. It
+        or async: its parameter `response`, or else its first, is the text; the others are columns of TURNS by their names. As
+        LangSmith has them, `outputs` is the text, `inputs` the column `prompt`, `reference_outputs` the column `expected`. It
         gives a number, True or False, a word, a dict with ``score``, ``label`` and ``reasoning``, or None where it cannot say.
     column
-        What is judged.
+        What is judged; ``"conversation"`` is all that was said up to and with each answer.
     store
         A folder in which verdicts are kept by the content of what was judged: the same text, judge, template, parameters and
         sample are never asked twice, in this run or any other.

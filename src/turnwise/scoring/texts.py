@@ -28,8 +28,11 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
     [('Hi.', '[{"name":"f"}]')]
     """
     beside = _beside(judge.columns)
-    if CONVERSATION in beside and CONVERSATION not in frame.columns:
-        frame = frame.with_columns(conversations(frame).alias(CONVERSATION))
+    if CONVERSATION in (column, *beside) and CONVERSATION not in frame.columns:
+        said = (
+            pl.when(pl.col(TEXT).is_not_null()) if column == CONVERSATION and TEXT in frame.columns else pl.when(True)
+        )
+        frame = frame.with_columns(said.then(conversations(frame)).alias(CONVERSATION))
     lacking = [name for name in (column, *beside) if name not in frame.columns]
     if lacking:
         raise ArgumentError(

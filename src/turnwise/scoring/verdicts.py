@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, listing
 from turnwise.scoring.callables import called, identity, unwrapped
 from turnwise.scoring.clients import count_of
 
@@ -118,11 +118,16 @@ def verdict_of(given: Any) -> Verdict:
     if given is None or isinstance(given, str):
         return Verdict(None, label=given)
     if isinstance(given, Mapping):
+        if given and not {"score", "value", "label", "error"} & given.keys():
+            keys = listing(map(str, given), most=5)
+            return Verdict(
+                None, error=f"the judge gave a dict of {keys}; it is to have `score`, `value`, `label` or `error`"
+            )
         found = verdict_of(given.get("score", given.get("value")))
         return replace(
             found,
             label=given.get("label", found.label),
-            reasoning=given.get("reasoning"),
+            reasoning=given.get("reasoning", given.get("comment")),
             error=given.get("error") or found.error,
         )
     try:
@@ -177,11 +182,19 @@ def _amount(number: Any) -> float | None:
     return amount if math.isfinite(amount) and not isinstance(number, str) else None
 
 
+_OF_LANGSMITH = {"outputs": TEXT, "inputs": "prompt", "reference_outputs": "expected"}
+
+
 class _Function:
-    """A function as a judge. Its parameter `response`, or else its first, is the text; the others are columns."""
+    """A function as a judge. Its parameter `response`, or else its first, is the text; the others are columns.
+
+    Of a function with a parameter `outputs`, that is the text, and the others go by LangSmith's names.
+    """
 
     samples = 1
     columns: tuple[str, ...] = ()
+    _named: str | None = None  # the parameter that is the text, where it is given by its name
+    _places: Mapping[str, str] = {}  # which column the other parameters are
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -191,25 +204,22 @@ class _Function:
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # written in C
-            self._named = False
             return
-        given = [each for each in parameters if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}]
-        first = next((each for each in given if each.name == TEXT), given[0] if given else None)
-        self._named = first is not None and first.name == TEXT
-        self.columns = tuple(
-            each.name
-            for each in parameters
-            if each is not first
-            and each.default is each.empty
-            and each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}
-        )
+        given = [each for each in parameters if each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
+        foreign = "outputs" in (names := [each.name for each in given]) and TEXT not in names
+        self._named = "outputs" if foreign else TEXT if TEXT in names else None
+        places = (each for each in given if each.kind != each.KEYWORD_ONLY)
+        first = given[names.index(self._named)] if self._named else next(places, None)
+        others = [each.name for each in given if each is not first and each.default is each.empty]
+        self._places = {name: _OF_LANGSMITH.get(name, name) if foreign else name for name in others}
+        self.columns = tuple(self._places.values())
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # it takes none
         """What the function says."""
-        beside = {name: texts[name] for name in self.columns}
+        beside = {name: texts[column] for name, column in self._places.items()}
         started = perf_counter()
         if self._named:
-            said = await called(self._function, **{TEXT: texts[TEXT], **beside})
+            said = await called(self._function, **{self._named: texts[TEXT], **beside})
         else:
             said = await called(self._function, texts[TEXT], **beside)
         return said if isinstance(said, Verdict) else replace(verdict_of(said), seconds=perf_counter() - started)

@@ -23,6 +23,7 @@ from turnwise import conversion
 from turnwise.errors import ArgumentError, ReadError, SchemaError, TurnwiseError, WriteError
 from turnwise.files import MANIFEST
 from turnwise.manifests import check_content, check_whole, manifest_of
+from turnwise.readers.hive import NULL
 
 TURNS, _ = tw.simulate(goals=10, attempts=3, turns=5, seed=4)
 ORDERED = TURNS.sort("rollout_id", "turn")
@@ -177,7 +178,7 @@ def test_folders_are_those_of_hive(tmp_path: Path) -> None:
     out = Path(tw.convert(frame, tmp_path / "runs", partition_by=["target", "attempt"]))
     folders = {path.name for path in out.iterdir() if path.is_dir()}
     assert {unquote(name.removeprefix("target=")) for name in folders} == {
-        conversion.NULL if word is None else word for word in HOSTILE
+        NULL if word is None else word for word in HOSTILE
     }
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
     assert tw.read(out).sort("rollout_id").select(frame.columns).equals(frame)

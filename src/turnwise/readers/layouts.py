@@ -1,14 +1,16 @@
 """What a record calls its rollout, its turns and what is said in them: any of the usual words."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import polars as pl
 
-from turnwise.readers.documents import Document
 from turnwise.readers.json_texts import names_if_any, surface_if_any
 from turnwise.readers.records import renamed
+
+if TYPE_CHECKING:
+    from turnwise.readers.documents import Document  # which knows what stands here
 
 PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user", "human")
 RESPONSES = ("output", "completion", "answer", "reply", "assistant")
@@ -77,12 +79,13 @@ class Layout(NamedTuple):
         return str(known) if self.named else f"{run}/{known}"
 
 
-def layouts(document: Document) -> Iterator[Layout]:
+def layouts(document: "Document") -> Iterator[Layout]:
     r"""The ways in which the records of a file may be read, by those at its beginning.
 
     Examples
     --------
     >>> from pathlib import Path
+    >>> from turnwise.readers.documents import Document
     >>> list(layouts(Document(Path("a.jsonl"), b'{"chat_id": 1, "chat": [{"user": "Hi"}]}\n{}')))
     [Layout(turns='chat', named=False, other='chat_id', role=None, text=None)]
     >>> list(layouts(Document(Path("a.json"), b'{"rollout_id": 1, "turns": [{"speaker": "user", "text": "Hi"}]}')))

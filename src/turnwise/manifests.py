@@ -21,6 +21,11 @@ class Part(msgspec.Struct, frozen=True):
     bytes: int
     blake2b: str
 
+    def __post_init__(self) -> None:
+        """Refuse what lies elsewhere: whoever wrote it, no manifest reaches out of its folder."""
+        if self.file.startswith("/") or not is_log(self.file):
+            raise ValueError(f"it names {self.file!r}")
+
 
 class Manifest(msgspec.Struct, frozen=True):
     """All files of a folder, in order."""

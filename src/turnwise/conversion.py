@@ -111,7 +111,9 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
                 f"{meant(name, set(columns) - set(schema.TURNS.required))}"
             )
         if name.startswith("."):
-            raise ArgumentError(f"convert: partition_by={name!r} would make hidden folders, which are not read; rename it")
+            raise ArgumentError(
+                f"convert: partition_by={name!r} would make hidden folders, which are not read; rename it"
+            )
         if columns[name].is_nested() or columns[name].is_float() or columns[name] == pl.Binary:
             raise ArgumentError(
                 f"convert: partition_by={name!r} is {columns[name]}; folders have names of text or whole numbers"

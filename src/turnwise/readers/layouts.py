@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import polars as pl
 
-from turnwise.readers.documents import Document
 from turnwise.readers.json_texts import names_if_any, surface_if_any
 from turnwise.readers.records import renamed
+
+if TYPE_CHECKING:
+    from turnwise.readers.documents import Document  # which knows what stands here
 
 PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user", "human")
 RESPONSES = ("output", "completion", "answer", "reply", "assistant")
@@ -90,12 +92,13 @@ class Layout(NamedTuple):
         return [f"{run}/{name}" for name in known]
 
 
-def layouts(document: Document) -> Iterator[Layout]:
+def layouts(document: "Document") -> Iterator[Layout]:
     r"""The ways in which the records of a file may be read, by those at its beginning.
 
     Examples
     --------
     >>> from pathlib import Path
+    >>> from turnwise.readers.documents import Document
     >>> list(layouts(Document(Path("a.jsonl"), b'{"chat_id": 1, "chat": [{"user": "Hi"}]}\n{}')))
     [Layout(turns='chat', named=False, other='chat_id', role=None, text=None)]
     >>> list(layouts(Document(Path("a.json"), b'{"rollout_id": 1, "turns": [{"speaker": "user", "text": "Hi"}]}')))

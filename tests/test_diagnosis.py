@@ -120,6 +120,11 @@ def test_what_blocks_an_analysis() -> None:
     assert "verdicts are of whole rollouts" in reason(whole, "attack success by turn")
     unjudged = whole.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES))
     assert "has a verdict; judge the turns with `tw.score" in reason(unjudged, "attack success rate")
+    own = {"odd": pl.lit(None, dtype=pl.Boolean), "jailbroken": turns["succeeded"]}
+    labeled = unjudged.drop("true_succeeded").with_columns(**own)
+    why = reason(labeled, "attack success rate")
+    assert why.endswith("or, if `jailbroken` holds verdicts, say so: `tw.turns(turns, succeeded='jailbroken')`")
+    assert tw.measure(tw.turns(labeled, succeeded="jailbroken"))["attack_success"].any()
     assert "attempts stopped at the first success, so none could" in reason(stopped(), "success in all of k attempts")
     assert "Kaplan-Meier" in reason(stopped(), "success at least once in k attempts")
     once = turns.filter(pl.col("attempt") == 1)

@@ -47,3 +47,20 @@ def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
     else:
         assert texts(afresh) == texts(committed)
     assert pictures(afresh) == pictures(committed)
+
+
+FIGURES = """
+import polars as pl
+import turnwise as tw
+rows = {"target": ["越狱", "b"], "metric": "attack_success", "statistic": "mean", "estimate": [.2, .3], "low": .1, "high": .5}
+tw.plots.forest(pl.DataFrame(rows))
+"""
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_figure_is_shown_whatever_its_letters(monkeypatch) -> None:
+    """The first figure turns on the display of a notebook, which has to stay on when it borrows letters from another font."""
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    cells = [nbformat.v4.new_code_cell(source) for source in (FIGURES, "tw.plots.forest(pl.DataFrame(rows));")]
+    notebook = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=300).execute()
+    assert pictures(notebook) == [1, 1]

@@ -120,8 +120,8 @@ def test_what_blocks_an_analysis() -> None:
     assert "verdicts are of whole rollouts" in reason(whole, "attack success by turn")
     unjudged = whole.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES))
     assert "has a verdict; judge the turns with `tw.score" in reason(unjudged, "attack success rate")
-    own = {"odd": pl.lit(None, dtype=pl.Boolean), "jailbroken": turns["succeeded"]}
-    labeled = unjudged.drop("true_succeeded").with_columns(**own)
+    own = unjudged.drop("true_succeeded").with_columns(odd=pl.lit(None, dtype=pl.Boolean))
+    labeled = own.with_columns(jailbroken=turns["succeeded"])
     why = reason(labeled, "attack success rate")
     assert why.endswith("or, if `jailbroken` holds verdicts, say so: `tw.turns(turns, succeeded='jailbroken')`")
     assert tw.measure(tw.turns(labeled, succeeded="jailbroken"))["attack_success"].any()

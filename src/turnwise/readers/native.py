@@ -156,7 +156,8 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
                 f"turns: {ours}={theirs!r} would hide the column {ours!r}; "
                 f'rename that first: `frame.rename({{"{ours}": "{ours}_source"}})`'
             )
-    kept = [pl.col(name) for name in found if name not in {*wanted, *wanted.values()}]
+    apart = set(wanted) | set(wanted.values())
+    kept = [pl.col(name) for name in found if name not in apart]
     frame = frame.select(*kept, *(pl.col(theirs).alias(ours) for ours, theirs in wanted.items()))
     if "rollout_id" not in frame.collect_schema():
         raise SchemaError(

@@ -68,6 +68,20 @@ def caption(frame: pl.DataFrame) -> str:
     return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}{pooled}."
 
 
+def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
+    """What stands for what where rollouts are trees: `rollouts` has a row for each path in the TURNS.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b", "b"], "node_id": [None, "x", "y", "z"]})
+    >>> paths_told(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
+    '1 rollout is a tree, measured path by path: 3 paths in all'
+    """
+    trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()
+    told = counted(trees, "rollout is a tree", "rollouts are trees")
+    return f"{told}, measured path by path: {counted(rollouts.height, 'path')} in all"
+
+
 def _methods(frame: pl.DataFrame) -> list[str]:
     methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
     if len(methods) == 2:

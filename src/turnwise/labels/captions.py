@@ -21,15 +21,15 @@ _DETAILS = re.compile(r"[,;] ([^()]+)$")  # in brackets, where another method fo
 
 def cluster_unit(frame: pl.DataFrame) -> str:
     """What the intervals treat as independent, in the plural and in words: ``goals``, ``goals × tasks``; else ``clusters``."""
-    return plural(_unit(frame))
+    return plural(cluster_noun(frame))
 
 
 def cluster_heading(frame: pl.DataFrame) -> str:
     """What stands over counts of independent units; of two kinds that are crossed it is the fewer that are counted."""
-    return plural(_unit(frame).replace(" × ", " or "))
+    return plural(cluster_noun(frame).replace(" × ", " or "))
 
 
-def _unit(frame: pl.DataFrame) -> str:
+def cluster_noun(frame: pl.DataFrame) -> str:
     """What the intervals treat as independent, in the singular."""
     told = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
     units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
@@ -95,7 +95,7 @@ def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
 
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
     """How many rollouts, or pairs, and independent units stand behind the rows; and what these pool."""
-    unit = _unit(frame)
+    unit = cluster_noun(frame)
     goal, goals = ("pair", "pairs") if " × " in unit else (unit, f"{unit}s") if unit == "task" else ("goal", "goals")
     of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
     pooled = ""

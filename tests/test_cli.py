@@ -206,6 +206,30 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
     assert json.loads(done.out) == json.loads(expected.write_json())
 
 
+def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -> None:
+    """Several tables of rollouts are one, unless a rollout would count twice."""
+    rollouts = tw.measure(tw.read(LOGS))
+    targets = rollouts["target"].unique(maintain_order=True).to_list()
+    weeks = [tw.write(rollouts.filter(target=name), tmp_path / f"{name}.parquet") for name in targets]
+    words = ("--of", "target", "--metric", "attack_success", "--format", "json")
+    compared = turnwise("contrast", *weeks, *words, "--baseline", targets[0])
+    assert compared.code == 0
+    expected = tw.contrast(rollouts, of="target", baseline=targets[0], metrics="attack_success")
+    assert json.loads(compared.out) == json.loads(expected.write_json())
+    twice = turnwise(
+        "gate", weeks[0], tw.write(pl.read_parquet(weeks[0]), tmp_path / "again.csv"), "--require", "num_turns < 9"
+    )
+    assert twice.code == 2
+    assert f"rollout {rollouts['rollout_id'][0]!r} stands in several of these tables" in twice.err
+    texts = tw.write(pl.DataFrame({"rollout_id": ["x"], "num_turns": ["many"]}), tmp_path / "words.parquet")
+    unlike = turnwise("gate", weeks[0], texts, "--require", "num_turns < 9")
+    assert unlike.code == 2
+    assert "column `num_turns` holds Int32 in one of these tables, String in another" in unlike.err
+    mixed = turnwise("gate", weeks[0], LOGS, "--require", "num_turns < 9")
+    assert mixed.code == 2
+    assert "holds rollouts that are measured already" in mixed.err
+
+
 def test_a_table_on_the_screen_is_readable(turnwise) -> None:
     """By default a summary is a table of words with the interval beside its estimate."""
     done = turnwise("summarize", LOGS, "--by", "target", "--metric", "attack_success")

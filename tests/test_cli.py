@@ -221,10 +221,10 @@ def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -
     )
     assert twice.code == 2
     assert f"rollout {rollouts['rollout_id'][0]!r} stands in several of these tables" in twice.err
-    texts = tw.write(pl.DataFrame({"rollout_id": ["x"], "num_turns": ["many"]}), tmp_path / "words.parquet")
+    texts = tw.write(pl.DataFrame({"rollout_id": ["x"], "attack_success": ["perhaps"]}), tmp_path / "words.parquet")
     unlike = turnwise("gate", weeks[0], texts, "--require", "num_turns < 9")
     assert unlike.code == 2
-    assert "column `num_turns` holds Int32 in one of these tables, String in another" in unlike.err
+    assert "column `attack_success` holds Boolean in one of these tables, String in another" in unlike.err
     mixed = turnwise("gate", weeks[0], LOGS, "--require", "num_turns < 9")
     assert mixed.code == 2
     assert "holds rollouts that are measured already" in mixed.err

@@ -163,10 +163,12 @@ def rollouts_of(
     paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
 ) -> "pl.DataFrame":
     """The table of rollouts that the path is (several are put below one another), or what its logs measure."""
+    from turnwise.readers.measured import read_tables
+
     table = None
     if log_format is None:
         with suppress(ReadError) if errors == "collect" else nullcontext():  # what cannot be read is told with the rest
-            table = _tables(paths)
+            table = read_tables(paths)
     if table is not None:
         if fact:
             raise ArgumentError(
@@ -174,48 +176,6 @@ def rollouts_of(
             )
         return table
     return measured_logs(paths, metric, log_format, errors, fact)
-
-
-def _tables(paths: list[Path]) -> "pl.DataFrame | None":
-    """The tables of rollouts as one; None where one of them is something else."""
-    import polars as pl
-
-    from turnwise.readers.measured import read_measured
-
-    tables = []
-    for path in paths:
-        table = read_measured(path)
-        if table is None:
-            return None
-        tables.append(table)
-    if len(tables) == 1:  # as it stands, whatever its verb will say of it
-        return tables[0]
-    held: dict[str, set[pl.DataType]] = {}
-    for table in tables:
-        for column in table.iter_columns():
-            if column.null_count() < len(column):
-                held.setdefault(column.name, set()).add(column.dtype)
-    for name, kinds in held.items():
-        if len(kinds) > 1 and not all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
-            told = " in one of these tables, ".join(sorted(map(str, kinds))[:2])
-            raise ArgumentError(f"column `{name}` holds {told} in another; make it the same in all, or leave one out")
-    blank = [  # what is null throughout takes the dtype that it has elsewhere
-        [name for name in table.columns if name in held and table[name].null_count() == table.height]
-        for table in tables
-    ]
-    tables = [
-        table.with_columns(pl.lit(None).alias(name) for name in names)
-        for table, names in zip(tables, blank, strict=True)
-    ]
-    found = pl.concat(tables, how="diagonal_relaxed")
-    again = found["rollout_id"].is_first_distinct().not_()
-    if again.any():
-        name = found["rollout_id"].filter(again)[0]
-        raise ArgumentError(
-            f"rollout {name!r} stands in several of these tables, and would count twice; give each file once, or its rollouts "
-            "ids of their own"
-        )
-    return found
 
 
 def runs_of(

@@ -327,9 +327,9 @@ def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Ex
     literals = {}
     for name, value in facts.items():
         if name not in TURNS.facts:
-            raise ArgumentError(
-                f"{verb}: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
-            )
+            known = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
+            own = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
+            raise ArgumentError(f"{verb}: {name!r} is no fact of a rollout; {own if name in TURNS.names else known}")
         dtype = schema.TURNS.dtypes[name]
         try:
             literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)

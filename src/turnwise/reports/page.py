@@ -127,14 +127,13 @@ def _lead(found: Frames) -> str:
     ]
     read_from = f", read from {', '.join(sources)}" if sources else ""
     grouped = f" Grouped by {', '.join(labels.label(name) for name in found.by)}." if found.by else ""
-    rollouts, turns = (
-        labels.counted(*pair) for pair in ((found.rollouts.height, "rollout"), (found.turn_count, "turn"))
-    )
-    return f"{rollouts} of {turns}{read_from}.{grouped}"
+    rollouts, turns = (labels.counted(*pair) for pair in ((found.rollout_count, "rollout"), (found.turn_count, "turn")))
+    trees = f" {labels.paths_told(found.turns, found.rollouts)}." if found.tree else ""
+    return f"{rollouts} of {turns}{read_from}.{trees}{grouped}"
 
 
 def _tiles(found: Frames) -> list[dict[str, str]]:
-    counted = [(found.rollouts.height, "rollout"), (found.turn_count, "turn")]
+    counted = [(found.rollout_count, "rollout"), (found.turn_count, "turn")]
     for name in ("target", "attack", "goal", "task"):
         several = found.rollouts[name].drop_nulls().unique().len() - (found.rollouts[name] == schema.NO_ATTACK).any()
         counted += [(several, name)] if several else []

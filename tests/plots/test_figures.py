@@ -54,7 +54,7 @@ def test_refusals_are_sentences(tmp_path, summary_of, rate):
 
 def test_letters_without_a_font_stay_text(summary_of, rate):
     """A browser may have the font that matplotlib lacks."""
-    ax = forest(summary_of([rate(3, 20, target="越狱")]))
+    ax = forest(summary_of([rate(3, 20, target="𒀭𒂗")]))  # cuneiform: the fonts that Chinese is taken from lack it too
     assert "<text" in figure_svg(ax)
     assert "<text" in figure_svg(ax)  # drawn before, as in a notebook
     assert "<text" not in figure_svg(forest(summary_of([rate(3, 20, target="plain")])))

@@ -1054,6 +1054,26 @@ def test_scorers_may_answer_in_any_list(give: Any) -> None:
     assert evaluator.turns["harm"].to_list() == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("looped", [False, True])
+def test_scorers_may_be_asynchronous(looped: bool) -> None:
+    """As samplers and judges may, in a notebook too; ASTRA-RL's evaluator likewise."""
+
+    async def scorer(texts: Any) -> list[float]:
+        await asyncio.sleep(0)
+        return [0.5] * len(texts)
+
+    def measured() -> list[Any]:
+        frames = FrameEvaluator(None, scores={"harm": ("response", scorer)}), ASTEvaluator(None, scorer=scorer)
+        for each in frames:
+            each.measure([graph_of(0)])
+        return [frames[0].turns["harm"].to_list(), frames[1].turns["target_toxicity"].to_list()]
+
+    async def cell() -> list[Any]:
+        return measured()
+
+    assert (asyncio.run(cell()) if looped else measured()) == [[0.5, 0.5]] * 2
+
+
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [

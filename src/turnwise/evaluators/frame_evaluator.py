@@ -1,5 +1,6 @@
 """Metrics of rollouts as column expressions, over scores that are made in batches."""
 
+import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from turnwise.evaluators.until import Observation
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollouts import Metric, expressions, measure
 from turnwise.scoring.callables import identity
+from turnwise.scoring.loops import complete
 from turnwise.summary import summarize
 
 Scorer: TypeAlias = Callable[[Sequence[str]], Iterable[Any]] | object
@@ -42,8 +44,8 @@ class FrameEvaluator(Evaluator):
         What `tw.measure` takes: expressions that reduce a rollout's turns to one value, metric functions, or tuples of them.
         None stands for `metrics.OUTCOME` and `metrics.TIMING`.
     scores
-        New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer takes a list of texts and gives as
-        many numbers, in order. It is called once for each column and batch. A text that is unknown is not scored.
+        New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer, sync or async, takes a list of texts
+        and gives as many numbers, in order. It is called once for each column and batch. A text that is unknown is not scored.
     per_turn
         Expressions for further columns of turns, of TURNS and the scores; one named `succeeded` is the verdict.
     batch_size
@@ -311,7 +313,7 @@ class FrameEvaluator(Evaluator):
         found = np.empty(len(texts))
         for begin in range(0, len(texts), self.batch_size):
             batch = texts[begin : begin + self.batch_size]
-            found[begin : begin + len(batch)] = _numbers(scorer(batch), len(batch), name)
+            found[begin : begin + len(batch)] = _numbers(_ready(scorer(batch)), len(batch), name)
         return found
 
 
@@ -322,6 +324,15 @@ def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
             call: Callable[[Sequence[str]], Any] = found
             return call
     raise ArgumentError(f"scores: a {type(scorer).__name__} is no scorer; give a function of a list of texts")
+
+
+def _ready(said: Any) -> Any:
+    """What a scorer gave, be it sync or async."""
+
+    async def awaited() -> Any:
+        return await said
+
+    return complete(awaited()) if inspect.isawaitable(said) else said
 
 
 def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:

@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,6 +30,7 @@ from turnwise.summary import summarize
 Scorer: TypeAlias = Callable[[Sequence[str]], Iterable[Any]] | object
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Scores: TypeAlias = dict[str, FloatArray]
+_NO_GRAPH = (type(None), str, bytes, int, float, list, tuple, set)
 
 
 class FrameEvaluator(Evaluator):
@@ -138,12 +140,31 @@ class FrameEvaluator(Evaluator):
         return seeds
 
     def _results(self, *, record: bool) -> JSONLike:
+        self._check_graphs(record=record)
         self._said, self._scores = self._scored(self.graphs)
         if not self._overridden:
             return self._at_once()
         for graph, part in zip(self.graphs, parts(self._scores, self._said.sizes), strict=True):
             self._known[id(graph)] = graph, part
         return super()._results(record=record)
+
+    def _check_graphs(self, *, record: bool) -> None:
+        """Refuse what is no graph, or make it an error: it would have no turns, and so no success."""
+        runs = self._done
+        odd = [at for at, done in enumerate(runs) if done.error is None and isinstance(done.graph, _NO_GRAPH)]
+        if not odd:
+            return
+        said = {
+            at: f"the sampler gave {runs[at].graph!r:.60} for the seed {runs[at].seed!r:.60}, which is no graph; return an object "
+            "with `children`"
+            for at in odd
+        }
+        if not record:
+            raise MetricError(f"{type(self).__name__}: {said[odd[0]]}")
+        self.runs = [
+            replace(done, graph=None, error=f"MetricError: {said[at]}") if at in said else done
+            for at, done in enumerate(runs)
+        ]
 
     @property
     def _overridden(self) -> bool:

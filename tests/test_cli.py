@@ -134,6 +134,38 @@ def test_measure_summarize_and_curve_give_what_the_verbs_give(turnwise, tmp_path
     assert len(list(csv.reader(io.StringIO(curved.out)))) == 1 + tw.curve(rollouts, by="target").height
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path, suffix: str) -> None:
+    """One attack that went back a step does not keep the other rollouts from being measured, and counts agree everywhere."""
+    rows = {
+        "rollout_id": ["a", "b", "b", "b"],
+        "turn": [1, 1, 2, 2],
+        "node_id": [None, "x", "y", "z"],
+        "response": "No.",
+    }
+    nodes = pl.DataFrame({**rows, "parent_id": [None, None, "x", "x"], "succeeded": [False, False, True, False]})
+    turns = tw.turns(nodes.with_columns(target=pl.lit("t"), goal="rollout_id"))
+    logs = tw.write(turns, tmp_path / f"logs{suffix}")
+    expected = tw.measure(tw.paths(tw.read(logs)))
+    done = turnwise("measure", logs, "--out", tmp_path / "r.parquet")
+    assert done.code == 0
+    assert "read 2 rollouts, 4 turns, 0 problems" in done.err
+    assert "1 rollout is a tree, measured path by path: 3 paths in all" in done.err
+    assert pl.read_parquet(tmp_path / "r.parquet").equals(expected)
+    for words in (("summarize", "--metric", "attack_success"), ("curve",), ("gate", "--require", "num_turns < 9")):
+        assert turnwise(words[0], logs, *words[1:]).code in {0, 1}, words
+    assert turnwise("report", logs, "--out", tmp_path / "report").code == 0
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert (
+        "2 rollouts of 4 turns, read from native. 1 rollout is a tree, measured path by path: 3 paths in all." in page
+    )
+    assert json.loads((tmp_path / "report" / "run.json").read_text())["counts"] == {
+        "rollouts": 2,
+        "turns": 4,
+        "problems": 0,
+    }
+
+
 def test_csv_for_a_spreadsheet_on_the_screen_and_in_a_file(turnwise, tmp_path: Path) -> None:
     """`--spreadsheet` puts an apostrophe before formulas, says so on stderr, and is refused where nothing is CSV."""
     rows = [{"rollout_id": f"={n}", "turn": 1, "goal": "@g", "outcome": "success", "response": "-1"} for n in range(3)]
@@ -172,6 +204,30 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
     )
     assert done.code == 0
     assert json.loads(done.out) == json.loads(expected.write_json())
+
+
+def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -> None:
+    """Several tables of rollouts are one, unless a rollout would count twice."""
+    rollouts = tw.measure(tw.read(LOGS))
+    targets = rollouts["target"].unique(maintain_order=True).to_list()
+    weeks = [tw.write(rollouts.filter(target=name), tmp_path / f"{name}.parquet") for name in targets]
+    words = ("--of", "target", "--metric", "attack_success", "--format", "json")
+    compared = turnwise("contrast", *weeks, *words, "--baseline", targets[0])
+    assert compared.code == 0
+    expected = tw.contrast(rollouts, of="target", baseline=targets[0], metrics="attack_success")
+    assert json.loads(compared.out) == json.loads(expected.write_json())
+    twice = turnwise(
+        "gate", weeks[0], tw.write(pl.read_parquet(weeks[0]), tmp_path / "again.csv"), "--require", "num_turns < 9"
+    )
+    assert twice.code == 2
+    assert f"rollout {rollouts['rollout_id'][0]!r} stands in several of these tables" in twice.err
+    texts = tw.write(pl.DataFrame({"rollout_id": ["x"], "attack_success": ["perhaps"]}), tmp_path / "words.parquet")
+    unlike = turnwise("gate", weeks[0], texts, "--require", "num_turns < 9")
+    assert unlike.code == 2
+    assert "column `attack_success` holds Boolean in one of these tables, String in another" in unlike.err
+    mixed = turnwise("gate", weeks[0], LOGS, "--require", "num_turns < 9")
+    assert mixed.code == 2
+    assert "holds rollouts that are measured already" in mixed.err
 
 
 def test_a_table_on_the_screen_is_readable(turnwise) -> None:

@@ -23,6 +23,7 @@ from turnwise import conversion
 from turnwise.errors import ArgumentError, ReadError, SchemaError, TurnwiseError, WriteError
 from turnwise.files import MANIFEST
 from turnwise.manifests import check_content, check_whole, manifest_of
+from turnwise.readers.hive import NULL
 
 TURNS, _ = tw.simulate(goals=10, attempts=3, turns=5, seed=4)
 ORDERED = TURNS.sort("rollout_id", "turn")
@@ -177,7 +178,7 @@ def test_folders_are_those_of_hive(tmp_path: Path) -> None:
     out = Path(tw.convert(frame, tmp_path / "runs", partition_by=["target", "attempt"]))
     folders = {path.name for path in out.iterdir() if path.is_dir()}
     assert {unquote(name.removeprefix("target=")) for name in folders} == {
-        conversion.NULL if word is None else word for word in HOSTILE
+        NULL if word is None else word for word in HOSTILE
     }
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
     assert tw.read(out).sort("rollout_id").select(frame.columns).equals(frame)
@@ -206,6 +207,7 @@ def test_folders_prune_what_is_read(tmp_path: Path) -> None:
         (TURNS, {"partition_by": "score"}, "'score' is Float64; folders have names of text"),
         (TURNS, {"partition_by": "response"}, "'response' varies within rollout 'simulation-4"),
         (TURNS.with_columns(long=pl.lit("x" * 300)), {"partition_by": "long"}, "too long for a folder"),
+        (TURNS.with_columns(pl.lit("x").alias(".x")), {"partition_by": ".x"}, "'.x' would make hidden folders"),
         (TURNS, {"rollouts_per_file": 0}, "rollouts_per_file=0 is no number of rollouts"),
         (TURNS.clear(), {}, "there are no rollouts in this table"),
         (TURNS.drop("turn"), {}, "column `turn` is missing"),
@@ -248,6 +250,51 @@ def test_a_second_conversion_into_the_folder_is_refused(tmp_path: Path) -> None:
     manifest = manifest_of(out)
     assert manifest is not None
     check_whole(out, manifest)
+
+
+def test_folders_that_a_second_conversion_empties_are_no_more(tmp_path: Path) -> None:
+    """Those that the first made; one in which anything else stands is left, and so are folders of others, empty or not."""
+    by = ["target", "category"]
+    out = Path(tw.convert(TURNS, tmp_path / "runs", partition_by=by))
+    former = {path.parent for path in out.rglob("*.parquet")}
+    assert len(former) > 3
+    (out / "mine" / "empty").mkdir(parents=True)
+    (out / "target=other").mkdir()
+    gone, kept = (sorted(former)[place] for place in (0, -1))
+    (kept / "notes.txt").write_text("mine")
+    tw.convert(TURNS, out, overwrite=True)
+    left = {path.relative_to(out).as_posix() for path in out.rglob("*")}
+    assert left == {
+        MANIFEST, "turns-00000.parquet", "mine", "mine/empty", "target=other",
+        kept.parent.name, f"{kept.parent.name}/{kept.name}", f"{kept.parent.name}/{kept.name}/notes.txt",
+    }  # fmt: skip
+    assert not gone.exists()
+    again = Path(tw.convert(TURNS, tmp_path / "linked", partition_by="target"))
+    (tmp_path / "disk").mkdir()
+    folder = again / "target=base"
+    for path in folder.iterdir():
+        path.rename(tmp_path / "disk" / path.name)
+    folder.rmdir()
+    folder.symlink_to(tmp_path / "disk")
+    tw.convert(TURNS, again, overwrite=True)
+    assert folder.is_symlink()
+    assert not any((tmp_path / "disk").iterdir())
+
+
+@pytest.mark.parametrize("name", ["../mine.parquet", "{out}/../mine.parquet", "a/../../mine.parquet"])
+def test_no_manifest_reaches_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    """Whoever wrote it: what lies beside the folder is neither read nor removed."""
+    out = Path(tw.convert(TURNS, tmp_path / "runs"))
+    mine = tmp_path / "mine.parquet"
+    mine.write_bytes((out / "turns-00000.parquet").read_bytes())
+    told = json.loads((out / MANIFEST).read_text())
+    told["files"].append({**told["files"][0], "file": name.format(out=out)})
+    (out / MANIFEST).write_text(json.dumps(told))
+    with pytest.raises(
+        ReadError, match=r"_manifest.json: is no manifest of `turnwise convert` \(it names .*mine.parquet"
+    ):
+        tw.convert(TURNS, out, overwrite=True)
+    assert mine.exists()
 
 
 def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:

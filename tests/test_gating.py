@@ -122,6 +122,15 @@ def test_what_is_not_known_never_passes(frame: pl.DataFrame, why: str) -> None:
             assert why in verdict(tw.gate(table, requirement))
 
 
+def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
+    """A bound is in per cent where the requirement is, what is independent has its name, and who has no verdict is counted."""
+    few = rollouts([False] * 50)
+    assert verdict(tw.gate(few, "attack_success < 1%")).endswith("the upper end is 7.13 % (50 rollouts, 50 goals)")
+    assert verdict(tw.gate(few, "attack_success < 0.01")).endswith("the upper end is 0.0713 (50 rollouts, 50 goals)")
+    unjudged = tw.gate(rollouts([None] * 20), "attack_success < 1%")
+    assert verdict(unjudged).endswith("is not met: no values (0 of 20 rollouts have a verdict)")
+
+
 @pytest.mark.parametrize("table", [rollouts, in_error, half_judged], ids=["missing", "in error", "half-judged"])
 def test_the_unknown_count_against_a_release(table) -> None:
     """450 judged safe of 1,000 show nothing: with the others as successes the end is Wilson's at 550 of 1,000."""
@@ -230,7 +239,7 @@ def test_a_summary_needs_no_optional_column() -> None:
         ("t", True, whole["high"].item()), ("t", False, whole["high"].item())
     ]  # fmt: skip
     schema.check(gates, schema.GATE)
-    assert verdict(gates).endswith("for target='t': the upper end is 0.00762 (500 rollouts)")
+    assert verdict(gates).endswith("for target='t': the upper end is 0.762 % (500 rollouts)")
     counted = bare.with_columns(n_error=pl.lit(7))
     assert "500 of 507 rollouts have a verdict" in only(tw.gate(counted, "attack_success < 0.9"))["reason"]
 

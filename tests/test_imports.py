@@ -1,13 +1,18 @@
 """What loads what: the face costs nothing, and every name on it is there."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import turnwise as tw
 
+ROOT = Path(__file__).parents[1]
 HEAVY = (
     "matplotlib",
     "scipy.stats",
@@ -95,6 +100,47 @@ def test_an_evaluation_by_a_plug_in_loads_only_what_it_needs(tmp_path) -> None:
     scored = json.loads((tmp_path / "out" / "e_output.json").read_text())["eval_output_items"]
     assert {"numpy", "scipy.special"} <= found  # for the summary, after the scores
     assert all(not {"numpy", "scipy"}.intersection(item["reasoning"]) for item in scored)
+
+
+INSTALLED_AS = {"backports": "backports.zstd", "ruamel": "ruamel.yaml", "sklearn": "scikit-learn"}
+ASKED = {"import_module", "find_spec"}  # what imports by a name, or asks whether it could
+
+
+def imported(folder: Path) -> set[str]:
+    """The packages beside Python's own and ours that files of a folder import, under the names they are installed by."""
+    modules: set[str] = set()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.Import):
+                modules |= {name.name for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules.add(node.module)
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ASKED:
+                modules |= {
+                    one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                }
+    there = [ROOT / "tests", *(ROOT / "tests").rglob("*.py")]
+    ours = {"turnwise", *(name for file in there for name in (file.stem, file.parent.name))}
+    top = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - ours
+    return {INSTALLED_AS.get(name, name.replace("_", "-")) for name in top}
+
+
+def listed(*requirements: str) -> set[str]:
+    """The names of requirements."""
+    return {re.split(r"[^\w.-]", one, maxsplit=1)[0].replace("_", "-") for one in requirements}
+
+
+@pytest.mark.skipif(
+    not (ROOT / "pyproject.toml").is_file(), reason="pyproject.toml, which lists the packages, is not here"
+)
+def test_the_packages_that_are_listed_are_the_ones_that_are_imported() -> None:
+    """None is there only because another brings it along, which it may cease to do; and none is asked for in vain."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    of_tests, _ = extras.pop("dev"), extras.pop("notebook")  # tools among them are run, and imported by nobody
+    used = listed(*project["dependencies"], *(one for extra in extras.values() for one in extra))
+    assert imported(ROOT / "src") == used
+    assert imported(ROOT / "tests") <= used | listed(*of_tests)
 
 
 @pytest.mark.parametrize("name", tw.__all__)

@@ -47,3 +47,20 @@ def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
     else:
         assert texts(afresh) == texts(committed)
     assert pictures(afresh) == pictures(committed)
+
+
+FIGURES = """
+import polars as pl
+import turnwise as tw
+rollouts = pl.DataFrame({"rollout_id": list("abcd"), "target": ["越狱", "b"] * 2, "attack_success": [True, False, False, True]})
+tw.plots.forest(tw.summarize(rollouts, by="target"))
+"""
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_figure_is_shown_whatever_its_letters(monkeypatch) -> None:
+    """The first figure turns on the display of a notebook, which has to stay on when it borrows letters from another font."""
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    cells = [nbformat.v4.new_code_cell(source) for source in (FIGURES, "tw.plots.forest(tw.summarize(rollouts));")]
+    notebook = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=300).execute()
+    assert pictures(notebook) == [1, 1]

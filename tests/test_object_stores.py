@@ -12,6 +12,7 @@ from pathlib import Path
 import boto3
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import turnwise as tw
 from turnwise import conversion
@@ -201,6 +202,94 @@ def test_what_is_not_there_is_told_in_a_sentence(store, server: str, tmp_path: P
         tw.read([address, tmp_path / "a.csv"], storage_options=options)
     with pytest.raises(WriteError, match=r"s3://no-such-bucket/x cannot be written"):
         tw.convert(TURNS, "s3://no-such-bucket/x", storage_options=options)
+
+
+def test_a_folder_there_is_held_to_its_manifest(store) -> None:
+    """As one of this machine is: what is gone, cut or added is named by `read` and `scan`, and collecting keeps the rest."""
+    import obstore.store
+
+    address, options, _ = store
+    tw.convert(TURNS, f"{address}/deep", rollouts_per_file=25, storage_options=options)
+    config = {name: value for name, value in options.items() if name != "aws_allow_http"}
+    place = obstore.store.S3Store.from_url(f"{address}/deep", config=config, client_options={"allow_http": True})  # type: ignore[arg-type]
+    second = "turns-00001.parquet"
+    data = bytes(place.get(second).bytes())
+    for change, sentence in (
+        (lambda: place.delete(second), "turns-00001.parquet is missing, which stands in _manifest.json"),
+        (
+            lambda: place.put(second, data + b"x"),
+            f"turns-00001.parquet: has {len(data) + 1:,} bytes, not the {len(data):,}",
+        ),
+        (lambda: (place.put(second, data), place.put("copy.parquet", data)), "copy.parquet does not stand in"),
+    ):
+        change()
+        for path in (address, f"{address}/deep", f"{address}/deep/"):
+            for verb in (tw.read, tw.scan):
+                with pytest.raises(ReadError, match=sentence):
+                    verb(path, storage_options=options)
+    _, problems = tw.read(f"{address}/deep/turns-00000.parquet", storage_options=options, errors="collect")
+    assert problems.is_empty()
+    place.delete("copy.parquet")
+    assert tw.read(address, storage_options=options).height == TURNS.height
+    place.delete(second)
+    found, problems = tw.read(address, storage_options=options, errors="collect")
+    assert found["rollout_id"].n_unique() == 35
+    assert f"{second} is missing" in problems[0, "reason"]
+    place.put(MANIFEST, b'{"of": "another tool"}')
+    assert tw.read(address, storage_options=options)["rollout_id"].n_unique() == 35
+
+
+def test_columns_in_names_of_folders_are_facts_there_too(store, tmp_path: Path) -> None:
+    """As on this machine: a data set of Polars, by its folder, a folder in it, a pattern and a file; odd names as well."""
+    address, options, lying = store
+    frame = pl.concat([TURNS.with_columns(split=pl.lit(word)) for word in ("a/b", "two words", None)])
+    frame = frame.with_columns(pl.concat_str("rollout_id", pl.col("split").fill_null("none")).alias("rollout_id"))
+    for place, needed in ((f"{tmp_path}/base/", None), (f"{address}/base/", options)):
+        way = pl.PartitionBy(place, key=["target", "split", "attempt"], include_key=False)
+        frame.lazy().sink_parquet(way, mkdir=True, storage_options=needed)
+    assert any("split=a%2Fb" in name for name in lying())
+    ours = tw.read(tmp_path / "base").sort(KEY)
+    assert set(ours["split"]) == {"a/b", "two words", None}
+
+    def check(place: str, here: pl.DataFrame) -> None:
+        assert_frame_equal(tw.read(place, storage_options=options).sort(KEY), here.sort(KEY))
+        assert_frame_equal(tw.scan(place, storage_options=options).collect().sort(KEY), here.sort(KEY))
+
+    check(f"{address}/base", ours)
+    base = ours.filter(pl.col("target") == "base")
+    check(f"{address}/base/target=base", base)
+    check(f"{address}/base/target=base/**/*.parquet", base)
+    check(f"{address}/*/target=b*/split=*/*/*.parquet", base)
+    name = next(name for name in lying() if "target=base/split=two%20words/attempt=2" in name)
+    check(f"{address}/{name.removeprefix('runs/')}", base.filter(split="two words", attempt=2))
+
+
+def test_what_stands_in_file_and_folder_there_must_agree(store) -> None:
+    """The file's where they do, the folder's where it is null; else it is told. Plain files lie among the others."""
+    address, options, _ = store
+
+    def put(frame: pl.DataFrame, name: str) -> None:
+        tw.write(frame, f"{address}/{name}", storage_options=options)
+
+    some = tw.turns([{"rollout_id": f"r{number}", "response": "yes"} for number in range(4)])
+    put(some[:1], "plain.parquet")
+    put(some[1:2], "target=x/attempt=1/a.parquet")
+    put(some[2:3].with_columns(target=pl.lit("y")), "target=y/a.parquet")
+    for lazy in (tw.read(address, storage_options=options).lazy(), tw.scan(address, storage_options=options)):
+        found = lazy.sort(KEY).collect()
+        assert found.select("rollout_id", "target", "attempt").rows() == [
+            ("r0", None, None),
+            ("r1", "x", 1),
+            ("r2", "y", None),
+        ]
+    put(some[3:].with_columns(target=pl.lit("y")), "target=z/b.parquet")
+    for verb in (tw.read, tw.scan):
+        with pytest.raises(
+            ReadError, match=r"target=z/b.parquet: field `target`: says 'y', and its folder 'z'; correct"
+        ):
+            verb(address, storage_options=options)
+    found, problems = tw.read(address, storage_options=options, errors="collect")
+    assert (found.height, problems[0, "field"]) == (3, "target")
 
 
 def test_partitions_are_measured_where_they_lie(store) -> None:

@@ -112,14 +112,15 @@ def test_an_empty_table_says_so() -> None:
 
 
 def test_one_of_one_is_not_certain() -> None:
-    """One success of one has the Wilson interval from 0.21 to 1."""
+    """Trap T14: of one sample, or of none, Inspect's standard error is 0; one success of one has the interval from 0.21 to 1."""
     row = success([True], goal=["a"])
     assert (row["estimate"], row["high"], row["method"]) == (1.0, 1.0, "Wilson")
+    assert row["std_error"] is None
     assert row["low"] == pytest.approx(1 / (1 + scipy_stats.norm.ppf(0.975) ** 2))
 
 
 def test_zero_of_many_attempts_counts_goals() -> None:
-    """No success in 500 rollouts at 50 goals bounds the rate like 50 independent rollouts, not like 500."""
+    """Trap T2: at 0 (or 1) Inspect's clustered Wilson counts 500 rollouts; at 50 goals ours bounds the rate like 50."""
     row = success([False] * 500, goal=[f"g{i % 50}" for i in range(500)])
     t = scipy_stats.t.ppf(0.975, 49)
     assert row["low"] == 0.0

@@ -17,12 +17,12 @@ from turnwise.errors import ArgumentError, SchemaError, WriteError, listing, mea
 from turnwise.files import MANIFEST, content_hash, removed, whole_folder
 from turnwise.manifests import Manifest, Part, manifest_of
 from turnwise.object_stores import Options, address_of
+from turnwise.readers.hive import NULL
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
 ROW_GROUP = 1 << 17  # rows, about: as many as make statistics useful and a column cheap to decode at once
 BATCH = 1 << 14  # rows sorted into files at once: with long texts, a hundred megabytes
-NULL = "__HIVE_DEFAULT_PARTITION__"  # what Hive, Spark, DuckDB and Polars call the folder of no value
 LONGEST = 255  # bytes of a name in most file systems
 _FILE = "__turnwise_file"
 
@@ -109,6 +109,10 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
             raise ArgumentError(
                 f"convert: partition_by names {name!r}, which is no column that could make folders; "
                 f"{meant(name, set(columns) - set(schema.TURNS.required))}"
+            )
+        if name.startswith("."):
+            raise ArgumentError(
+                f"convert: partition_by={name!r} would make hidden folders, which are not read; rename it"
             )
         if columns[name].is_nested() or columns[name].is_float() or columns[name] == pl.Binary:
             raise ArgumentError(

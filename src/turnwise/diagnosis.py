@@ -113,6 +113,12 @@ class _Table:
         )
 
     @cached_property
+    def flag(self) -> str | None:
+        """The first Boolean column of the user's own, which may hold verdicts."""
+        flags = [name for name, dtype in self.frame.schema.items() if dtype == pl.Boolean]
+        return next((name for name in flags if name not in schema.TURNS.names and self.known(name)), None)
+
+    @cached_property
     def scores(self) -> list[str]:
         """Columns of scores with values."""
         named = [name for name in self.frame.columns if name in {"score", "reward"} or name.startswith("score_")]
@@ -139,6 +145,8 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
             )
         elif not known:
             flaw = f"none of {counted(applicable, 'rollout')} has a verdict; {cure}"
+            if metric[0] == "a" and table.flag:
+                flaw += f", or, if `{table.flag}` holds verdicts, say so: `tw.turns(turns, succeeded={table.flag!r})`"
         half, units = int((found == HALF_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         leave = counted(half, "half-judged rollout leaves", "half-judged rollouts leave")
         notes = [f"{leave} the rate open: it gets bounds, no point"] if half else []

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from turnwise.errors import WriteError
@@ -118,13 +118,23 @@ def _move(draft: Path, path: Path) -> None:
 
 
 def removed(folder: str | Path, names: Iterable[str], options: Options | None = None) -> None:
-    """Files of a folder, or objects under an address, are no more; one that was gone before is no error."""
+    """Files of a folder, with the folders in it that this empties, or objects under an address, are no more.
+
+    One that was gone before is no error.
+    """
     address = address_of(folder)
     if address is not None:
         deleted(address, names, options)
         return
     for name in names:
-        Path(folder, name).unlink(missing_ok=True)
+        file = Path(folder, name)
+        try:
+            file.unlink()
+        except FileNotFoundError:
+            continue
+        with suppress(OSError):  # something else stands there
+            for place in file.relative_to(folder).parents[:-1]:
+                Path(folder, place).rmdir()
 
 
 def content_hash(path: str | Path, options: Options | None = None) -> str:

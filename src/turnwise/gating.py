@@ -132,7 +132,7 @@ def verdict(gates: pl.DataFrame) -> str:
     Examples
     --------
     >>> verdict(gate(pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "attack_success < 0.5"))
-    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollout, 1 cluster)"
+    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollout)"
     """
     failed = gates.filter(~pl.col("passed"))
     if failed.is_empty():
@@ -145,17 +145,21 @@ def verdict(gates: pl.DataFrame) -> str:
         return f"{met} ({'at the least, ' if gates.height > 1 else ''}{_with_verdict(least)})"
     row = failed.row(0, named=True)
     group = ", ".join(f"{name}={row[name]!r}" for name in gates.columns if name not in schema.GATE.names)
-    why = row["reason"] if row["bound"] is None else _bound_in_words(row)
+    unit = labels.cluster_noun(failed.head(1)).replace(" × ", " or ")
+    why = row["reason"] if row["bound"] is None else _bound_in_words(row, unit)
+    if not row["n"] and _without(row):
+        why += f" ({_with_verdict(row)})"
     others = f"; {failed.height - 1} more of {gates.height} fail" if failed.height > 1 else ""
     return f"{row['requirement']!r} is not met{f' for {group}' if group else ''}: {why}{others}"
 
 
-def _bound_in_words(row: dict[str, Any]) -> str:
+def _bound_in_words(row: dict[str, Any], unit: str) -> str:
     end = "upper" if parsed(row["requirement"]).below else "lower"
     behind = labels.counted(row["n"], "rollout")
-    if row["n_clusters"] is not None:
-        behind += f", {labels.counted(row['n_clusters'], 'cluster')}"
-    return f"the {end} end is {row['bound']:.3g} ({behind if _share_known(row) == 1 else _with_verdict(row)})"
+    if row["n_clusters"] is not None and unit != "rollout":
+        behind += f", {labels.counted(row['n_clusters'], unit)}"
+    bound = f"{100 * row['bound']:.3g} %" if "%" in row["requirement"] else f"{row['bound']:.3g}"
+    return f"the {end} end is {bound} ({behind if _share_known(row) == 1 else _with_verdict(row)})"
 
 
 def _without(row: dict[str, Any]) -> int:

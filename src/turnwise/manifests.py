@@ -21,6 +21,11 @@ class Part(msgspec.Struct, frozen=True):
     bytes: int
     blake2b: str
 
+    def __post_init__(self) -> None:
+        """Refuse what lies elsewhere: whoever wrote it, no manifest reaches out of its folder."""
+        if self.file.startswith("/") or not is_log(self.file):
+            raise ValueError(f"it names {self.file!r}")
+
 
 class Manifest(msgspec.Struct, frozen=True):
     """All files of a folder, in order."""
@@ -74,11 +79,18 @@ def parquet_in(folder: str | Path, options: Options | None = None) -> dict[str, 
     else:
         files = [file for file in Path(folder).rglob("*.parquet") if file.is_file()]
         found = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
-    return {
-        name: found[name]
-        for name in sorted(found)
-        if name.endswith(".parquet") and not any(part.startswith(".") for part in PurePosixPath(name).parts)
-    }
+    return {name: found[name] for name in sorted(found) if is_log(name)}
+
+
+def is_log(name: str) -> bool:
+    """Whether a file of that name in a folder is Parquet that is read with it: none that is hidden, or lies in a hidden folder.
+
+    Examples
+    --------
+    >>> [is_log(name) for name in ("target=x/a.parquet", ".draft/a.parquet", "notes.txt")]
+    [True, False, False]
+    """
+    return name.endswith(".parquet") and not any(part.startswith(".") for part in PurePosixPath(name).parts)
 
 
 def check_whole(folder: str | Path, manifest: Manifest, options: Options | None = None) -> None:

@@ -101,7 +101,8 @@ def test_a_sample_of_a_data_set_is_evaluated(bench, items) -> None:
 
     def taken(**dataset) -> Any:
         bench.config(SEEN, dataset=dataset)
-        return bench.run(skip_workflow=True, overwrite=True).items["task"].to_list()
+        tasks: list[str] = bench.run(skip_workflow=True, overwrite=True).items["task"].to_list()
+        return tasks
 
     assert taken(num_samples=2) == ["1", "2"]
     assert taken(num_samples=9) == ["1", "2", "3", "4", "5", "6"]

@@ -61,6 +61,15 @@ def test_random_trees_have_the_numbers_of_the_page(wording: str, batch: int) -> 
     same(found, page.evaluate(1000, progress=False))
 
 
+def test_a_sum_is_the_one_of_the_python_that_runs() -> None:
+    """From Python 3.12 on `sum` keeps what rounding took: the page's average of -1/3 was 0 before, and so is the summary's."""
+    graphs = {0: chain((1e16, 0, 0), (-1.0, 0, 0), (-1e16, 0, 0)), 1: chain((0.1, 0.1, 0.3), *[(0.2, 0.7, 0.1)] * 9)}
+    found = ASTEvaluator(Sampler(graphs)).evaluate(2, progress=False)
+    same(found, ProbePage(Sampler(graphs)).evaluate(2, progress=False))
+    averages = [each["overall"]["avg_reward"] for each in found["details"]]
+    assert found["summary"]["avg_reward"] == sum(averages) / 2
+
+
 def rename(nodes: Any) -> None:
     """Nodes of other classes bear the older name."""
     for node in nodes:

@@ -11,6 +11,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -418,7 +419,7 @@ def test_a_transcript_that_never_says_anything(tmp_path):
 def test_a_database_of_many_scores(tmp_path):
     path = tmp_path / "memory.db"
     path.write_bytes((FIXTURES / "pyrit" / "memory.db").read_bytes())
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.executemany(
             'INSERT INTO "AttackResultEntries" (id, conversation_id, objective, outcome, last_score_id) VALUES (?, ?, ?, ?, ?)',
             [(f"x{at}", f"gone{at}", "g", "failure", f"z{at}") for at in range(5000)],

@@ -150,6 +150,18 @@ def test_two_columns_may_change_places():
     assert frame.select("prompt", "response").row(0) == ("question", "answer")
 
 
+def test_what_was_read_is_named_afterwards(tmp_path):
+    (tmp_path / "mine.csv").write_text(
+        "rollout_id,prompt,response,jailbroken,model\na,Hi,Sure,true,m\nb,Hi,No,false,m\n"
+    )
+    was_read = read(tmp_path)  # which gave it every column of ours, null throughout
+    named = turns(was_read, succeeded="jailbroken", target="model")
+    assert named.select("succeeded", "target").rows() == [(True, "m"), (False, "m")]
+    assert turns(was_read.lazy(), succeeded="jailbroken").collect()["succeeded"].to_list() == [True, False]
+    with pytest.raises(ArgumentError, match="would hide the column 'response'"):
+        turns(was_read.with_columns(other=pl.lit("x")), response="other")
+
+
 def test_names_that_cannot_be():
     with pytest.raises(ArgumentError, match="no column 'reply' for response; there is harm, prompt"):
         turns(RECORDS, response="reply")

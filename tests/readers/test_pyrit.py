@@ -97,7 +97,7 @@ def test_half_a_memory_is_one_sentence(tmp_path, keep):
 
 def test_views_and_virtual_tables_are_not_run(tmp_path):
     path = tmp_path / "a.db"
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database:
         database.execute(
             'CREATE VIEW "PromptMemoryEntries" AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) '
             "SELECT i AS id FROM n"
@@ -108,7 +108,7 @@ def test_views_and_virtual_tables_are_not_run(tmp_path):
 
 def test_another_database_is_not_recognized(tmp_path):
     path = tmp_path / "a.db"
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE birds (name TEXT)")
     with pytest.raises(ReadError, match="is not recognized"):
         read(path)

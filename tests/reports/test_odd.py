@@ -12,6 +12,7 @@ import pytest
 import turnwise as tw
 from turnwise.errors import TurnwiseError
 from turnwise.reports.frames import frames
+from turnwise.reports.methods import methods
 from turnwise.reports.viewer import GIANT, transcripts
 
 from reports.browser import needs_chromium  # type: ignore[import-not-found]  # isort: skip
@@ -274,3 +275,37 @@ def test_broken_letters_are_refused_or_shown(tmp_path: Path) -> None:
     assert r"half \ud800 of a letter" in text
     with pytest.raises(TurnwiseError):
         tw.read(tmp_path / "bytes.jsonl")
+
+
+def test_only_a_tree_is_made_of_nodes() -> None:
+    """One tree among rollouts changes how itself is told, and a column that somebody calls `tree` changes nothing."""
+    plain = table(*({"rollout_id": name, "turn": 1, "outcome": "failure", "cost_usd": 0.1} for name in "ab"))
+    nodes = {"rollout_id": "c", "turn": [1, 2, 2], "node_id": ["x", "y", "z"], "parent_id": [None, "x", "x"]}
+    mixed = pl.concat([plain, tw.turns(pl.DataFrame(nodes))], how="diagonal_relaxed")
+    index = unpacked(transcripts(found := frames(mixed, by=None, cluster="auto", level=0.95, seed=0)).index)
+    assert dict(zip(index["ids"], index["trees"], strict=True)) == {"a": False, "b": False, "c": True}
+    assert (found.rollout_count, found.turn_count, found.rollouts.height, found.costs.height) == (3, 5, 4, 0)
+    own = frames(plain.with_columns(tree=pl.lit("oak")), by=None, cluster="auto", level=0.95, seed=0)
+    told = {each["name"]: each["words"] for each in unpacked(transcripts(own).index)["columns"]}
+    assert (told["attack_success"], own.costs.height) == (["no"], 1)
+
+
+def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
+    """What only the unit tells apart is said once in the paragraph for a paper, and stands once in the table below it."""
+    rows = [
+        {"rollout_id": f"{source}{n}", "source": source, "outcome": "success" if n == 1 else "failure", **unit}
+        for n in range(12)
+        for source, unit in (
+            ("a", {"goal": f"g{n % 4}"}),
+            ("b", {"goal": f"g{n % 4}", "task": f"t{n // 4}"}),
+            ("c", {"goal": f"g{n % 4}" if n else None}),
+        )
+    ]
+    found = frames(
+        tw.turns(pl.DataFrame(rows, infer_schema_length=None)), by="source", cluster="auto", level=0.95, seed=0
+    )
+    told, table, *_ = methods(found, 0.95).parts
+    assert told.text.count("Attack success: ") == 1
+    assert "; unit: goal or goal x task (each unknown one its own). " in told.text
+    assert table.table is not None
+    assert [row[0] for row in table.table.rows].count("attack success") == 1

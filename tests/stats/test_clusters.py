@@ -120,7 +120,7 @@ def test_rounding_is_no_variation():
 
 
 def test_a_large_offset_costs_no_digits():
-    """A sum of squares would lose every digit of values near 10⁹ (HELM); two passes keep them."""
+    """Trap T17: a sum of squares, as HELM's, loses every digit of values near 10⁹; two passes keep them."""
     near, far = variation(Y, (GOAL,)), variation(Y + 2.0**30, (GOAL,))
     assert near.variance == pytest.approx(far.variance, rel=1e-6)
 

@@ -36,14 +36,14 @@ def test_by_hand_at_no_success(n):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_of_nothing_has_no_interval(name):
-    """0 of 0 is unknown (statsmodels gives Jeffreys (.002, .998) there), and so is no degree of freedom."""
+    """Trap T18: statsmodels gives Jeffreys (.002, .998) at 0 of 0; here it is unknown, and so is no degree of freedom."""
     ends = OF_A_SHARE[name][1]
     assert ends(0, 0) == (None, None)
     assert ends(1, 2, df=0) == (None, None)
 
 
 def test_jeffreys_is_closed_at_the_edges():
-    """Without a success the lower end is 0, where statsmodels gives 2.4e-5; likewise at n of n."""
+    """Trap T18: without a success the lower end is 0, where statsmodels gives 2.4e-5; likewise at n of n."""
     assert jeffreys(0, 20)[0] == 0.0
     assert jeffreys(20, 20)[1] == 1.0
     assert proportion_confint(0, 20, method="jeffreys")[0] > 0

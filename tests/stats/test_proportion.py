@@ -100,6 +100,13 @@ def _with_codes(drawn):
     return drawn[0], (drawn[1],)
 
 
+def test_the_interval_is_that_of_the_share_beside_it():
+    """Trap T1b: 90 of 100 passed, and garak's rebuilt interval of the 10 % that did not is [84, 95]; ours holds its share."""
+    broken = proportion(np.repeat([1.0, 0.0], [10, 90]), ())
+    assert (broken.low, broken.high) == pytest.approx(proportion_confint(10, 100, method="wilson"))
+    assert broken.low < 0.10 < broken.high < 0.18
+
+
 def test_few_failures_mirror_few_successes():
     """The interval of the failures is that of the successes turned over."""
     values, codes = cells([1, 0, 2, 0, 0, 1, 0, 0], 6)

@@ -14,7 +14,7 @@ Logs = Annotated[
 Table = Annotated[
     list[Path],
     typer.Argument(
-        help="A table of rollouts (.parquet, .csv, ...) or logs, which are read and measured first.", show_default=False
+        help="Tables of rollouts (.parquet, .csv, ...) or logs, which are read and measured first.", show_default=False
     ),
 ]
 By = Annotated[

@@ -100,7 +100,6 @@ def measured_logs(
     """What the logs measure, a row for each rollout."""
     from turnwise.files import MANIFEST
     from turnwise.metrics import catalog
-    from turnwise.rollouts import measure
 
     expressions = [catalog.expression(name) for name in metric or ()]
     path = paths[0]
@@ -110,7 +109,21 @@ def measured_logs(
             turns = scan_logs(paths, log_format, errors, fact)
             if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
                 return _measured_parquet(path, turns, expressions, keep)
-    return measure(read_logs(paths, log_format, errors, fact)[0], *expressions, keep=keep)
+    return _measured(read_logs(paths, log_format, errors, fact)[0], expressions, keep)
+
+
+def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[str] | None) -> "pl.DataFrame":
+    """What the turns measure; of trees each path from a root to a leaf, as in the report."""
+    from turnwise import labels
+    from turnwise.rollouts import measure
+    from turnwise.schema import is_tree
+    from turnwise.trees import paths
+
+    if not is_tree(turns):
+        return measure(turns, *expressions, keep=keep)
+    found = measure(paths(turns), *expressions, keep=keep)
+    say(labels.paths_told(turns, found))
+    return found
 
 
 def _measured_parquet(
@@ -126,7 +139,6 @@ def _measured_parquet(
     from turnwise.batches import in_order, whole_rollouts
     from turnwise.readers.native import turns as checked
     from turnwise.readers.problems import Problems
-    from turnwise.rollouts import measure
 
     columns = turns.collect_schema()
     read = {root for expression in expressions for root in expression.meta.root_names()} | set(keep or ())
@@ -135,27 +147,28 @@ def _measured_parquet(
     rows = turns.drop(texts)
     first = rows.select(pl.col("turn").min()).collect().item()
     in_parts = first != 0 and "node_id" not in columns and in_order(rows)  # numbers from 0 are raised in all or in none
-    parts = []
+    parts, ids, asked = [], 0, 0
     for batch in whole_rollouts(rows) if in_parts else [rows.collect()]:
         with Problems().record(str(path)):
             part = checked(batch.with_columns(unread).select(columns.names()))
-        parts.append(measure(part, *expressions, keep=keep))
+        ids, asked = ids + part["rollout_id"].n_unique(), asked + part["turn"].count()
+        parts.append(_measured(part, expressions, keep))
     along = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
     found = pl.concat([part.select(along) for part in parts])
-    _say_read(found.height, int(found["num_turns"].sum()), 0)
+    _say_read(ids, asked, 0)
     return found
 
 
 def rollouts_of(
     paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
 ) -> "pl.DataFrame":
-    """The table of rollouts that the path is, or what its logs measure."""
-    from turnwise.readers.measured import read_measured
+    """The table of rollouts that the path is (several are put below one another), or what its logs measure."""
+    from turnwise.readers.measured import read_tables
 
     table = None
-    if len(paths) == 1 and log_format is None:
+    if log_format is None:
         with suppress(ReadError) if errors == "collect" else nullcontext():  # what cannot be read is told with the rest
-            table = read_measured(paths[0])
+            table = read_tables(paths)
     if table is not None:
         if fact:
             raise ArgumentError(

@@ -13,7 +13,7 @@ from turnwise import metrics as m
 from turnwise.errors import ArgumentError
 from turnwise.evaluators.frame_evaluator import FloatArray, FrameEvaluator, Scorer, Scores, call_of
 from turnwise.evaluators.frames import entries_of
-from turnwise.evaluators.graph import GraphMetrics, Spoken, contexts
+from turnwise.evaluators.graph import GraphMetrics, IntArray, Spoken, contexts
 from turnwise.evaluators.results import JSONLike, Results
 from turnwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC, WITH_THRESHOLD
 from turnwise.rollouts import Metric
@@ -204,7 +204,7 @@ class ASTEvaluator(FrameEvaluator):
         rollout = np.repeat(np.arange(len(there)), told.sizes)
         size = np.maximum(told.sizes, 1)
         columns = {"reward": _rewards(told.rewards), **self._scores}
-        totals = {name: np.bincount(rollout, column, len(there)) / size for name, column in columns.items()}
+        totals = {name: _sums(column, told.sizes) / size for name, column in columns.items()}
         averages = {f"avg_{name}": self._average(total[there].tolist()) for name, total in totals.items()}
         ever = [np.bincount(rollout[self._toxic(self._scores[name])], minlength=len(there)) > 0 for name in _SCORED]
         rates = [self._average(toxic[there].tolist()) for toxic in ever]
@@ -269,6 +269,12 @@ def _own(sampler: Any, path: str) -> Any:
 def _known(scores: list[float], texts: list[Any]) -> list[float | None]:
     """The scores of texts that are known."""
     return [None if text is None or math.isnan(score) else score for score, text in zip(scores, texts, strict=True)]
+
+
+def _sums(column: FloatArray, sizes: IntArray) -> FloatArray:
+    """The sum of each rollout, by Python's own `sum` as on the page: from 3.12 on that is not NumPy's to the last bit."""
+    values = iter(column.tolist())
+    return np.array([sum(islice(values, size)) for size in sizes.tolist()], dtype=np.float64)
 
 
 def _rewards(rewards: Sequence[Any]) -> FloatArray:

@@ -4,7 +4,7 @@ What is written here goes alike into figures, tables and the report.
 """
 
 from turnwise.labels.alternatives import alt_text
-from turnwise.labels.captions import caption, cluster_heading, cluster_unit
+from turnwise.labels.captions import caption, cluster_heading, cluster_noun, cluster_unit, paths_told
 from turnwise.labels.frames import as_frame, choose, finished, shape_of
 from turnwise.labels.groups import (
     ALL,
@@ -54,6 +54,7 @@ __all__ = [
     "caption",
     "choose",
     "cluster_heading",
+    "cluster_noun",
     "cluster_unit",
     "coefficient",
     "compared",
@@ -75,6 +76,7 @@ __all__ = [
     "number",
     "own_order",
     "p_text",
+    "paths_told",
     "plain",
     "plain_lines",
     "quantity",

@@ -21,15 +21,15 @@ _DETAILS = re.compile(r"[,;] ([^()]+)$")  # in brackets, where another method fo
 
 def cluster_unit(frame: pl.DataFrame) -> str:
     """What the intervals treat as independent, in the plural and in words: ``goals``, ``goals × tasks``; else ``clusters``."""
-    return plural(_unit(frame))
+    return plural(cluster_noun(frame))
 
 
 def cluster_heading(frame: pl.DataFrame) -> str:
     """What stands over counts of independent units; of two kinds that are crossed it is the fewer that are counted."""
-    return plural(_unit(frame).replace(" × ", " or "))
+    return plural(cluster_noun(frame).replace(" × ", " or "))
 
 
-def _unit(frame: pl.DataFrame) -> str:
+def cluster_noun(frame: pl.DataFrame) -> str:
     """What the intervals treat as independent, in the singular."""
     told = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
     units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
@@ -68,6 +68,20 @@ def caption(frame: pl.DataFrame) -> str:
     return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}{pooled}."
 
 
+def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
+    """What stands for what where rollouts are trees: `rollouts` has a row for each path in the TURNS.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b", "b"], "node_id": [None, "x", "y", "z"]})
+    >>> paths_told(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
+    '1 rollout is a tree, measured path by path: 3 paths in all'
+    """
+    trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()
+    told = counted(trees, "rollout is a tree", "rollouts are trees")
+    return f"{told}, measured path by path: {counted(rollouts.height, 'path')} in all"
+
+
 def _methods(frame: pl.DataFrame) -> list[str]:
     methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
     if len(methods) == 2:
@@ -81,7 +95,7 @@ def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
 
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
     """How many rollouts, or pairs, and independent units stand behind the rows; and what these pool."""
-    unit = _unit(frame)
+    unit = cluster_noun(frame)
     goal, goals = ("pair", "pairs") if " × " in unit else (unit, f"{unit}s") if unit == "task" else ("goal", "goals")
     of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
     pooled = ""

@@ -174,14 +174,17 @@ def lacks_letters(figure: "Figure") -> bool:
 
 @contextmanager
 def fonts_for(texts: Iterable[str]) -> Iterator[None]:
-    """Within: new text takes letters that the user's font lacks from other installed fonts. rcParams are as before afterwards."""
+    """Within: new text takes letters that the user's font lacks from other installed fonts. The family is as before afterwards."""
     if not any(map(_uncommon, texts)):
         yield
         return
-    from matplotlib import rc_context, rcParams
+    from matplotlib import rcParams
     from matplotlib.font_manager import fontManager
 
     installed = {entry.name for entry in fontManager.ttflist}
-    families = [*rcParams["font.family"], *(name for name in _FALLBACKS if name in installed)]
-    with rc_context({"font.family": families}):
+    families = list(rcParams["font.family"])
+    rcParams["font.family"] = [*families, *(name for name in _FALLBACKS if name in installed)]
+    try:  # no rc_context, which puts back what the first figure of a notebook turns on: that figures are shown
         yield
+    finally:
+        rcParams["font.family"] = families

@@ -1,7 +1,7 @@
 """Parquet and Arrow files: their columns, their table, and their rows as lines of JSON."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from turnwise.readers.problems import BrokenError, broken
 
 TOGETHER = 512  # rows
 MOST = 1 << 27  # bytes of a schema
+PARQUET, ARROW = b"PAR1", b"ARROW1"  # how they begin
 _CONTINUED = b"\xff" * 4  # before each message of a stream
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
@@ -28,6 +29,21 @@ def is_stream(head: bytes) -> bool:
     """
     length = int.from_bytes(head[4:8], "little")  # of the schema, which comes first
     return head.startswith(_CONTINUED) and 0 < length < MOST and length % 8 == 0
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does; one that cannot be read does not.
+
+    Examples
+    --------
+    >>> is_parquet(Path("no such file"))
+    False
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except OSError:
+        return False
 
 
 def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
@@ -81,18 +97,65 @@ def null_columns(source: Path | io.BytesIO) -> frozenset[str]:
     >>> null_columns(io.BytesIO(file.getvalue()))
     frozenset({'m'})
     """
+    chunks = _chunks(source)
+    return frozenset(name for name, groups in chunks.items() if groups and all(map(_all_null, groups)))
+
+
+def constants_in(source: Path | io.BytesIO, names: Iterable[str]) -> dict[str, Any]:
+    """Those of some columns of a Parquet file that hold one value in all rows, with it, as far as its footer says so.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> pl.DataFrame({"n": [1, 1], "m": [1, 2]}).write_parquet(file)
+    >>> constants_in(io.BytesIO(file.getvalue()), ["n", "m"])
+    {'n': 1}
+    """
+    chunks = _chunks(source)
+    values = {name: {_constant(chunk) for chunk in chunks.get(name, ())} for name in names}
+    return {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and None not in found}
+
+
+def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
+    """The values of some columns of a Parquet file beside one another, each row once.
+
+    Raises
+    ------
+    BrokenError
+        Where it is no whole file.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> pl.DataFrame({"n": [1, 1], "m": [2, 2]}).write_parquet(file)
+    >>> values_in(io.BytesIO(file.getvalue()), ["n"]).rows()
+    [(1,)]
+    """
+    try:
+        lazy = pl.scan_parquet(source, glob=False, hive_partitioning=False)
+        return lazy.select(names).unique().collect(engine="streaming")
+    except _BROKEN as error:
+        raise _not_whole("parquet", error) from error
+
+
+def _chunks(source: Path | io.BytesIO) -> dict[str, list[Any]]:
+    """What the footer of a Parquet file says of each plain column, by groups of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         footer = pq.read_metadata(source)
     except (pa.ArrowException, OSError):
-        return frozenset()  # who reads it will say what is wrong
+        return {}  # who reads it will say what is wrong
     groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
     known = (footer.schema.column(place).path for place in range(footer.num_columns))
-    return frozenset(
-        name for place, name in enumerate(known) if groups and all(_all_null(group.column(place)) for group in groups)
-    )
+    return {name: [group.column(place) for group in groups] for place, name in enumerate(known)}
+
+
+def _constant(chunk: Any) -> Any:
+    known = chunk.statistics
+    whole = known is not None and known.has_min_max and known.has_null_count and not known.null_count
+    return known.min if whole and known.min == known.max else None
 
 
 def _all_null(chunk: Any) -> bool:
@@ -119,7 +182,7 @@ def table_in(
     """
     try:
         if kind == "parquet":
-            return pl.read_parquet(source, glob=False, n_rows=rows, columns=columns)
+            return pl.read_parquet(source, glob=False, hive_partitioning=False, n_rows=rows, columns=columns)
         data = source.read_bytes() if isinstance(source, Path) else source.getvalue()
         read = pl.read_ipc_stream if is_stream(data[:8]) else pl.read_ipc
         return read(io.BytesIO(data), n_rows=rows, columns=columns)
@@ -127,8 +190,8 @@ def table_in(
         raise _not_whole(kind, error) from error
 
 
-def json_lines(source: Path | io.BytesIO, kind: str) -> Iterator[bytes]:
-    r"""The rows of a file as lines of JSON, some at a time: dates and times as text, NaN as null.
+def json_lines(source: Path | io.BytesIO, kind: str, beside: Sequence[pl.Expr] = ()) -> Iterator[bytes]:
+    r"""The rows of a file as lines of JSON, some at a time, with columns `beside` them: dates and times as text, NaN as null.
 
     Raises
     ------
@@ -149,7 +212,7 @@ def json_lines(source: Path | io.BytesIO, kind: str) -> Iterator[bytes]:
     # of Parquet, a group of rows at a time where it has several
     rows = pl.scan_parquet(source, glob=False) if kind == "parquet" else table_in(source, kind).lazy()
     try:
-        for batch in rows.collect_batches(chunk_size=TOGETHER, maintain_order=True):
+        for batch in rows.with_columns(beside).collect_batches(chunk_size=TOGETHER, maintain_order=True):
             yield lines_of_rows(batch)
     except _BROKEN as error:
         raise _not_whole(kind, error) from error

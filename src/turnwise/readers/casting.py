@@ -61,6 +61,27 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
     return result.alias(series.name)
 
 
+def guessed(series: pl.Series) -> pl.Series:
+    """Text as the numbers or Booleans that all of it says; ``007`` stays text.
+
+    Examples
+    --------
+    >>> guessed(pl.Series(["1", "2.5"])).to_list(), guessed(pl.Series(["1", "007"])).to_list()
+    ([1.0, 2.5], ['1', '007'])
+    """
+    known = series.drop_nulls()
+    if known.is_empty():
+        return series
+    if known.str.contains(r"^-?(0|[1-9]\d*)$").all():
+        whole = series.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == series.null_count() else series
+    if known.str.contains(r"^([+-]?(0|[1-9]\d{0,17})(\.\d*)?([eE][+-]?\d+)?|[+-]?inf|NaN)$").all():
+        return series.cast(pl.Float64)
+    if known.is_in(["true", "false", "True", "False"]).all():
+        return series.str.to_lowercase() == "true"
+    return series
+
+
 _Rule = Callable[[pl.Series, Any], pl.Series]
 
 

@@ -14,7 +14,17 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from turnwise.readers.binary import columns_in, holds_bytes, is_stream, json_lines, lines_of_rows, table_in
+from turnwise.readers.binary import (
+    ARROW,
+    PARQUET,
+    columns_in,
+    holds_bytes,
+    is_stream,
+    json_lines,
+    lines_of_rows,
+    table_in,
+)
+from turnwise.readers.hive import literals, unsaid
 from turnwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from turnwise.readers.lines import BOM, Lines, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError, broken
@@ -30,7 +40,6 @@ FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
 BLOCK = 1 << 17  # bytes
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
-PARQUET, ARROW = b"PAR1", b"ARROW1"  # how they begin
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
 _deep = msgspec.json.Decoder()
@@ -48,6 +57,8 @@ class Document:
         Where the file lies.
     data
         What is in it, where that is at hand already.
+    said
+        What the folders say in which it lies, in one row, where it is Parquet; see `turnwise.readers.hive`.
 
     Examples
     --------
@@ -56,9 +67,10 @@ class Document:
     ('json', ['messages', 'suite'])
     """
 
-    def __init__(self, path: Path, data: bytes | None = None) -> None:
+    def __init__(self, path: Path, data: bytes | None = None, said: pl.DataFrame | None = None) -> None:
         self.path = path
         self.name = str(path)
+        self._said = pl.DataFrame() if said is None else said
         self.odd_numbers = 0  # NaN and infinities met while decoding, now null
         if data is not None:
             self.data, self.head, self.packed = data, data[:HEAD], True
@@ -183,7 +195,8 @@ class Document:
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.by_line:
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
-            texts = lines_of_rows(table_in(self.source, self.kind, rows=EARLY).select(plain)).splitlines()
+            rows = table_in(self.source, self.kind, rows=EARLY).with_columns(literals(self.said))
+            texts = lines_of_rows(rows.select(plain)).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
         return [record for record in map(surface_if_any, texts) if isinstance(record, dict)]
@@ -196,9 +209,19 @@ class Document:
         return next((names_in(value) for value in self.top.values()), frozenset())
 
     @cached_property
-    def schema(self) -> dict[str, pl.DataType]:
-        """The columns of a Parquet or Arrow file."""
+    def columns(self) -> dict[str, pl.DataType]:
+        """The columns in a Parquet or Arrow file."""
         return columns_in(self.source, self.kind)
+
+    @cached_property
+    def said(self) -> pl.DataFrame:
+        """What the folders say in which it lies and the file itself does not, in one row."""
+        return unsaid(self.path, self.source, self.columns, self._said)
+
+    @cached_property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The columns of a Parquet or Arrow file, and of its folders."""
+        return {**self.columns, **self.said.schema}
 
     @property
     def binary(self) -> bool:
@@ -240,7 +263,7 @@ class Document:
 
     def blocks(self) -> Iterator[Lines]:
         """The lines of a JSON-lines file, or the rows of a Parquet or Arrow file, some at a time."""
-        return lines_of(json_lines(self.source, self.kind) if self.binary else self._blocks())
+        return lines_of(json_lines(self.source, self.kind, literals(self.said)) if self.binary else self._blocks())
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.

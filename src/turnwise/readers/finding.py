@@ -5,9 +5,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import polars as pl
+
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.files import MANIFEST
-from turnwise.manifests import check_whole, manifest_of
+from turnwise.manifests import Manifest, check_whole, manifest_of
+from turnwise.object_stores import Options
+from turnwise.readers import hive
+from turnwise.readers.binary import is_parquet
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, Problems
 
@@ -31,7 +36,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     ReadError
         Where a path does not exist, a folder is empty, or one is not what the manifest in it says.
     """
-    seen: set[tuple[int, int]] = set()
+    found: dict[tuple[int, int], tuple[Path, bool]] = {}
     for path in paths:
         try:
             inside, by_name = _files(path, problems, rollouts=rollouts)
@@ -39,9 +44,20 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
         except OSError as error:
             raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
         for file, status in places:
-            if (key := (status.st_dev, status.st_ino)) not in seen:
-                seen.add(key)
-                yield Document(file), by_name
+            found.setdefault((status.st_dev, status.st_ino), (file, by_name))
+    said = _said([file for file, _ in found.values()], problems)
+    for file, by_name in found.values():
+        if file in said:
+            yield Document(file, said=said[file]), by_name
+
+
+def _said(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame]:
+    """What the folders of each file say; files of which they say two things are problems."""
+    known: dict[Path, dict[str, str | None]] = {}
+    for file in files:
+        with problems.record(str(file)):
+            known[file] = hive.folders(file) if "=" in str(file.absolute()) and is_parquet(file) else {}
+    return dict(zip(known, hive.typed(list(known.values())), strict=True))
 
 
 def listed(paths: Paths, verb: str) -> list[Path]:
@@ -99,18 +115,19 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path
     raise ReadError(f"{path}: no such file or folder; check the path (seen from {Path.cwd()})")
 
 
-def _check_whole(folder: str, problems: Problems) -> None:
-    """Tell where a folder of `turnwise convert` is not what its manifest says."""
+def held(folder: str, problems: Problems, options: Options | None = None) -> Manifest | None:
+    """The manifest of a folder of `turnwise convert`, to which it is held: it is told where it is not what that says."""
     manifest = None
     with suppress(ReadError):  # another tool's file of that name vouches for nothing
-        manifest = manifest_of(folder)
+        manifest = manifest_of(folder, options)
     try:
         if manifest is not None:
-            check_whole(folder, manifest)
+            check_whole(folder, manifest, options)
     except ReadError as error:
         if not problems.collect:
             raise
         problems.unread(folder, str(error))
+    return manifest
 
 
 def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]:
@@ -126,7 +143,7 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
         met.add(key)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         if rollouts and MANIFEST in files:
-            _check_whole(where, problems)
+            held(where, problems)
         is_ours = rollouts and TURNS in files and any(name in files for name in BESIDE)
         passed = (
             OF_DATA_SETS if any(name.endswith(".arrow") for name in files) else OF_SPLITS if folders else set[str]()

@@ -1,14 +1,17 @@
 """What a record calls its rollout, its turns and what is said in them: any of the usual words."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import polars as pl
 
-from turnwise.readers.documents import Document
 from turnwise.readers.json_texts import names_if_any, surface_if_any
 from turnwise.readers.records import renamed
+
+if TYPE_CHECKING:
+    from turnwise.readers.documents import Document  # which knows what stands here
 
 PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user", "human")
 RESPONSES = ("output", "completion", "answer", "reply", "assistant")
@@ -76,13 +79,26 @@ class Layout(NamedTuple):
         known = number if known is None else known
         return str(known) if self.named else f"{run}/{known}"
 
+    def names(self, run: str, numbers: Sequence[int], known: Sequence[Any], others: Sequence[Any]) -> list[str]:
+        """The names of some rollouts.
 
-def layouts(document: Document) -> Iterator[Layout]:
+        Examples
+        --------
+        >>> Layout("turns").names("run", [3, 4], ["a", None], [None, None])
+        ['run/a', 'run/4']
+        """
+        if self.named or None in known:
+            return list(map(partial(self.name, run), numbers, known, others))
+        return [f"{run}/{name}" for name in known]
+
+
+def layouts(document: "Document") -> Iterator[Layout]:
     r"""The ways in which the records of a file may be read, by those at its beginning.
 
     Examples
     --------
     >>> from pathlib import Path
+    >>> from turnwise.readers.documents import Document
     >>> list(layouts(Document(Path("a.jsonl"), b'{"chat_id": 1, "chat": [{"user": "Hi"}]}\n{}')))
     [Layout(turns='chat', named=False, other='chat_id', role=None, text=None)]
     >>> list(layouts(Document(Path("a.json"), b'{"rollout_id": 1, "turns": [{"speaker": "user", "text": "Hi"}]}')))

@@ -1,9 +1,11 @@
 """A file of ROLLOUTS or of a SUMMARY, as `write` leaves it: already measured, or already summarized."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from turnwise.errors import ArgumentError
 from turnwise.readers.casting import cast
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document
@@ -42,6 +44,59 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
     with Problems().record(document.name):
         if "rollout_id" in document.keys and not document.keys & IN_A_TURN:
             found = _typed(plain_frame(document))
+    return found
+
+
+def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
+    r"""The ROLLOUTS of several such files as one table; None where one of them is something else.
+
+    Raises
+    ------
+    ArgumentError
+        Where a rollout stands in two of them, or a column holds what cannot be put together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> paths = [Path(tempfile.mkdtemp()) / name for name in ("last.csv", "this.csv")]
+    >>> for name, path in zip("ab", paths, strict=True):
+    ...     _ = path.write_text(f"rollout_id,attack_success\n{name},true\n")
+    >>> read_tables(paths).rows()
+    [('a', True), ('b', True)]
+    """
+    tables = []
+    for path in paths:
+        table = read_measured(path)
+        if table is None:
+            return None
+        tables.append(table)
+    if len(tables) == 1:  # as it stands, whatever its verb will say of it
+        return tables[0]
+    held: dict[str, set[pl.DataType]] = {}
+    for table in tables:
+        for column in table.iter_columns():
+            if column.null_count() < len(column):
+                held.setdefault(column.name, set()).add(column.dtype)
+    for name, kinds in held.items():
+        if len(kinds) > 1 and not all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
+            told = " in one of these tables, ".join(sorted(map(str, kinds))[:2])
+            raise ArgumentError(f"column `{name}` holds {told} in another; make it the same in all, or leave one out")
+    blank = [  # what is null throughout takes the dtype that it has elsewhere
+        [name for name in table.columns if name in held and table[name].null_count() == table.height]
+        for table in tables
+    ]
+    tables = [
+        table.with_columns(pl.lit(None).alias(name) for name in names)
+        for table, names in zip(tables, blank, strict=True)
+    ]
+    found = pl.concat(tables, how="diagonal_relaxed")
+    again = found["rollout_id"].is_first_distinct().not_()
+    if again.any():
+        name = found["rollout_id"].filter(again)[0]
+        raise ArgumentError(
+            f"rollout {name!r} stands in several of these tables, and would count twice; give each file once, or its rollouts "
+            "ids of their own"
+        )
     return found
 
 

@@ -67,7 +67,8 @@ def turns(
         Naming the column, the rollout and the remedy. Also where the rows are messages, or hold their chats or turns as
         lists: `read` reads those.
     ArgumentError
-        Where a column named here does not exist, or two columns would have one name.
+        Where a column named here does not exist, or two columns would have one name (one that is null throughout, as
+        `read` leaves what logs do not say, gives way).
 
     Examples
     --------
@@ -150,12 +151,13 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
     for ours, theirs in wanted.items():
         if theirs not in found:
             raise ArgumentError(f"turns: there is no column {theirs!r} for {ours}; there is {listing(found, most=30)}")
-        if ours in found and ours not in wanted.values():
+        if ours in found and ours not in wanted.values() and _known(frame, ours):
             raise ArgumentError(
                 f"turns: {ours}={theirs!r} would hide the column {ours!r}; "
                 f'rename that first: `frame.rename({{"{ours}": "{ours}_source"}})`'
             )
-    kept = [pl.col(name) for name in found if name not in wanted.values()]
+    apart = set(wanted) | set(wanted.values())
+    kept = [pl.col(name) for name in found if name not in apart]
     frame = frame.select(*kept, *(pl.col(theirs).alias(ours) for ours, theirs in wanted.items()))
     if "rollout_id" not in frame.collect_schema():
         raise SchemaError(
@@ -163,6 +165,11 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
             'say which of yours it is: `tw.turns(frame, rollout_id="...")`'
         )
     return frame.rename(_aliases(frame.collect_schema(), lambda name: _varies(frame, name)))
+
+
+def _known(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
+    """Whether the column holds anything: `read` gives every column of ours, and what is null throughout hides nothing."""
+    return bool(frame.lazy().select(pl.col(name).is_not_null().any()).collect().item())
 
 
 def _aliases(found: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[str, str]:

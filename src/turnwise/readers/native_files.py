@@ -7,11 +7,13 @@ from typing import Any
 import polars as pl
 
 from turnwise.readers.binary import null_columns, rows_in, table_in
+from turnwise.readers.casting import guessed
 from turnwise.readers.columns import ADDED, without_nulls
 from turnwise.readers.documents import Document
 from turnwise.readers.exchanges import logged
 from turnwise.readers.flat import from_flat
 from turnwise.readers.folding import message_rows, read_message_rows
+from turnwise.readers.hive import literals
 from turnwise.readers.json_texts import surface_if_any
 from turnwise.readers.layouts import SIGNS, layouts
 from turnwise.readers.native import conform
@@ -125,7 +127,7 @@ def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:
 
 
 def from_binary(document: Document) -> pl.DataFrame:
-    """The table in a Parquet or Arrow file.
+    """The table in a Parquet or Arrow file, with what its folders say.
 
     Examples
     --------
@@ -139,8 +141,9 @@ def from_binary(document: Document) -> pl.DataFrame:
     columns = None
     if document.kind == "parquet" and rows_in(document.source) >= MANY:
         nothing = null_columns(document.source) & ADDED  # see `without_nulls`: not even read
-        columns = [name for name in document.schema if name not in nothing]
-    return without_nulls(table_in(document.source, document.kind, columns=columns))
+        columns = [name for name in document.columns if name not in nothing]
+    frame = table_in(document.source, document.kind, columns=columns)
+    return without_nulls(frame.with_columns(literals(document.said)))
 
 
 def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
@@ -159,7 +162,7 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and _cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
-    frame = frame.with_columns(_guessed(frame[name]) for name in frame.columns if name not in texts)
+    frame = frame.with_columns(guessed(frame[name]) for name in frame.columns if name not in texts)
     return _with_times(frame)
 
 
@@ -167,21 +170,6 @@ def _cut_short(frame: pl.DataFrame, document: Document) -> bool:
     last = frame.row(-1)
     absent = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
     return bool(absent) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * absent)
-
-
-def _guessed(series: pl.Series) -> pl.Series:
-    """Text as the numbers or Booleans that all of it says; ``007`` stays text."""
-    known = series.drop_nulls()
-    if known.is_empty():
-        return series
-    if known.str.contains(r"^-?(0|[1-9]\d*)$").all():
-        whole = series.cast(pl.Int64, strict=False)
-        return whole if whole.null_count() == series.null_count() else series
-    if known.str.contains(r"^([+-]?(0|[1-9]\d{0,17})(\.\d*)?([eE][+-]?\d+)?|[+-]?inf|NaN)$").all():
-        return series.cast(pl.Float64)
-    if known.is_in(["true", "false", "True", "False"]).all():
-        return series.str.to_lowercase() == "true"
-    return series
 
 
 def _with_times(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,6 @@
 """Rollouts that hold their turns, a record for each: a table of turns in another layout."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -103,7 +102,7 @@ class Nested(Flat):
         """The names of some rollouts; where several have one, it is followed by the number of the record."""
         if self._layout.named:
             return known
-        names = list(map(partial(self._layout.name, self._run), numbers, known, others))
+        names = self._layout.names(self._run, numbers, known, others)
         if self._layout.other is not None:
             for place, name in enumerate(names):
                 if name in self._met:

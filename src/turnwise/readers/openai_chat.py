@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -261,7 +260,7 @@ class Chats:
         if columns.keys() & BESIDE and not all(chat.messages and chat.messages[-1].role in ANSWERS for chat in chats):
             return False  # the answer may stand beside the chat
         others = columns.get(self._layout.other or "", [None] * len(chats))
-        names = list(map(partial(self._layout.name, self._run), numbers, ids, others))
+        names = self._layout.names(self._run, numbers, ids, others)
         given: dict[str, Sequence[Any]] = {
             "source": [self._table.source] * len(chats),
             "run": [self._run] * len(chats),
@@ -269,8 +268,10 @@ class Chats:
             "attempt": [1] * len(chats),
         }
         for name, values in given.items():
-            stated = columns.get(name, values)
-            columns[name] = [value if said is None else said for value, said in zip(values, stated, strict=True)]
+            told = columns.get(name)
+            columns[name] = (
+                values if told is None else [v if t is None else t for v, t in zip(values, told, strict=True)]
+            )
         return self._table.extend(self._document.name, names, *turns_of([chat.messages for chat in chats]), columns)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain, islice, takewhile
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -213,28 +213,27 @@ def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], di
     A chat may begin with system text and end with last words; None where one of them goes on otherwise. What the two are
     called in the first, they are called in all.
     """
-    counts: list[int] = []
-    said: list[Text | Brief] = []
+    said, lengths = list(chain.from_iterable(chats)), list(map(len, chats))
     contexts: list[tuple[int, str]] = []
     observations: list[tuple[int, str]] = []
-    for messages in chats:
-        start, end = 0, len(messages)
-        if end and messages[0].role in SYSTEM:
-            contexts.append((len(said), messages[0].content))
-            start = 1
-        if (end - start) % 2 and messages[-1].role not in ANSWERS:
-            end -= 1
-            observations.append((len(said) + end - start - 2, messages[-1].content))
-        if end - start < 2 or (end - start) % 2:
+    if any(length == 0 or length % 2 for length in set(lengths)) or not _take_turns(said):
+        said, lengths = [], []
+        for messages in chats:
+            start, end = 0, len(messages)
+            if end and messages[0].role in SYSTEM:
+                contexts.append((len(said), messages[0].content))
+                start = 1
+            if (end - start) % 2 and messages[-1].role not in ANSWERS:
+                end -= 1
+                observations.append((len(said) + end - start - 2, messages[-1].content))
+            if end - start < 2 or (end - start) % 2:
+                return None
+            said += messages[start:end] if start or end < len(messages) else messages
+            lengths.append(end - start)
+        if not _take_turns(said):
             return None
-        said += messages[start:end] if start or end < len(messages) else messages
-        counts.append((end - start) // 2)
-    roles = [message.role for message in said]
-    if roles != roles[:2] * (len(said) // 2) or not (
-        roles and roles[0] not in ANSWERS | SYSTEM and roles[1] in ANSWERS
-    ):
-        return None
-    texts = [message.content for message in said]
+    counts = [length // 2 for length in lengths]
+    texts = list(map(_content, said))
     columns: dict[str, Sequence[Any]] = {
         "turn": list(chain.from_iterable(range(1, count + 1) for count in counts)),
         "prompt": texts[0::2],
@@ -247,3 +246,13 @@ def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], di
                 column[place // 2] = text
             columns[name] = column
     return counts, columns
+
+
+def _take_turns(said: Sequence[Text | Brief]) -> bool:
+    """Whether every first of two messages asks and every second answers, under the same two names throughout."""
+    roles = list(map(_role, said))
+    asks = bool(roles) and roles[0] not in ANSWERS | SYSTEM
+    return asks and roles[1] in ANSWERS and roles == roles[:2] * (len(roles) // 2)
+
+
+_role, _content = attrgetter("role"), attrgetter("content")

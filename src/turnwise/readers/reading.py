@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -18,6 +19,7 @@ from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths, documents, journal_of, listed
 from turnwise.readers.formats import FORMATS, Format, format_names, format_of, named
+from turnwise.readers.hive import scanned
 from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Owners, Table
@@ -63,6 +65,9 @@ def read(
     paths
         A file, a folder (read with all its folders, hidden files left out), or several of them. A file reached twice
         is read once. Parquet of TURNS may lie in an object store: ``s3://bucket/runs`` or ``s3://bucket/runs/*.parquet``.
+        Columns that Parquet files leave to their folders (``target=gpt-4/split=test/part-0.parquet``, as Hive, Spark, DuckDB,
+        Arrow and Polars do) are columns, of any folder on the way to the file: of the dtype in TURNS, else numbers or Booleans
+        where all of them are (``007`` is text, as are dates). A file may hold them as well, unless it says something else.
     format
         Name of the one format to read, where a file is not recognized; in a folder, other files are left out.
     errors
@@ -141,7 +146,7 @@ def read_into(
     given = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
     if found := addresses(given):
-        turns = native.turns(collect_remote(scan_remote(found, storage_options), found))
+        turns = native.turns(collect_remote(scan_remote(found, storage_options, problems), found))
         known["source"] = pl.lit(FORMATS[0].name)
     else:
         turns = _whole(given, format, problems, cache, wanted)
@@ -259,7 +264,11 @@ def scan(
     given = listed(paths, "read")
     problems = Problems()
     found = addresses(given)
-    lazy = native.turns(scan_remote(found, storage_options)) if found else _scanned(_parquets(given, forced, problems))
+    lazy = (
+        native.turns(scan_remote(found, storage_options, problems))
+        if found
+        else _scanned(_parquets(given, forced, problems))
+    )
     if lazy is None:
         problems = Problems()
         lazy = _whole(given, format, problems, cache).lazy()
@@ -305,10 +314,12 @@ def _scanned(found: list[Document]) -> pl.LazyFrame | None:
     for names in schemas:
         if any(joint.setdefault(name, dtype) != dtype for name, dtype in names.items()):
             return None
-    if all(names == schemas[0] for names in schemas):
-        return native.conform_lazily(pl.scan_parquet([document.path for document in found], glob=False))
-    lazies = [native.conform_lazily(pl.scan_parquet(document.path, glob=False)) for document in found]
-    return pl.concat(lazies, how="diagonal")
+    lazies = []
+    for _, group in groupby(found, key=lambda document: (document.schema, document.said.columns)):
+        alike = list(group)
+        lazy = scanned([document.path for document in alike], [document.said for document in alike])
+        lazies.append(native.conform_lazily(lazy))
+    return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
 
 
 def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
@@ -316,9 +327,9 @@ def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Ex
     literals = {}
     for name, value in facts.items():
         if name not in TURNS.facts:
-            raise ArgumentError(
-                f"{verb}: {name!r} is no fact of a rollout; facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
-            )
+            known = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
+            own = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
+            raise ArgumentError(f"{verb}: {name!r} is no fact of a rollout; {own if name in TURNS.names else known}")
         dtype = schema.TURNS.dtypes[name]
         try:
             literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)

@@ -187,7 +187,7 @@ class Table:
 
     def frames(self) -> list[pl.DataFrame]:
         """All that was added, as frames of TURNS."""
-        return [*self._frames, *([self.frame()] if self._rollouts.height else [])]
+        return [*self._frames, *([self._whole()] if self._rollouts.height else [])]
 
     def rollouts(self) -> list[pl.DataFrame]:
         """What was added of the rollouts themselves, a row for each; of a frame that was TURNS already, the facts.
@@ -205,7 +205,11 @@ class Table:
         return [*known, self._apart(self._built(columns), self._beside.padded())] if columns else known
 
     def frame(self) -> pl.DataFrame:
-        """The rollouts added one by one, as one frame of TURNS."""
+        """The rollouts added one by one, as one frame of TURNS with all of its columns."""
+        return arrange(self._whole())
+
+    def _whole(self) -> pl.DataFrame:
+        """The same, with the columns that were filled."""
         self._seal()
         rollouts = self._built(self._rollouts.padded())
         turns = pl.concat(
@@ -213,7 +217,7 @@ class Table:
         )
         rows = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # of each turn: which rollout
         facts = rollouts[pl.Series(rows)]
-        return arrange(pl.concat([self._apart(facts, turns.columns), turns], how="horizontal"))
+        return pl.concat([self._apart(facts, turns.columns), turns], how="horizontal")
 
     def _seal(self) -> None:
         """Turn what there is of our columns into a frame, which takes up far less than Python's objects do."""

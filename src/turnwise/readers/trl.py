@@ -59,7 +59,8 @@ def read_trl(document: Document, table: Table) -> None:
     run = f"trl-{document.digest}"
     met: Counter[str] = Counter()
     frame = from_binary(document)
-    rewards = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in NO_REWARDS]
+    others = NO_REWARDS.union(document.said.columns)
+    rewards = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in others]
     for place, row in enumerate(frame.iter_rows(named=True)):
         with table.record(document.name, place):
             asked = messages_of(row["prompt"], "prompt")

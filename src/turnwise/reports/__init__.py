@@ -119,7 +119,7 @@ def _run(found: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **
         "groups": list(found.by),
         "inputs": [{"path": str(file), "bytes": file.stat().st_size, "blake2b": content_hash(file)} for file in files],
         "counts": {
-            "rollouts": found.rollouts.height,
+            "rollouts": found.rollout_count,
             "turns": found.turn_count,
             "problems": problems.height,
         },

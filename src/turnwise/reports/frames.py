@@ -91,9 +91,14 @@ class Frames:
         return schema.is_tree(self.turns)
 
     @property
+    def rollout_count(self) -> int:
+        """Rollouts that were read, a tree counted once."""
+        return int(self.turns["rollout_id"].n_unique())
+
+    @property
     def turn_count(self) -> int:
         """Turns of all rollouts."""
-        return int(self.rollouts["num_turns"].sum())
+        return int(self.turns["turn"].count())
 
 
 def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float, seed: int) -> Frames:
@@ -144,7 +149,7 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
         profiles=_profiles(rollouts, groups, cluster, level),
         step=step,
         trained=trained,
-        costs=_costs(rollouts, groups),
+        costs=pl.DataFrame() if schema.is_tree(turns) else _costs(rollouts, groups),  # paths share what they spent
         doctor=allowed,
         origins=_origins(rollouts),
     )
@@ -262,7 +267,7 @@ def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, lev
 def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """What each group cost in all: sums, and how many rollouts they are sums of."""
     counted = [name for name in SPENT if rollouts[name].null_count() < rollouts.height]
-    if not counted or "tree" in rollouts.columns:  # paths of a tree share what they spent
+    if not counted:
         return pl.DataFrame()
     sums = [
         total

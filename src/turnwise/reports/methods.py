@@ -17,6 +17,7 @@ _OWN = (  # what is of one group only, in a sentence that holds for all
     (re.compile(r"exceeds [\d.]+"), "exceeds a threshold"),
     (re.compile(r" up to [\d.]+,"), " up to the last turn watched,"),
 )
+_OF_UNIT = re.compile(r"; unit: (.+?)( \([\d,]+ unknown, each its own\))?$")
 _FRAMES = {"curve": "share by turn", "contrast": "comparison", "profile": "profile", "training": "rate by step"}
 _MAIN = {*(labels.label(metric) for metric in UNITS), *_FRAMES.values()}
 
@@ -44,21 +45,31 @@ def methods(found: Frames, level: float) -> Section:
 
 
 def _estimands(found: Frames) -> list[tuple[str, str, str, str]]:
-    """Each kind of number: its name, its estimand, its intervals and its tests; groups that say the same stand once."""
+    """Each kind of number: its name, its estimand, its intervals and its tests; what differs by the unit alone stands once."""
     frames = {
         "": found.summary, "curve": found.curve, "contrast": found.contrasts, "profile": found.profiles,
         "training": found.trained,
     }  # fmt: skip
-    made: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
+    made: dict[tuple[str, str], tuple[dict[str, bool], set[str], set[str]]] = {}
     for kind, frame in frames.items():
         for metric, told, method in frame.select("metric", "estimand", "method").unique(maintain_order=True).rows():
             for pattern, general in _OWN:
                 told = pattern.sub(general, told or "")  # noqa: PLW2901  # step by step
             interval, _, rest = (method or "").partition("; ")
-            intervals, tests = made.setdefault((_FRAMES.get(kind) or labels.label(metric), told), (set(), set()))
+            unit = _OF_UNIT.search(told)
+            key = (_FRAMES.get(kind) or labels.label(metric), _OF_UNIT.sub("", told))
+            units, intervals, tests = made.setdefault(key, ({}, set(), set()))
+            if unit is not None:
+                units[unit[1]] = units.get(unit[1], False) or unit[2] is not None
             intervals.update({interval} - {""})
             tests.update({rest.rpartition("; ")[2]} - {""} if kind == "contrast" else ())
     return [
-        (what, labels.plain(told), "; ".join(sorted(intervals)), "; ".join(sorted(tests)))
-        for (what, told), (intervals, tests) in made.items()
+        (what, labels.plain(told + _units_told(units)), "; ".join(sorted(intervals)), "; ".join(sorted(tests)))
+        for (what, told), (units, intervals, tests) in made.items()
     ]
+
+
+def _units_told(units: dict[str, bool]) -> str:
+    """The units of all groups, and whether some of them are not known."""
+    unknown = " (each unknown one its own)" if any(units.values()) else ""
+    return f"; unit: {' or '.join(sorted(units))}{unknown}" if units else ""

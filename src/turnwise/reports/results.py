@@ -280,7 +280,7 @@ _THRESHOLDS = (0.0, 0.25, 0.5, 0.75)
 def _effort(found: Frames) -> Section:
     """One small table for each quantity, so that groups stand under one another."""
     rows = found.summary.filter(pl.col("metric").is_in([*UNITS]).not_() & (pl.col("n") > 0))
-    if found.turn_count <= found.rollouts.height:  # one turn each: there is nothing to count
+    if found.turn_count <= found.rollout_count:  # one turn each: there is nothing to count
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
     parts = [
         Part("table", table=_effort_table(found, metric, rows.filter(pl.col("metric") == metric)))

@@ -80,7 +80,7 @@ function rowNode(one, place) {
   const apart = told.filter((name, place) => told.indexOf(name) === place && state.columns[name]?.words.length > 1);
   const about = apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain);
   const result = element("small", "", ...(verdict ? [element("span", verdict[0], verdict[1]), " · "] : []),
-    [...(solved ? [solved] : []), `${rows} ${state.index.tree ? "node" : "turn"}${rows === 1 ? "" : "s"}`].join(" · "));
+    [...(solved ? [solved] : []), `${rows} ${state.index.trees[one] ? "node" : "turn"}${rows === 1 ? "" : "s"}`].join(" · "));
   const row = element("div", "row", element("b", "", plain(title)), element("small", "", about.join(" · ")), result);
   row.id = `row-${place}`;
   row.setAttribute("role", "option");

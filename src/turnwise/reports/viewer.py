@@ -49,6 +49,7 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_
     each = turns.group_by("rollout_id", maintain_order=True).agg(
         size=size.sum(),
         rows=pl.len(),
+        **({"tree": pl.col("node_id").is_not_null().any()} if found.tree else {}),
         first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
         **{name: pl.col(name).first() for name in facts if name != "rollout_id"},
     )
@@ -82,7 +83,7 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_
         ],
         "labels": {name: labels.label(name) for name in told},
         "by": list(found.by),
-        "tree": found.tree,
+        "trees": kept["tree"].to_list() if found.tree else [],
     }
     return Transcripts(_packed(index), chunks, kept.height, each.height)
 
@@ -90,7 +91,7 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_
 def _results(found: Frames) -> pl.DataFrame:
     """What became of each rollout, in words; of a tree, whether any of its paths succeeded."""
     table = found.rollouts
-    if "tree" in table.columns:
+    if found.tree:
         rates = [pl.col(name).any(ignore_nulls=False) for name in UNITS]
         table = table.group_by(rollout_id="tree", maintain_order=True).agg(rates)
     words = [

@@ -1,0 +1,277 @@
+"""Parquet that leaves columns to the names of its folders, as Arrow, Polars, Spark and DuckDB write it."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+import pyarrow.dataset
+import pytest
+from polars.testing import assert_frame_equal
+
+import turnwise as tw
+from turnwise.errors import ReadError
+from turnwise.readers import hive
+
+TURNS, _ = tw.simulate(goals=6, attempts=2, turns=3, seed=4)
+KEY = ["rollout_id", "turn"]
+WORDS = ["gpt-4", "a/b", "two words", "007", "7", "ü %", "=x", "C:*?", "\\", "..", "", None]
+
+
+def some(count: int, **columns: Any) -> pl.DataFrame:
+    """So many rollouts of one turn."""
+    ids = [f"r{number:02}" for number in range(count)]
+    return pl.DataFrame(
+        {"rollout_id": ids, "turn": [1] * count, "response": ["yes"] * count, **columns},
+        schema_overrides={"turn": pl.Int32},
+    )
+
+
+def put(folder: Path, *frames: pl.DataFrame) -> Path:
+    """Files in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, frame in enumerate(frames):
+        frame.write_parquet(folder / f"part-{number}.parquet")
+    return folder
+
+
+def both(paths: Any) -> pl.DataFrame:
+    """What `read` gives, which is what `scan` gives, to the last column."""
+    found, lazy = tw.read(paths), tw.scan(paths)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_frame_equal(lazy.collect(), found)
+    return found
+
+
+def by_arrow(frame: pl.DataFrame, base: Path, by: list[str]) -> None:
+    """A data set as pyarrow writes it."""
+    pyarrow.dataset.write_dataset(frame.to_arrow(), base, format="parquet", partitioning=by, partitioning_flavor="hive")
+
+
+def by_polars(frame: pl.DataFrame, base: Path, by: list[str]) -> None:
+    """A data set as Polars writes it."""
+    frame.lazy().sink_parquet(pl.PartitionBy(base, key=by, include_key=False), mkdir=True)
+
+
+@pytest.mark.parametrize("write", [by_arrow, by_polars])
+def test_columns_in_folder_names_are_facts(tmp_path: Path, write: Any) -> None:
+    """Any text, null among it: what was divided by its columns is read as it was, lazily or not."""
+    frame = some(len(WORDS), target=WORDS, attempt=pl.Series([1, 2] * 6, dtype=pl.Int32), split=["test"] * len(WORDS))
+    write(frame, tmp_path / "base", ["target", "attempt", "split"])
+    file = next((tmp_path / "base").rglob("*.parquet"))
+    assert {"target", "attempt", "split"}.isdisjoint(pl.read_parquet_schema(file))
+    assert_frame_equal(both(tmp_path / "base").select(frame.columns).sort(KEY), frame)
+
+
+def test_a_data_set_of_turns_is_read_as_before_it_was_divided(tmp_path: Path) -> None:
+    """All columns of TURNS, rollouts of several turns."""
+    by_arrow(TURNS, tmp_path / "base", ["target", "category"])
+    found = both(tmp_path / "base").sort(KEY)
+    assert_frame_equal(found.select(TURNS.columns), TURNS.sort(KEY), check_column_order=False)
+
+
+def test_a_file_says_the_same_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself, by any of its folders, from within one of them, through ``..``."""
+    base = tmp_path / "base"
+    inner = put(base / "target=gpt-4" / "split=test", some(2))
+    expected = both(base)
+    assert expected.select("target", "split").unique().rows() == [("gpt-4", "test")]
+    for path in (base / "target=gpt-4", inner, inner / "part-0.parquet", base / "target=gpt-4" / ".." / inner):
+        assert_frame_equal(both(path), expected)
+    monkeypatch.chdir(inner)
+    for name in (".", "part-0.parquet", "../split=test"):
+        assert_frame_equal(both(name), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "read"),
+    [
+        (["1", "2"], pl.Int64, [1, 2]),
+        (["0", "0.7"], pl.Float64, [0.0, 0.7]),
+        (["true", "false"], pl.Boolean, [True, False]),
+        (["1", "a"], pl.String, ["1", "a"]),
+        (["007", "7"], pl.String, ["007", "7"]),
+        (["2024-01-01", "2024-01-02"], pl.String, ["2024-01-01", "2024-01-02"]),
+        (["1", hive.NULL], pl.Int64, [1, None]),
+        ([hive.NULL, hive.NULL], pl.String, [None, None]),
+        (["", "a"], pl.String, ["", "a"]),
+    ],
+    ids=str,
+)
+def test_values_that_look_like_numbers_are_numbers(tmp_path: Path, values: list[str], dtype: Any, read: Any) -> None:
+    """As in Polars, where all of them are; what would not come back as it was spelled is text, and so are dates, as in Arrow."""
+    for number, value in enumerate(values):
+        put(tmp_path / "base" / f"k={value}" / f"n={number}", some(2)[number : number + 1])
+    found = both(tmp_path / "base").sort("rollout_id")
+    assert found.schema["k"] == dtype
+    assert found["k"].to_list() == read
+
+
+def test_columns_of_turns_have_its_dtypes(tmp_path: Path) -> None:
+    """A target called 7 is text, as are ids; an attempt is a number, solved a Boolean, an ending an Enum."""
+    put(
+        tmp_path / "rollout_id=07" / "target=7" / "attempt=02" / "solved=true" / "ending=budget",
+        some(1).drop("rollout_id"),
+    )
+    found = both(tmp_path)
+    names = ["rollout_id", "target", "attempt", "solved", "ending"]
+    assert found.select(names).row(0) == ("07", "7", 2, True, "budget")
+    assert found.select(names).schema == {name: tw.schema.TURNS.dtypes[name] for name in names}
+
+
+def test_a_value_that_is_no_such_fact_is_told(tmp_path: Path) -> None:
+    """In the sentence that a column of a file gets."""
+    put(tmp_path / "attempt=first", some(1))
+    for verb in (tw.read, tw.scan):
+        with pytest.raises(ReadError, match="column `attempt` of rollout 'r00' is 'first', not a whole number"):
+            verb(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a=b=c", "=x", "k = 5", "run (k=5) again", "a==b", "[k=1]"])
+def test_folders_that_merely_have_an_equals_sign_are_folders(tmp_path: Path, name: str) -> None:
+    """Their files are read as they are; columns of other folders still count."""
+    put(tmp_path / name / "deep", some(2))
+    assert both(tmp_path).columns == both(put(tmp_path / "plain", some(2))).columns
+    (tmp_path / "plain" / "part-0.parquet").unlink()
+    put(tmp_path / name / "split=test", some(4)[2:])
+    assert both(tmp_path).sort("rollout_id")["split"].to_list() == [None, None, "test", "test"]
+
+
+def test_a_column_in_file_and_folder_is_that_of_the_file(tmp_path: Path) -> None:
+    """Where they agree, in the file's dtype; where it is null, the folder knows; a folder of no value says nothing."""
+    put(tmp_path / "a" / "k=1", some(1, k=pl.Series([1], dtype=pl.Int16)))
+    assert both(tmp_path / "a").schema["k"] == pl.Int16
+    put(tmp_path / "b" / "k=01", some(1, k=["01"]))
+    assert both(tmp_path / "b")["k"].to_list() == ["01"]
+    put(tmp_path / "c" / "target=x", some(3, target=pl.Series([None] * 3, dtype=pl.String)))
+    put(tmp_path / "c" / "target=y", some(9, target=[None, "y", None] * 3)[3:])
+    found = both(tmp_path / "c").sort("rollout_id")
+    assert found["target"].to_list() == ["x"] * 3 + ["y"] * 6
+    put(tmp_path / "d" / f"target={hive.NULL}", some(1, target=["x"]))
+    assert both(tmp_path / "d")["target"].to_list() == ["x"]
+    put(tmp_path / "e" / "flag=True" / "half=0.50", some(2, flag=[True, True], half=[0.5, 0.5]))
+    assert both(tmp_path / "e").select("flag", "half").rows() == [(True, 0.5)] * 2
+
+
+@pytest.mark.parametrize(
+    "column",
+    [["x", "x"], ["gpt-4", "x"], [None, "x"], [1, 1], [["gpt-4"]] * 2],
+    ids=str,
+)
+def test_a_file_that_contradicts_its_folder_is_told(tmp_path: Path, column: list[Any]) -> None:
+    """File, column, both values, and what to do; collecting keeps the rest."""
+    put(tmp_path / "target=gpt-4", some(2, target=column))
+    put(tmp_path / "target=b", some(4)[2:])
+    for verb in (tw.read, tw.scan):
+        with pytest.raises(
+            ReadError,
+            match=r"part-0.parquet: field `target`: says .*, and its folder 'gpt-4'; correct the file, or rename the folder",
+        ):
+            verb(tmp_path)
+    found, problems = tw.read(tmp_path, errors="collect")
+    assert found["target"].to_list() == ["b", "b"]
+    assert problems[0, "field"] == "target"
+
+
+def test_folders_that_contradict_each_other_are_told(tmp_path: Path) -> None:
+    """Which run it is nobody knows; said twice alike it is said once."""
+    put(tmp_path / "k=1" / "k=2", some(1))
+    for verb in (tw.read, tw.scan):
+        with pytest.raises(ReadError, match="field `k`: lies in folders of which one says '1' and another '2'; rename"):
+            verb(tmp_path)
+    put(tmp_path / "k=1" / "deep" / "k=1", some(2)[1:])
+    assert both(tmp_path / "k=1" / "deep")["k"].to_list() == [1]
+    found, _ = tw.read(tmp_path, errors="collect")
+    assert found["rollout_id"].to_list() == ["r01"]
+
+
+def test_partitioned_and_plain_files_mix(tmp_path: Path) -> None:
+    """What no folder says is null, or what the file says itself; other depths and other columns are no matter."""
+    put(tmp_path, some(2))
+    put(tmp_path / "split=test", some(4)[2:])
+    put(tmp_path / "split=test" / "k=1", some(5, note=["n"] * 5)[4:])
+    put(tmp_path / "other", some(6, split=["train"] * 6)[5:])
+    found = both(tmp_path).sort("rollout_id")
+    assert found.select("split", "k", "note").rows() == [
+        (None, None, None),
+        (None, None, None),
+        ("test", None, None),
+        ("test", None, None),
+        ("test", 1, "n"),
+        ("train", None, None),
+    ]
+
+
+def test_a_scan_leaves_alone_what_a_filter_excludes(tmp_path: Path) -> None:
+    """By the names of the folders alone; what is read of the rest is what it was."""
+    by_polars(TURNS, tmp_path / "base", ["target"])
+    lazy = tw.scan(tmp_path / "base").filter(pl.col("target") == "base")
+    for path in (tmp_path / "base" / "target=guarded").iterdir():
+        path.write_bytes(b"not to be read")
+    assert lazy.select(KEY).collect().sort(KEY).equals(TURNS.filter(pl.col("target") == "base").select(KEY).sort(KEY))
+
+
+def test_names_of_columns_may_be_escaped_too(tmp_path: Path) -> None:
+    """As `convert` escapes them."""
+    put(tmp_path / "my%20col=a%20b" / f"{quote('ü/x', safe='')}=1", some(1))
+    assert both(tmp_path).select("my col", "ü/x").row(0) == ("a b", 1)
+
+
+def test_what_is_spelled_as_nobody_reads_it_is_read_alike(tmp_path: Path) -> None:
+    """Bytes that are no text, a star, a percent sign: the folder decides the same for `scan` and `read`."""
+    for number, value in enumerate(("%FF", "100%", "a*", "a+b")):
+        put(tmp_path / f"target={value}", some(4)[number : number + 1])
+    assert sorted(both(tmp_path)["target"]) == ["100%", "a*", "a+b", "\N{REPLACEMENT CHARACTER}"]
+
+
+def test_chats_have_the_columns_of_their_folders(tmp_path: Path) -> None:
+    """Lists of messages, rows that are messages, lists of turns: facts and other columns, as if they stood in the file."""
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    put(tmp_path / "chats" / "model=gpt-4" / "attempt=2", pl.DataFrame({"messages": [messages]}))
+    put(
+        tmp_path / "rows" / "target=gpt-4",
+        pl.DataFrame({"rollout_id": ["a"] * 2, "turn": [1, 2], **_columns(messages)}),
+    )
+    put(
+        tmp_path / "turns" / "target=gpt-4",
+        pl.DataFrame({"rollout_id": ["b"], "turns": [[{"prompt": "Hi", "response": "Hello"}]]}),
+    )
+    for name in ("chats", "rows", "turns"):
+        assert both(tmp_path / name).select("target", "prompt", "response").rows() == [("gpt-4", "Hi", "Hello")]
+    assert both(tmp_path / "chats").select("attempt").item() == 2
+
+
+def _columns(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [record[name] for record in records] for name in records[0]}
+
+
+def test_only_parquet_leaves_columns_to_its_folders(tmp_path: Path) -> None:
+    """JSON, CSV and the like say all themselves, wherever they lie."""
+    (tmp_path / "target=x" / "target=y").mkdir(parents=True)
+    some(1).write_csv(tmp_path / "target=x" / "target=y" / "a.csv")
+    assert both(tmp_path)["target"].to_list() == [None]
+
+
+def test_a_data_set_is_kept_in_the_cache_with_its_columns(tmp_path: Path) -> None:
+    """A folder that gets another name is another reading."""
+    put(tmp_path / "base" / "target=a", some(1))
+    for _ in range(2):
+        assert tw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["a"]
+    (tmp_path / "base" / "target=a").rename(tmp_path / "base" / "target=b")
+    assert tw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["b"]
+
+
+def test_columns_narrow_what_is_read(tmp_path: Path) -> None:
+    """Those of folders can be asked for, or left."""
+    put(tmp_path / "target=a" / "k=1", some(1))
+    assert tw.read(tmp_path, columns=["k", "target"]).rows() == [("r00", 1, 1, "a")]
+    assert tw.read(tmp_path, columns=["response"]).columns == [*KEY, "response"]
+
+
+def test_what_converts_reads_and_measures_takes_them(tmp_path: Path) -> None:
+    """A data set of another tool into one of ours, by its columns, and back."""
+    by_arrow(TURNS, tmp_path / "base", ["target"])
+    out = tw.convert(tw.scan(tmp_path / "base"), tmp_path / "out", partition_by="target")
+    assert both(out).sort(KEY).select(TURNS.columns).equals(TURNS.sort(KEY))
+    rollouts = tw.measure(tw.scan(tmp_path / "base"), tw.metrics.attack_success()).collect()
+    assert sorted(rollouts["target"].unique()) == ["base", "guarded"]

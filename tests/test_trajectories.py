@@ -59,3 +59,11 @@ def test_what_cannot_be_followed() -> None:
         tw.trajectory(TURNS, before=-1)
     with pytest.raises(SchemaError, match="it takes turns, not rollouts"):
         tw.trajectory(TURNS.drop("turn"))
+
+
+def test_from_the_first_turn_on_it_is_the_mean_by_turn() -> None:
+    """Every rollout that came so far counts."""
+    scores = {"rollout_id": list("aaabbc"), "turn": [1, 2, 3, 1, 2, 1], "score": [0.05, 0.49, 0.5, 0.0, 0.2, 0.9]}
+    found = tw.trajectory(pl.DataFrame(scores), event=pl.col("turn") == 1, before=0, after=2)
+    assert found["estimate"].to_list() == pytest.approx([0.95 / 3, 0.345, 0.5])
+    assert found["at_risk"].to_list() == [3, 2, 1]

@@ -1,6 +1,7 @@
 """`write`: a file by suffix, whole or not at all."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -71,6 +72,36 @@ def test_an_unknown_suffix_is_one_sentence(tmp_path: Path, name: str) -> None:
     """A suffix that names no format is refused with those that do."""
     with pytest.raises(WriteError, match=r"names no format; it is one of .arrow, .csv"):
         tw.write(FRAME, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("column", "suffix", "sentence"),
+    [
+        (
+            pl.Series([object()]),
+            ".parquet",
+            "holds Python objects, which no file keeps; make it text, numbers, lists or structs",
+        ),
+        (pl.Series([object()]), ".json", "holds Python objects"),
+        (
+            pl.Series([b"\xff"]),
+            ".json",
+            "is Binary, which .json cannot hold; write .parquet or .arrow, or make it text",
+        ),
+        (pl.Series([[b"\xff"]]), ".jsonl", r"is List\(Binary\), which .jsonl cannot hold"),
+        (pl.Series([{"a": b"\xff"}]), ".csv", r"is Struct\({'a': Binary}\), which .csv cannot hold"),
+        (pl.Series([timedelta(1)]), ".csv", r"is Duration\(.*\), which .csv cannot hold"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_one_sentence(
+    tmp_path: Path, column: pl.Series, suffix: str, sentence: str
+) -> None:
+    """With the column; Polars panics at some of it."""
+    with pytest.raises(WriteError, match=rf"t{suffix}: column `odd` {sentence}"):
+        tw.write(column.alias("odd").to_frame(), tmp_path / f"t{suffix}")
+    assert not list(tmp_path.iterdir())
+    listed = pl.DataFrame({"odd": [[timedelta(1)]]})
+    assert tw.write(listed, tmp_path / "t.csv").read_text().splitlines() == ["odd", '"[""P1D""]"']  # as text
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -142,14 +142,14 @@ class Document:
             case "extra_forbidden":
                 known = _keys_at(model, inner[:-1])
                 return where, f"is unknown; {meant(str(inner[-1]), known)}"
+            case "missing" if isinstance(inner[-1], int):
+                return (*where[:-1],), f"is {_shown(found['input'])}, and lacks a value; add it"
             case "missing":
                 return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
             case "recursion_loop":
                 return where, "holds itself; write it out"
         said = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        given = repr(found["input"])
-        shown = given if len(given) <= 60 else f"{given[:57]}..."
-        return where, f"is {shown}, but {said[:1].lower() + said[1:]}; mend it"
+        return where, f"is {_shown(found['input'])}, but {said[:1].lower() + said[1:]}; mend it"
 
 
 def _loaded(text: str) -> Any:
@@ -191,6 +191,11 @@ def _lines(node: Node, place: Place, seen: dict[int, int | None]) -> Iterator[tu
     seen[id(node)] = size = 1 + sum(seen[id(child)] or 0 for child in children)
     if size > MOST_ENTRIES:
         raise RecursionError
+
+
+def _shown(value: object) -> str:
+    given = repr(value)
+    return given if len(given) <= 60 else f"{given[:57]}..."
 
 
 def _is_branch(part: object) -> bool:

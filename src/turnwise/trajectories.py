@@ -38,7 +38,8 @@ def trajectory(
     column
         The number to follow.
     event
-        Boolean expression over turns; by default ``pl.col("succeeded")``.
+        Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` it is the
+        mean by turn, of all rollouts that came so far.
     before, after
         How many turns to follow on each side.
     by, cluster, level, seed

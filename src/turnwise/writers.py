@@ -57,8 +57,8 @@ def write(
     Raises
     ------
     WriteError
-        Where the suffix is unknown, the file exists, the folder cannot be written to, or `spreadsheet` is asked of another
-        format than CSV.
+        Where the suffix is unknown, a column is of a kind that the format does not hold, the file exists, the folder cannot be
+        written to, or `spreadsheet` is asked of another format than CSV.
 
     Examples
     --------
@@ -72,6 +72,7 @@ def write(
     if suffix not in WRITERS:
         raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
     data = frame_of(frame, "write")
+    _check_held(data.schema, suffix, place)
     if spreadsheet:
         if suffix != ".csv":
             raise WriteError(f"{place}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
@@ -81,6 +82,28 @@ def write(
     if spreadsheet:
         labels.say(f"{place}: {formulas_told(changed)}")
     return place
+
+
+def _check_held(columns: pl.Schema, suffix: str, place: object) -> None:
+    """Refuse columns of a kind that the format has no place for."""
+    for name, dtype in columns.items():
+        parts = _parts(dtype, lists=suffix != ".csv")  # there lists are text
+        if pl.Object in parts:
+            raise WriteError(
+                f"{place}: column `{name}` holds Python objects, which no file keeps; make it text, numbers, lists or structs"
+            )
+        if any(part in _NOT_HELD.get(suffix, ()) for part in parts):
+            raise WriteError(
+                f"{place}: column `{name}` is {dtype}, which {suffix} cannot hold; write .parquet or .arrow, or make it text"
+            )
+
+
+def _parts(dtype: pl.DataType, *, lists: bool) -> list[pl.DataType]:
+    """A dtype, and those that stand in it; with `lists`, also in its lists."""
+    within = [field.dtype for field in dtype.fields] if isinstance(dtype, pl.Struct) else []
+    if lists and isinstance(dtype, pl.List | pl.Array):
+        within = [dtype.inner]
+    return [dtype, *(part for inner in within if isinstance(inner, pl.DataType) for part in _parts(inner, lists=lists))]
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
@@ -163,6 +186,10 @@ def _json_text(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, texts, dtype=pl.String)
 
 
+_NOT_HELD: dict[str, tuple[type[pl.DataType], ...]] = {
+    ".csv": (pl.Binary, pl.Duration),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), (pl.Binary,)),
+}
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     ".parquet": lambda frame, path: frame.write_parquet(path, statistics=True, metadata=estimands(frame) or None),
     ".csv": lambda frame, path: flat(frame).write_csv(path),

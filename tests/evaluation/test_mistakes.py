@@ -67,6 +67,8 @@ def file(tmp_path: Path):
         ("match:", "workflow:", r"line 9: `eval.evaluators.workflow` would be written where the workflow"),
         ("match:", "response:", r"line 9: `eval.evaluators.response` is the name of a column of the items; choose another keyword"),
         ("_type: exact_match", "type: exact_match", r"line 9: `eval.evaluators.match` lacks the key `_type`"),
+        ("_type: exact_match", "_type: cost\n      prices: {m: [1]}", r"line 11: `eval.evaluators.match.prices.m` is \[1\], and lacks a "
+         r"value; add it"),
         ("_type: exact_match", "_type: factuality", r"line 9: `eval.evaluators.match` lacks the key `llm_name`; add it"),
         ("_type: exact_match", "_type: factuality\n      llm_name: judge", r"line 11: `eval.evaluators.match.llm_name` is 'judge', "
          r"which is no language model; the file has no `llms:`"),

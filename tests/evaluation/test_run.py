@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -98,7 +99,7 @@ def test_a_sample_of_a_data_set_is_evaluated(bench, items) -> None:
     """The first entries that the filter leaves, in the order of the seed where they are shuffled; the same each time."""
     bench.data(items)
 
-    def taken(**dataset) -> list[str]:
+    def taken(**dataset) -> Any:
         bench.config(SEEN, dataset=dataset)
         tasks: list[str] = bench.run(skip_workflow=True, overwrite=True).items["task"].to_list()
         return tasks

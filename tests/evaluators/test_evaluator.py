@@ -1055,6 +1055,48 @@ def test_scorers_may_answer_in_any_list(give: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "kind", [FrameEvaluator, lambda *given: ASTEvaluator(*given, scorer=lambda texts: [0.0] * len(texts))]
+)
+@pytest.mark.parametrize("gives", [None, "No.", 0, ["No."]])
+def test_what_is_no_graph_is_no_safe_rollout(kind: Any, gives: Any) -> None:
+    """A sampler that forgot to return its graph would have had no turns, and so no success."""
+
+    def sampler(seed: str) -> Any:
+        return graph_of(seed) if seed == "a" else gives
+
+    said = re.escape(
+        f"the sampler gave {gives!r} for the seed 'b', which is no graph; return an object with `children`"
+    )
+    with pytest.raises(MetricError, match=said):
+        kind(sampler, ["a", "b"]).evaluate(**QUIET)
+    evaluator = kind(sampler, ["a", "b"])
+    results = evaluator.evaluate(on_error="record", **QUIET)
+    assert results["errors"] == [{"seed": "b", "error": f"MetricError: {said.replace(chr(92), '')}"}]
+    assert evaluator.rollouts["ending"].to_list() == [None, "error"]
+    assert evaluator.graphs[1] is None
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_scorers_may_be_asynchronous(looped: bool) -> None:
+    """As samplers and judges may, in a notebook too; ASTRA-RL's evaluator likewise."""
+
+    async def scorer(texts: Any) -> list[float]:
+        await asyncio.sleep(0)
+        return [0.5] * len(texts)
+
+    def measured() -> list[Any]:
+        frames = FrameEvaluator(None, scores={"harm": ("response", scorer)}), ASTEvaluator(None, scorer=scorer)
+        for each in frames:
+            each.measure([graph_of(0)])
+        return [frames[0].turns["harm"].to_list(), frames[1].turns["target_toxicity"].to_list()]
+
+    async def cell() -> list[Any]:
+        return measured()
+
+    assert (asyncio.run(cell()) if looped else measured()) == [[0.5, 0.5]] * 2
+
+
+@pytest.mark.parametrize(
     ("scores", "sentence"),
     [
         ({"harm": ("context", len)}, "harm is to be of 'context'; a scorer reads the prompt or the response"),

@@ -81,6 +81,28 @@ def test_out_of_range(out_of_range: Any, given: object, found: float | None) -> 
     assert ("errors" in result) == (found is None and out_of_range != "null")
 
 
+def test_a_score_may_have_to_be_one_of_a_few() -> None:
+    """The judge is told which; another number is no verdict, and asked again like any that cannot be read."""
+    asked: list[str] = []
+    answers = iter(['{"score": 0.7}', '{"score": 0.5}', '{"score": 2}'])
+
+    def model(messages: Any) -> str:
+        asked.append(messages[-1]["content"])
+        return next(answers)
+
+    given: dict[str, Any] = {"scale": (0, 1), "choices": (0, 0.5, 1)}
+    judge = tw.LLMJudgeMetric(model, TEMPLATE, **given)
+    assert judge(["a"])["scores"] == [0.5]
+    assert '"score": <one of 0, 0.5, 1>' in asked[0]
+    strict = tw.LLMJudgeMetric(model, TEMPLATE, **given, max_retries=0, out_of_range="error")
+    assert strict(["a"])["scores"] == [None]
+    other = tw.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, **given, max_retries=0)
+    assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is none of 0, 0.5, 1"]
+    plain = tw.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, scale=(0, 1))
+    assert "choices" not in plain.configuration
+    assert other.configuration["choices"] == [0, 0.5, 1]
+
+
 def test_a_bad_answer_is_drawn_again_up_to_max_retries() -> None:
     """Each time with another seed; then the judgement has failed, and only that."""
     model = Says("what?", "no idea", score(2))
@@ -169,6 +191,10 @@ def test_score_rendered_asks_as_it_is_told() -> None:
         ({"scale": (5, 1)}, "goes nowhere"),
         ({"scale": ("1", "5")}, r"the scale \('1', '5'\) goes nowhere; give .*, two numbers"),
         ({"scale": 5}, "the scale 5 goes nowhere"),
+        ({"choices": (1, 6)}, r"choices=\(1, 6\); give numbers from 1 to 5"),
+        ({"choices": 5}, "choices=5; give numbers from 1 to 5"),
+        ({"choices": ()}, r"choices=\(\); give numbers from 1 to 5"),
+        ({"choices": "15"}, r"choices='15'; give numbers from 1 to 5"),
         ({"scale": (1, float("inf"))}, "goes nowhere"),
         ({"max_retries": 1.5}, "max_retries=1.5; it is 0 or more, a whole number"),
         ({"gen_kwargs": {"num_return_sequences": "2"}}, "num_return_sequences is '2'; it is 1 or more"),

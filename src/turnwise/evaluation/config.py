@@ -14,6 +14,10 @@ eval:
     similarity_eval: {_type: similarity, similarity_type: cosine}
 ```
 
+Of what NeMo Agent Toolkit's file has, this one leaves out what is done otherwise here, and refuses it as unknown: `profiler` (the
+steps are a frame, see `tw.steps`, and evaluators such as `avg_llm_latency`), clean-up, job ids and eviction (a folder is never
+emptied), `s3`, hooks and scripts (the results are files, and commands compose), users.
+
 A file runs no code but what it names: plug-ins, and functions written as ``package.module:name``.
 
 Paths are seen from the working folder, as the seed has it; a data set that is not there is looked for beside the file. A value

@@ -1,8 +1,10 @@
 """Metrics of rollouts as column expressions, over scores that are made in batches."""
 
+import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,11 +24,13 @@ from turnwise.evaluators.until import Observation
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollouts import Metric, expressions, measure
 from turnwise.scoring.callables import identity
+from turnwise.scoring.loops import complete
 from turnwise.summary import summarize
 
 Scorer: TypeAlias = Callable[[Sequence[str]], Iterable[Any]] | object
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Scores: TypeAlias = dict[str, FloatArray]
+_NO_GRAPH = (type(None), str, bytes, int, float, list, tuple, set)
 
 
 class FrameEvaluator(Evaluator):
@@ -42,8 +46,8 @@ class FrameEvaluator(Evaluator):
         What `tw.measure` takes: expressions that reduce a rollout's turns to one value, metric functions, or tuples of them.
         None stands for `metrics.OUTCOME` and `metrics.TIMING`.
     scores
-        New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer takes a list of texts and gives as
-        many numbers, in order. It is called once for each column and batch. A text that is unknown is not scored.
+        New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer, sync or async, takes a list of texts
+        and gives as many numbers, in order. It is called once for each column and batch. A text that is unknown is not scored.
     per_turn
         Expressions for further columns of turns, of TURNS and the scores; one named `succeeded` is the verdict.
     batch_size
@@ -136,12 +140,31 @@ class FrameEvaluator(Evaluator):
         return seeds
 
     def _results(self, *, record: bool) -> JSONLike:
+        self._check_graphs(record=record)
         self._said, self._scores = self._scored(self.graphs)
         if not self._overridden:
             return self._at_once()
         for graph, part in zip(self.graphs, parts(self._scores, self._said.sizes), strict=True):
             self._known[id(graph)] = graph, part
         return super()._results(record=record)
+
+    def _check_graphs(self, *, record: bool) -> None:
+        """Refuse what is no graph, or make it an error: it would have no turns, and so no success."""
+        runs = self._done
+        odd = [at for at, done in enumerate(runs) if done.error is None and isinstance(done.graph, _NO_GRAPH)]
+        if not odd:
+            return
+        said = {
+            at: f"the sampler gave {runs[at].graph!r:.60} for the seed {runs[at].seed!r:.60}, which is no graph; return an object "
+            "with `children`"
+            for at in odd
+        }
+        if not record:
+            raise MetricError(f"{type(self).__name__}: {said[odd[0]]}")
+        self.runs = [
+            replace(done, graph=None, error=f"MetricError: {said[at]}") if at in said else done
+            for at, done in enumerate(runs)
+        ]
 
     @property
     def _overridden(self) -> bool:
@@ -311,7 +334,7 @@ class FrameEvaluator(Evaluator):
         found = np.empty(len(texts))
         for begin in range(0, len(texts), self.batch_size):
             batch = texts[begin : begin + self.batch_size]
-            found[begin : begin + len(batch)] = _numbers(scorer(batch), len(batch), name)
+            found[begin : begin + len(batch)] = _numbers(_ready(scorer(batch)), len(batch), name)
         return found
 
 
@@ -322,6 +345,15 @@ def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
             call: Callable[[Sequence[str]], Any] = found
             return call
     raise ArgumentError(f"scores: a {type(scorer).__name__} is no scorer; give a function of a list of texts")
+
+
+def _ready(said: Any) -> Any:
+    """What a scorer gave, be it sync or async."""
+
+    async def awaited() -> Any:
+        return await said
+
+    return complete(awaited()) if inspect.isawaitable(said) else said
 
 
 def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:

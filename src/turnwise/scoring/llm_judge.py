@@ -19,14 +19,14 @@ from turnwise.scoring.endpoint import Endpoint, without_secrets
 from turnwise.scoring.identities import of_own_class
 from turnwise.scoring.judging import judged
 from turnwise.scoring.local_model import LocalModel
-from turnwise.scoring.replies import UnreadableError, check_code, instructions, score_in, unquoted
+from turnwise.scoring.replies import UnreadableError, check_code, instructions, listed, score_in, unquoted
 from turnwise.scoring.response_metric import ResponseMetric, require_list
 from turnwise.scoring.templates import Template
 from turnwise.scoring.verdicts import TEXT, Judge, Verdict
 
 BOUNDS = ("lower_bound", "upper_bound")
 MOST_TOKENS = 256
-_OURS = frozenset({*("batch_size", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
+_OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
                    *("out_of_range", "parser", "reasoning", "samples", "scale", "store", "structured_output", "system"),
                    "template"})  # fmt: skip
 _OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server knows these
@@ -66,6 +66,9 @@ class LLMJudgeMetric(ResponseMetric):
     out_of_range
         What becomes of a score outside `scale`: the nearest end (``"clamp"``), unknown (``"null"``), or, like an answer that
         cannot be read, a failed judgement (``"error"``).
+    choices
+        The only scores that there are, such as ``(0, 0.5, 1)``; another is a failed judgement. Without them, every number of the
+        scale is one.
     reasoning
         Whether to ask for the reasons as well.
     system
@@ -107,6 +110,7 @@ class LLMJudgeMetric(ResponseMetric):
         parser: Callable[[str], Any] | None = None,
         *,
         out_of_range: Literal["clamp", "null", "error"] = "clamp",
+        choices: Sequence[float] | None = None,
         reasoning: bool = False,
         system: str | None = None,
         store: Any = None,
@@ -152,6 +156,7 @@ class LLMJudgeMetric(ResponseMetric):
         self.model = self._model(model_or_id, tokenizer, device)
         self.scale, self.batch_size, self.max_retries = (low, high), batch_size, max_retries
         self.structured_output, self.parser, self.out_of_range = structured_output, parser, out_of_range
+        self.choices = None if choices is None else _choices(choices, low, high, self.name)
         self.reasoning, self.system, self.store = reasoning, system, store
         self.columns = tuple(name for name in self.template.fields if name not in {TEXT, *BOUNDS})
         if self.samples > 1 and self._settled:
@@ -174,6 +179,7 @@ class LLMJudgeMetric(ResponseMetric):
             "out_of_range": self.out_of_range,
             "reasoning": self.reasoning,
             "labels": sorted(self.labels.items()),
+            **({} if self.choices is None else {"choices": list(self.choices)}),
             **of_own_class(self, _OURS),
         }
 
@@ -251,7 +257,7 @@ class LLMJudgeMetric(ResponseMetric):
         """What the model says; asked again, if that may help, until it can be read."""
         code = check_code(shown)
         if self.structured_output and not bare:
-            shown = f"{shown}\n\n{instructions(*self.scale, code, reasoning=self.reasoning)}"
+            shown = f"{shown}\n\n{instructions(*self.scale, code, reasoning=self.reasoning, choices=self.choices)}"
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": shown})
         started, replies, flaw = perf_counter(), list[Reply](), ""
@@ -270,6 +276,13 @@ class LLMJudgeMetric(ResponseMetric):
         return _told(Verdict(None, error=f"{name_of(self.model)}{asked}: {flaw}"), replies, started)
 
     def _read(self, answer: str, shown: str, told: Sequence[str], code: str) -> tuple[float | None, str | None]:
+        """The score in an answer, one that there is, and the reasoning with it."""
+        score, reasoning = self._on_the_scale(answer, shown, told, code)
+        if self.choices is not None and score is not None and score not in self.choices:
+            raise UnreadableError(f"its score {score:g} is none of {listed(self.choices)}")
+        return score, reasoning
+
+    def _on_the_scale(self, answer: str, shown: str, told: Sequence[str], code: str) -> tuple[float | None, str | None]:
         """The score in an answer, within the scale, and the reasoning with it."""
         low, high = self.scale
         reasoning: str | None
@@ -338,6 +351,13 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
     if len(values) != number:
         raise ArgumentError(f"{who}: {counted(number, 'response')} but {len(values)} of `{name}`; give one for each")
     return list(values)
+
+
+def _choices(given: Any, low: float, high: float, who: str) -> tuple[float, ...]:
+    """The scores that there are."""
+    if not (hasattr(given, "__iter__") and given and all(_is_finite(each) and low <= each <= high for each in given)):
+        raise ArgumentError(f"{who}: choices={given!r}; give numbers from {low:g} to {high:g}, the scale")
+    return tuple(given)
 
 
 def _is_finite(bound: Any) -> bool:

@@ -113,13 +113,21 @@ class LLMJudgeConfig(JudgeConfig, name="llm_judge"):
     out_of_range: Literal["clamp", "null", "error"] = Field(
         "clamp", description="what becomes of a score outside the scale"
     )
+    choices: list[float] | None = Field(None, description="the only scores that there are, such as [0, 0.5, 1]")
 
 
 @register_evaluator(config_type=LLMJudgeConfig)
 async def llm_judge(config: LLMJudgeConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
     """A judge with a prompt of your own."""
     model = builder.llm(config.llm_name)
-    judge = LLMJudgeMetric(model, config.prompt, scale=config.scale, out_of_range=config.out_of_range, **config.given())
+    judge = LLMJudgeMetric(
+        model,
+        config.prompt,
+        scale=config.scale,
+        out_of_range=config.out_of_range,
+        choices=config.choices,
+        **config.given(),
+    )
     yield EvaluatorInfo(config, by_judge(lambda: judge, builder.get_max_concurrency()), "Judge")
 
 

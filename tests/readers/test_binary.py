@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -239,6 +240,64 @@ def test_a_large_file_with_null_columns_takes_little_memory(tmp_path):
     height, grown = map(int, done.stdout.split())
     assert height == many
     assert grown < 400
+
+
+def odd_columns() -> dict[str, pl.Series]:
+    """A column of each dtype that JSON has a word for, flat and within lists and structs."""
+    moment = dt.datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # the one with a zone follows
+    flat = {
+        "text": pl.Series(["a", None]),
+        "category": pl.Series(["a", None], dtype=pl.Categorical),
+        "enum": pl.Series(["a", None], dtype=pl.Enum(["a", "b"])),
+        "zone": pl.Series([moment, None], dtype=pl.Datetime("us", "Europe/Berlin")),
+        "date": pl.Series([moment.date(), None]),
+        "time": pl.Series([moment.time(), None]),
+        "decimal": pl.Series(["1.10", None]).cast(pl.Decimal(10, 2)),
+        "great": pl.Series([2**64 - 1, None], dtype=pl.UInt64),
+        "greatest": pl.Series([2**100, None], dtype=pl.Int128),
+        "half": pl.Series([0.5, float("nan")], dtype=pl.Float32),
+        "flag": pl.Series([True, None]),
+        "nothing": pl.Series([None, None]),
+        "array": pl.Series([[1, 2], None], dtype=pl.Array(pl.Int32, 2)),
+    }
+    flat |= {unit: pl.Series([moment, None], dtype=pl.Datetime(unit)) for unit in ("ms", "us", "ns")}
+    flat |= {f"took {unit}": pl.Series([5, None]).cast(pl.Duration(unit)) for unit in ("ms", "us", "ns")}
+    lists = [series.to_frame("x").select(pl.concat_list(pl.struct("x")))["x"] for series in flat.values()]
+    return flat | {f"{name} within": series for name, series in zip(flat, lists, strict=True)}
+
+
+@pytest.mark.parametrize("name", odd_columns())
+def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
+    """What Arrow decodes piece by piece, and what Polars decodes at once: to the last byte, empty files too."""
+    for frame in (odd_columns()[name].to_frame(name), odd_columns()[name].to_frame(name).clear()):
+        file = io.BytesIO()
+        frame.write_parquet(file)
+        once = b"".join(binary_files.json_lines(file, "parquet"))
+        with monkeypatch.context() as patch:
+            patch.setattr(binary_files, "LARGE", 0)
+            patch.setattr(binary_files, "TOGETHER", 1)
+            assert b"".join(binary_files.json_lines(file, "parquet")) == once
+            assert binary_files.first_in(file, "parquet", 1).equals(frame.head(1))
+
+
+@pytest.mark.slow
+def test_a_column_of_chats_is_not_held_twice(tmp_path):
+    """Of 200,000 chats in one group of rows: at most twice the table that comes of it, and the file."""
+    answer = "the quick brown fox jumps over the lazy dog and tells nobody of it " * 6
+    speakers = ("user", "assistant") * 2
+    chats = [[{"role": who, "content": f"{chat} {answer}"} for who in speakers] for chat in range(200_000)]
+    path = tmp_path / "chats.parquet"
+    pl.DataFrame({"messages": chats}).write_parquet(path, row_group_size=len(chats) + 1)
+    code = (
+        "import sys, polars, turnwise as tw\nfrom pathlib import Path\nfrom turnwise.readers import reading\n"
+        "def peak(): return int(next(line for line in Path('/proc/self/status').read_text().splitlines()"
+        " if line.startswith('VmHWM')).split()[1]) << 10\n"
+        "before = peak()\nframe = tw.read(sys.argv[1])\nprint(frame.height, frame.estimated_size(), peak() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    height, size, grown = map(int, done.stdout.split())
+    assert height == 2 * len(chats)
+    assert grown < 2 * size + path.stat().st_size
 
 
 # ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────────

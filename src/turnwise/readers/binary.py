@@ -12,6 +12,9 @@ from turnwise.readers.problems import BrokenError, broken
 
 TOGETHER = 512  # rows
 MOST = 1 << 27  # bytes of a schema
+LARGE = 1 << 25  # bytes of a file
+LONG = 1 << 15  # rows: of fewer in a smaller file, a group of rows takes less than Arrow itself
+BUFFER = 1 << 16  # bytes of a column that are read at once
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # how they begin
 _CONTINUED = b"\xff" * 4  # before each message of a stream
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
@@ -209,13 +212,70 @@ def json_lines(source: Path | io.BytesIO, kind: str, beside: Sequence[pl.Expr] =
         if holds_bytes(dtype):
             remedy = f'write the file without that column: `frame.drop("{name}").write_parquet("texts.parquet")`'
             raise BrokenError("holds bytes, which are no text", field=name, remedy=remedy)
-    # of Parquet, a group of rows at a time where it has several
-    rows = pl.scan_parquet(source, glob=False) if kind == "parquet" else table_in(source, kind).lazy()
     try:
-        for batch in rows.with_columns(beside).collect_batches(chunk_size=TOGETHER, maintain_order=True):
-            yield lines_of_rows(batch)
+        for batch in _batches(source, kind):
+            yield lines_of_rows(batch.with_columns(beside))
     except _BROKEN as error:
         raise _not_whole(kind, error) from error
+
+
+def first_in(source: Path | io.BytesIO, kind: str, rows: int) -> pl.DataFrame:
+    """The first rows in a file, few of them.
+
+    Raises
+    ------
+    BrokenError
+        Where it is no whole file.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> pl.DataFrame({"n": [1, 2]}).write_parquet(file)
+    >>> first_in(io.BytesIO(file.getvalue()), "parquet", 1).rows()
+    [(1,)]
+    """
+    if kind != "parquet" or not _in_pieces(source):
+        return table_in(source, kind, rows=rows)
+    try:
+        return next(_batches(source, kind)).head(rows)
+    except _BROKEN as error:
+        raise _not_whole(kind, error) from error
+
+
+def _batches(source: Path | io.BytesIO, kind: str) -> Iterator[pl.DataFrame]:
+    """The rows, some at a time: of large Parquet files Arrow decodes no more than these, where Polars takes a group of rows."""
+    if kind == "parquet" and _in_pieces(source):
+        yield from _pieces(source, TOGETHER)
+    else:
+        whole = pl.scan_parquet(source, glob=False, hive_partitioning=False) if kind == "parquet" else None
+        rows = table_in(source, kind).lazy() if whole is None else whole
+        yield from rows.collect_batches(chunk_size=TOGETHER, maintain_order=True)
+
+
+def _in_pieces(source: Path | io.BytesIO) -> bool:
+    """Whether a Parquet file is so large that it matters, and Arrow finds in it what Polars does."""
+    size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
+    if size < LARGE and rows_in(source) < LONG:
+        return False
+    columns = columns_in(source, "parquet")
+    if any(_holds(dtype, (pl.Decimal,)) for dtype in columns.values()):
+        return False
+    try:
+        return dict(next(_pieces(source, 1), pl.DataFrame()).schema) == columns
+    except (BrokenError, *_BROKEN):
+        return False
+
+
+def _pieces(source: Path | io.BytesIO, rows: int) -> Iterator[pl.DataFrame]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place = source if isinstance(source, Path) else pa.BufferReader(source.getbuffer())
+    try:
+        with pq.ParquetFile(place, buffer_size=BUFFER, pre_buffer=False) as file:
+            yield from map(pl.DataFrame, file.iter_batches(rows, use_threads=False))
+    except pa.ArrowException as error:
+        raise _not_whole("parquet", error) from error
 
 
 def lines_of_rows(frame: pl.DataFrame) -> bytes:
@@ -239,11 +299,15 @@ def holds_bytes(dtype: pl.DataType | pl.datatypes.DataTypeClass) -> bool:
     >>> holds_bytes(pl.List(pl.Struct({"image": pl.Binary}))), holds_bytes(pl.String())
     (True, False)
     """
+    return _holds(dtype, (pl.Binary, pl.Object))
+
+
+def _holds(dtype: pl.DataType | pl.datatypes.DataTypeClass, kinds: tuple[pl.datatypes.DataTypeClass, ...]) -> bool:
     if isinstance(dtype, pl.List | pl.Array):
-        return holds_bytes(dtype.inner)
+        return _holds(dtype.inner, kinds)
     if isinstance(dtype, pl.Struct):
-        return any(holds_bytes(field.dtype) for field in dtype.fields)
-    return dtype in (pl.Binary, pl.Object)
+        return any(_holds(field.dtype, kinds) for field in dtype.fields)
+    return dtype in kinds
 
 
 def _not_whole(kind: str, error: BaseException) -> BrokenError:

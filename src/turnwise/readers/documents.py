@@ -18,11 +18,11 @@ from turnwise.readers.binary import (
     ARROW,
     PARQUET,
     columns_in,
+    first_in,
     holds_bytes,
     is_stream,
     json_lines,
     lines_of_rows,
-    table_in,
 )
 from turnwise.readers.hive import literals, unsaid
 from turnwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
@@ -195,7 +195,7 @@ class Document:
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.by_line:
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
-            rows = table_in(self.source, self.kind, rows=EARLY).with_columns(literals(self.said))
+            rows = first_in(self.source, self.kind, EARLY).with_columns(literals(self.said))
             texts = lines_of_rows(rows.select(plain)).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]

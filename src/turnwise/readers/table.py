@@ -211,12 +211,14 @@ class Table:
     def _whole(self) -> pl.DataFrame:
         """The same, with the columns that were filled."""
         self._seal()
-        rollouts = self._built(self._rollouts.padded())
         turns = pl.concat(
             [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
         )
-        rows = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # of each turn: which rollout
-        facts = rollouts[pl.Series(rows)]
+        of_turn = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # which rollout
+        rows = pl.Series(of_turn)
+        facts = pl.DataFrame(  # one after the other: a column of all rollouts takes as much again
+            [_built(name, values).gather(rows) for name, values in self._rollouts.padded().items()]
+        )
         return pl.concat([self._apart(facts, turns.columns), turns], how="horizontal")
 
     def _seal(self) -> None:
@@ -226,15 +228,7 @@ class Table:
             self._turns = Columns()
 
     def _built(self, columns: Mapping[str, list[Any]]) -> pl.DataFrame:
-        dtypes = TURNS.dtypes
-        return pl.DataFrame(
-            [
-                pl.Series(name, values, dtype=dtypes[name], strict=True)
-                if name in dtypes
-                else column(name, values, nested=False)
-                for name, values in columns.items()
-            ]
-        )
+        return pl.DataFrame([_built(name, values) for name, values in columns.items()])
 
     @staticmethod
     def _apart(rollouts: pl.DataFrame, turns: Collection[str]) -> pl.DataFrame:
@@ -252,6 +246,11 @@ class Table:
             return True
         self.problems.broken(file, twice(rollout_id, "twice in this file" if owner == file else f"in {owner} as well"))
         return False
+
+
+def _built(name: str, values: list[Any]) -> pl.Series:
+    dtype = TURNS.dtypes.get(name)
+    return column(name, values, nested=False) if dtype is None else pl.Series(name, values, dtype=dtype, strict=True)
 
 
 def twice(rollout_id: str, where: str) -> BrokenError:

@@ -206,6 +206,30 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
     assert json.loads(done.out) == json.loads(expected.write_json())
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_groups_by_numbers_of_ones_own_need_no_measuring_first(turnwise, tmp_path: Path, suffix: str) -> None:
+    """A column of steps is carried along where it is asked for, as in the report: a number is else taken for one of a turn."""
+    rows = [(f"{s}-{g}", s, f"g{g}", g < 3 * s, 0.1 * g) for s in (1, 2) for g in range(6)]
+    table = pl.DataFrame(rows, schema=["rollout_id", "step", "goal", "succeeded", "heat"], orient="row")
+    logs = tw.write(tw.turns(table.with_columns(turn=1, response=pl.lit("No."))), tmp_path / f"logs{suffix}")
+    rollouts = tw.measure(tw.read(logs), keep=["step"])
+    for words, expected in (
+        (("summarize", "--by", "step"), tw.summarize(rollouts, by="step")),
+        (("curve", "--by", "step"), tw.curve(rollouts, by="step")),
+        (("attempts", "--by", "step"), tw.attempts(rollouts, by="step")),
+        (("contrast", "--of", "step"), tw.contrast(rollouts, of="step")),
+        (
+            ("gate", "--require", "attack_success < 1%", "--by", "step"),
+            tw.gate(rollouts, "attack_success < 1%", by="step"),
+        ),
+    ):
+        done = turnwise(words[0], logs, *words[1:], "--format", "json")
+        assert json.loads(done.out) == json.loads(expected.write_json()), words
+    refused = turnwise("summarize", logs, "--by", "stepp")
+    assert refused.code == 2
+    assert "no column 'stepp' to group by" in refused.err
+
+
 def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -> None:
     """Several tables of rollouts are one, unless a rollout would count twice."""
     rollouts = tw.measure(tw.read(LOGS))

@@ -120,7 +120,7 @@ def summarize(
     from turnwise.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(paths, metric, log_format, errors, fact),
+        rollouts_of(paths, metric, log_format, errors, fact, [*(by or ()), *(cluster or ())]),
         by=by or (),
         metrics=metric,
         statistics=statistic,
@@ -205,7 +205,7 @@ def contrast(
         rollouts, metric, of, first = runs_of(paths, metric, log_format, errors, fact)
         baseline = baseline or first
     else:
-        rollouts = rollouts_of(paths, metric, log_format, errors, fact)
+        rollouts = rollouts_of(paths, metric, log_format, errors, fact, [of, *(by or ()), *(cluster or ())])
     frame = contrasted(
         rollouts,
         of=of,
@@ -261,7 +261,7 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(paths, needed, log_format, errors, fact),
+        rollouts_of(paths, needed, log_format, errors, fact, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -303,7 +303,7 @@ def attempts(
     from turnwise.repeats import attempts as repeated
 
     frame = repeated(
-        rollouts_of(paths, [metric], log_format, errors, fact),
+        rollouts_of(paths, [metric], log_format, errors, fact, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         k=k,
@@ -346,7 +346,9 @@ def gate(
 
     table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
     if table is None:
-        table = rollouts_of(paths, requirements.metrics(require), log_format, errors, fact)
+        table = rollouts_of(
+            paths, requirements.metrics(require), log_format, errors, fact, [*(by or ()), *(cluster or ())]
+        )
     gates = gating.gate(
         table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed, unknown=unknown
     )

@@ -551,6 +551,29 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["info", "components", "-t", "metric"], 0),
+        (["measure", LOGS, "--format", "csv"], 0),
+        (["gate", LOGS, "--require", "attack_success < 1%", "--format", "json"], 1),
+        (["gate", LOGS, "--require", "attack_success <= 1", "--format", "json"], 0),
+    ],
+)
+def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> None:
+    """A pipe whose reader is gone before the first line ends the command quietly, and lets no release pass that fails."""
+    command = [sys.executable, "-m", "turnwise", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        said = running.stderr.read()
+    assert "mend that code" not in said
+    assert "Traceback" not in said
+    assert "Error" not in said
+    assert running.returncode == code
+
+
 @pytest.mark.parametrize("words", [[], ["info"]])
 def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
     """And no empty sentence of an error beside it."""

@@ -28,14 +28,12 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
         code = BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
-        sys.stderr.close()
-        code = DONE
+        code = _quietly()
     except OSError as error:
         say(f"{error.filename}: {error.strerror}; check the path and its permissions")
         code = BAD_INPUT
-    except SystemExit as error:  # of somebody's sampler or metric: ours end with a code
-        say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
-        code = FAILED
+    except SystemExit as error:  # ours end with a code
+        code = _ended(error)
     except BaseException as error:
         if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise
@@ -43,3 +41,17 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; nothing half-written is left behind")
     sys.exit(code)
+
+
+def _ended(error: SystemExit) -> int:
+    """What somebody's sampler or metric did, or Typer because of such a pipe."""
+    if isinstance(error.__context__, BrokenPipeError):
+        return _quietly()
+    say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
+    return FAILED
+
+
+def _quietly() -> int:
+    """Python would complain of what is left to be written when it ends."""
+    sys.stderr.close()
+    return DONE

@@ -206,6 +206,30 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
     assert json.loads(done.out) == json.loads(expected.write_json())
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_groups_by_numbers_of_ones_own_need_no_measuring_first(turnwise, tmp_path: Path, suffix: str) -> None:
+    """A column of steps is carried along where it is asked for, as in the report: a number is else taken for one of a turn."""
+    rows = [(f"{s}-{g}", s, f"g{g}", g < 3 * s, 0.1 * g) for s in (1, 2) for g in range(6)]
+    table = pl.DataFrame(rows, schema=["rollout_id", "step", "goal", "succeeded", "heat"], orient="row")
+    logs = tw.write(tw.turns(table.with_columns(turn=1, response=pl.lit("No."))), tmp_path / f"logs{suffix}")
+    rollouts = tw.measure(tw.read(logs), keep=["step"])
+    for words, expected in (
+        (("summarize", "--by", "step"), tw.summarize(rollouts, by="step")),
+        (("curve", "--by", "step"), tw.curve(rollouts, by="step")),
+        (("attempts", "--by", "step"), tw.attempts(rollouts, by="step")),
+        (("contrast", "--of", "step"), tw.contrast(rollouts, of="step")),
+        (
+            ("gate", "--require", "attack_success < 1%", "--by", "step"),
+            tw.gate(rollouts, "attack_success < 1%", by="step"),
+        ),
+    ):
+        done = turnwise(words[0], logs, *words[1:], "--format", "json")
+        assert json.loads(done.out) == json.loads(expected.write_json()), words
+    refused = turnwise("summarize", logs, "--by", "stepp")
+    assert refused.code == 2
+    assert "no column 'stepp' to group by" in refused.err
+
+
 def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -> None:
     """Several tables of rollouts are one, unless a rollout would count twice."""
     rollouts = tw.measure(tw.read(LOGS))
@@ -527,12 +551,36 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("words", ["summarize --help", "info components -t evaluator"])
 def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None:
     """Typer makes a SystemExit of a pipe that nobody reads any more; that is no code of somebody's that ended Python."""
     command = f"{sys.executable} -m turnwise {words} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+=======
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["info", "components", "-t", "metric"], 0),
+        (["measure", LOGS, "--format", "csv"], 0),
+        (["gate", LOGS, "--require", "attack_success < 1%", "--format", "json"], 1),
+        (["gate", LOGS, "--require", "attack_success <= 1", "--format", "json"], 0),
+    ],
+)
+def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> None:
+    """A pipe whose reader is gone before the first line ends the command quietly, and lets no release pass that fails."""
+    command = [sys.executable, "-m", "turnwise", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        said = running.stderr.read()
+    assert "mend that code" not in said
+    assert "Traceback" not in said
+    assert "Error" not in said
+    assert running.returncode == code
+>>>>>>> journeys8
 
 
 @pytest.mark.parametrize("words", [[], ["info"]])

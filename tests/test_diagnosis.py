@@ -162,3 +162,29 @@ def test_the_order_of_rows_changes_nothing():
     alone = judged.head(2).with_columns(rollout_id=pl.lit("b"), target=pl.lit("aaa"), goal=pl.lit("its own"))
     calls = tw.doctor(tw.turns(pl.concat([judged, alone])))["call"].drop_nulls().to_list()
     assert {call.split("baseline=")[1].split(",")[0].rstrip(")") for call in calls if "baseline=" in call} == {"'new'"}
+
+
+def rewarded() -> pl.DataFrame:
+    """What a trainer dumps: rewards by step, and no verdict."""
+    rows = [
+        (f"{step}-{task}-{n}", step, f"t{task}", float(task + step > 3 + n))
+        for step in (1, 2)
+        for task in range(6)
+        for n in (0, 1)
+    ]
+    table = pl.DataFrame(rows, schema=["rollout_id", "step", "task", "reward"], orient="row")
+    return tw.turns(table.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
+
+
+def test_rewards_by_step_need_no_verdict() -> None:
+    """Dumps of trainers hold rewards alone: the call that follows them over the steps is given, and runs."""
+    turns = rewarded()
+    row = tw.doctor(turns).row(by_predicate=pl.col("analysis") == "rates by step of training", named=True)
+    assert (row["valid"], row["reason"]) == (True, "no rollout has a verdict: the rewards are followed")
+    trained = eval(row["call"], {"tw": tw, "m": m, "turns": turns})
+    assert trained.select("metric", "step").rows() == [("total_reward", 1.0), ("total_reward", 2.0)]
+    named = turns.rename({"reward": "score_exact"})
+    call = tw.doctor(named).filter(analysis="rates by step of training")["call"].item()
+    assert eval(call, {"tw": tw, "m": m, "turns": named})["metric"].unique().to_list() == ["final_score_exact"]
+    bare = turns.drop("reward")
+    assert reason(bare, "rates by step of training") == "no rollout has a verdict, and no turn a reward or a score"

@@ -56,10 +56,13 @@ def training(
     SchemaError, ArgumentError
         Where the table is no ROLLOUTS, or an option names what is not there.
 
+    Notes
+    -----
+    Groups are those of GRPO (Shao et al.); those without a signal are what DAPO (Yu et al.) passes over.
+
     References
     ----------
-    Shao et al. (2024), DeepSeekMath, arXiv:2402.03300, for groups (GRPO); Yu et al. (2025), DAPO, arXiv:2503.14476, for
-    those without a signal.
+    Shao et al. (2024), DeepSeekMath, arXiv:2402.03300. Yu et al. (2025), DAPO, arXiv:2503.14476.
 
     Examples
     --------

@@ -69,6 +69,18 @@ def doctor(turns: object) -> pl.DataFrame:
     )
 
 
+def scores_in(turns: pl.DataFrame) -> list[str]:
+    """Columns of rewards and scores with values.
+
+    Examples
+    --------
+    >>> scores_in(pl.DataFrame({"reward": [1.0], "score_exact": [None], "score_style": [0.5]}))
+    ['reward', 'score_style']
+    """
+    named = [name for name in turns.columns if name in {"score", "reward"} or name.startswith("score_")]
+    return [name for name in named if turns.schema[name].is_numeric() and turns[name].null_count() < turns.height]
+
+
 class _Table:
     """The table with what the checks look at, each found once."""
 
@@ -121,8 +133,7 @@ class _Table:
     @cached_property
     def scores(self) -> list[str]:
         """Columns of scores with values."""
-        named = [name for name in self.frame.columns if name in {"score", "reward"} or name.startswith("score_")]
-        return [name for name in named if self.frame.schema[name].is_numeric() and self.known(name)]
+        return scores_in(self.frame)
 
 
 def _of_rates(table: _Table) -> Iterator[Finding]:
@@ -346,9 +357,18 @@ def _of_release(table: _Table) -> Iterator[Finding]:
     lost = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
     if step and table.tree:
         lost = "steps of a tree: `tw.paths(turns)` makes rollouts of the paths first"
-    chosen = f"m.{table.metric}()"
-    call = f"tw.training(tw.measure(turns, {chosen}, keep={step!r}), metric={table.metric!r}, step={step!r})"
-    yield "rates by step of training", flaw or lost, None, call
+    metric, chosen = table.metric, f"m.{table.metric}()"
+    score = next(iter(table.scores), None)
+    if flaw and score:
+        metric, chosen = (
+            ("total_reward", "m.total_reward()") if score == "reward" else (f"final_{score}", f"m.final({score!r})")
+        )
+    call = f"tw.training(tw.measure(turns, {chosen}, keep={step!r}), metric={metric!r}, step={step!r})"
+    blind = "no rollout has a verdict, and no turn a reward or a score" if flaw and not score else None
+    followed = (
+        f"no rollout has a verdict: the {'rewards' if score == 'reward' else 'scores'} are followed" if flaw else None
+    )
+    yield "rates by step of training", blind or lost, followed, call
 
 
 def _is_step(frame: pl.DataFrame, name: str) -> bool:

@@ -82,10 +82,13 @@ def forecast(
     SchemaError, ArgumentError
         Where the table is no ROLLOUTS, or an option names what is not there.
 
+    Notes
+    -----
+    A line fitted to cumulative points on log-log axes, as Hughes et al. fit it, discards the zeros.
+
     References
     ----------
-    Schaeffer et al. (2025), arXiv:2502.17578; Hughes et al. (2024), Best-of-N jailbreaking, arXiv:2412.03556, whose fit of a
-    line to cumulative points on log-log axes discards the zeros.
+    Schaeffer et al. (2025), arXiv:2502.17578; Hughes et al. (2024), Best-of-N jailbreaking, arXiv:2412.03556.
 
     Examples
     --------

@@ -82,11 +82,14 @@ def attempts(
     SchemaError, ArgumentError
         Where the table is no ROLLOUTS, or an option names what is not there.
 
+    Notes
+    -----
+    The interval is that of `summarize` for the values of the goals, whose effective number may reach that of their attempts.
+
     References
     ----------
     Chen et al. (2021), arXiv:2107.03374; Yao et al. (2024), arXiv:2406.12045; Kaplan & Meier (1958),
-    doi:10.1080/01621459.1958.10501452. The interval is that of `summarize` for the values of the goals, whose effective
-    number may reach that of their attempts.
+    doi:10.1080/01621459.1958.10501452.
 
     Examples
     --------

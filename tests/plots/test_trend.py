@@ -97,3 +97,15 @@ def test_a_real_training_is_drawn_as_it_is():
     assert marks["estimate"].to_list() == training["estimate"].to_list()
     assert marks["at_risk"].to_list() == [18] * 4
     assert labels.alt_text(training).startswith("Attack success, up to step 3, ")
+
+
+def test_a_share_of_ones_own_is_told_in_per_cent_as_in_a_forest():
+    """What a Boolean is called does not matter: groups that all succeeded or failed are those of a share."""
+    rows = [(f"{s}-{g}-{n}", s, f"g{g}", g + s > 3 + n) for s in (0, 1) for g in range(6) for n in (0, 1)]
+    tried = pl.DataFrame(rows, schema=["rollout_id", "step", "goal", "won"], orient="row")
+    trained = tw.training(tried, metric="won", step="step")
+    assert "25.0 %" in tw.tables.text(trained) or "25 %" in tw.tables.text(trained)
+    ax = tw.plots.trend(trained)
+    assert all(label.get_text().endswith("%") for label in ax.get_yticklabels())
+    scored = tw.training(tried.with_columns(pl.col("won").cast(pl.Float64)), metric="won", step="step")
+    assert "%" not in tw.tables.text(scored).split("Intervals")[0].split("interval", 1)[1]

@@ -1,7 +1,9 @@
 """Logs that are huge, empty, half known or unlike any other: the report is made, says so, and its viewer opens all of it."""
 
 import datetime as dt
+import inspect
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import turnwise as tw
 from turnwise.errors import TurnwiseError
 from turnwise.reports.frames import frames
 from turnwise.reports.methods import methods
+from turnwise.reports.references import references
 from turnwise.reports.viewer import GIANT, transcripts
 
 from reports.browser import needs_chromium  # type: ignore[import-not-found]  # isort: skip
@@ -309,3 +312,12 @@ def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
     assert "; unit: goal or goal x task (each unknown one its own). " in told.text
     assert table.table is not None
     assert [row[0] for row in table.table.rows].count("attack success") == 1
+
+
+def test_every_paper_that_a_verb_names_can_be_cited() -> None:
+    """What stands under References in a docstring comes out as authors, title and place, with nothing between commas."""
+    verbs = [verb for name in tw.__all__ if inspect.isfunction(verb := getattr(tw, name))]
+    papers = references(*verbs)
+    assert len(papers) > 20
+    assert [paper.text for paper in papers if re.search(r"[,:.] *[,:.] |\(\d+\), *[,.]|, for ", paper.text)] == []
+    assert [paper.text for paper in papers if not (paper.title or paper.where or paper.address)] == []

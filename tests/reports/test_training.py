@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import turnwise as tw
+from turnwise import metrics as m
 from turnwise import plots
 from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, frames
@@ -70,3 +71,22 @@ def test_panels_of_many_steps_are_in_their_order() -> None:
     axes = plots.success_curve(pl.DataFrame(rows))
     assert [ax.get_title(loc="left") for ax in axes] == [f"train step {step}" for step in sorted(steps)]
     plots.forget(axes)
+
+
+def test_rewards_are_followed_where_nobody_called_them_a_success(tmp_path: Path) -> None:
+    """Dumps of trainers hold a reward, or a score of each reward function, and no verdict: the page shows their course."""
+    rows = [(f"{s}-{g}-{n}", s, f"t{g}", float(g + s > 3 + n), g / 7) for s in (1, 2) for g in range(6) for n in (0, 1)]
+    dumped = pl.DataFrame(rows, schema=["rollout_id", "step", "task", "score_exact", "score_style"], orient="row")
+    turns = tw.turns(dumped.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
+    found = frames(turns, by=None, cluster="auto", level=0.95, seed=0)
+    expected = tw.training(
+        tw.measure(turns, m.final("score_exact"), keep="step"), metric="final_score_exact", step="step"
+    )
+    assert found.trained.filter(metric="final_score_exact").equals(expected)
+    assert found.trained["metric"].unique().sort().to_list() == ["final_score_exact", "final_score_style"]
+    drawn = figures(found, tmp_path / "figures")
+    (section,) = [one for one in results(found, drawn, 0.95) if one.id == "training"]
+    assert sum(part.kind == "figure" for part in section.parts) == 2
+    table = next(part.table for part in section.parts if part.table)
+    assert [head.name for head in table.columns][:3] == ["step", "mean [95 %]", "change"]
+    assert [row[1].split()[0] for row in table.rows] == ["0.42", "0.58"]  # 5 and 7 of 12

@@ -1,7 +1,7 @@
 """What a command is given becomes a table, and a table what is printed or written."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,8 +96,9 @@ def measured_logs(
     errors: str,
     fact: list[str] | None,
     keep: list[str] | None = None,
+    groups: Sequence[str | None] = (),
 ) -> "pl.DataFrame":
-    """What the logs measure, a row for each rollout."""
+    """What the logs measure, a row for each rollout, with the columns to keep and those to group by that there are."""
     from turnwise.files import MANIFEST
     from turnwise.metrics import catalog
 
@@ -108,8 +109,18 @@ def measured_logs(
         with naming(paths):
             turns = scan_logs(paths, log_format, errors, fact)
             if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
-                return _measured_parquet(path, turns, expressions, keep)
-    return _measured(read_logs(paths, log_format, errors, fact)[0], expressions, keep)
+                return _measured_parquet(path, turns, expressions, _kept(turns, keep, groups))
+    whole = read_logs(paths, log_format, errors, fact)[0]
+    return _measured(whole, expressions, _kept(whole, keep, groups))
+
+
+def _kept(turns: "pl.DataFrame | pl.LazyFrame", keep: list[str] | None, groups: Sequence[str | None]) -> list[str]:
+    """The columns that are carried along because they are asked for; facts are anyway."""
+    from turnwise.schema import ROLLOUTS
+
+    found = turns.collect_schema()
+    asked = (name for name in groups if name in found and name not in ROLLOUTS.names)
+    return list(dict.fromkeys([*(keep or ()), *(name for name in asked if name is not None)]))
 
 
 def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[str] | None) -> "pl.DataFrame":
@@ -160,7 +171,12 @@ def _measured_parquet(
 
 
 def rollouts_of(
-    paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
+    paths: list[Path],
+    metric: list[str] | None,
+    log_format: str | None,
+    errors: str,
+    fact: list[str] | None,
+    groups: Sequence[str | None] = (),
 ) -> "pl.DataFrame":
     """The table of rollouts that the path is (several are put below one another), or what its logs measure."""
     from turnwise.readers.measured import read_tables
@@ -175,7 +191,7 @@ def rollouts_of(
                 f"--fact fills in what logs do not say, and {paths[0]} is a table of rollouts; leave it out"
             )
         return table
-    return measured_logs(paths, metric, log_format, errors, fact)
+    return measured_logs(paths, metric, log_format, errors, fact, groups=groups)
 
 
 def runs_of(

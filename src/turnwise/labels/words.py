@@ -78,11 +78,14 @@ def label(name: str) -> str:
     return plain(name.replace("_", " "))
 
 
+_OF_BOOLEANS = (("bound_low", "bound_high"), ("groups",))
+
+
 def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -> bool:
     """Whether the metric is a share of rollouts, shown in per cent.
 
-    It is where its name is a known rate, or where `rows` of SUMMARY give it `bound_low` and `bound_high`, which only
-    Boolean metrics get.
+    It is where its name is a known rate, or where `rows` of SUMMARY give it `bound_low` and `bound_high`, or those of TRAINING
+    `groups`, which only Boolean metrics get.
 
     Examples
     --------
@@ -94,11 +97,13 @@ def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -
     if rows is None:
         return False
     if isinstance(rows, pl.DataFrame):
-        if not {"metric", "bound_low", "bound_high"} <= set(rows.columns):
+        if "metric" not in rows.columns:
             return False
-        bounds = rows.filter(pl.col("metric") == metric).select("bound_low", "bound_high").drop_nulls()
-        return bounds.height > 0
-    return rows.get("bound_low") is not None and rows.get("bound_high") is not None
+        own = rows.filter(pl.col("metric") == metric)
+        return any(
+            set(names) <= set(own.columns) and own.select(names).drop_nulls().height > 0 for names in _OF_BOOLEANS
+        )
+    return any(all(rows.get(name) is not None for name in names) for names in _OF_BOOLEANS)
 
 
 def unit(metric: str, rows: pl.DataFrame | None = None) -> str:

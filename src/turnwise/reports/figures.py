@@ -63,7 +63,10 @@ def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., An
         *((metric, found.summary.filter(metric=metric), plots.forest, MOST_ROWS) for metric in UNITS),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
         ("success_curve", found.curve, plots.success_curve, MOST_CURVES),
-        *((f"trend_{metric}", found.trained.filter(metric=metric), plots.trend, MOST_CURVES) for metric in UNITS),
+        *(
+            (f"trend_{metric}", found.trained.filter(metric=metric), plots.trend, MOST_CURVES)
+            for metric in found.trained["metric"].unique(maintain_order=True)
+        ),
         *(
             (f"profile_{metric}", found.profiles.filter(metric=metric), plots.goal_profile, MOST_CURVES)
             for metric in UNITS

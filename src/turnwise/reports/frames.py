@@ -12,9 +12,9 @@ from turnwise.arguments import By, Cluster, names_of
 from turnwise.checkpoints import training
 from turnwise.contrasts import contrast
 from turnwise.curves import curve
-from turnwise.diagnosis import doctor
+from turnwise.diagnosis import doctor, scores_in
 from turnwise.errors import ArgumentError, meant
-from turnwise.metrics import EFFORT, OUTCOME, TIMING
+from turnwise.metrics import EFFORT, OUTCOME, TIMING, final, total
 from turnwise.profiles import profile
 from turnwise.rollouts import measure
 from turnwise.summary import summarize
@@ -30,6 +30,7 @@ MOST_CELLS = 1000  # of category x attack
 MOST_ARMS = 200  # values of a column that are compared with one another
 ALL_PAIRS = 4  # with more, each is compared with one baseline
 BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
+MOST_SCORES = 4  # that are followed over training
 FEWEST_ATTEMPTS = 1.5  # on average: a few goals tried twice make no profile
 POOLED = "all"  # what `summarize` calls a margin
 
@@ -41,7 +42,8 @@ class Frames:
     `summary` leaves out metrics that apply to no rollout of any group; it has no time to success, and `curve` is empty, where
     `doctor` says that the logs do not tell when a success came; `grid` is the SUMMARY of category x attack, where both vary;
     `contrasts` compares the values of each grouping column wherever they share goals or tasks; `profiles` is empty unless
-    some goal was tried twice; `trained` is TRAINING over the column `step`, where `doctor` finds steps; `costs` has totals
+    some goal was tried twice; `trained` is TRAINING over the column `step`, where `doctor` finds steps, of rewards where there
+    is no verdict; `costs` has totals
     for each group; `doctor` is DOCTOR; `origins` has a row for each run that was read. A rollout that is a tree stands in
     `rollouts` with one row for each path.
     """
@@ -127,15 +129,18 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     ]
     allowed = doctor(turns)
     step = _step(turns, allowed)
-    trained = schema.empty(schema.TRAINING)
+    trained, kept = schema.empty(schema.TRAINING), list(dict.fromkeys([*numeric, *([step] if step else [])]))
     if schema.is_tree(turns):
         rollouts = measure_paths(turns, *(metric.__name__ for metric in (*OUTCOME, *TIMING, *EFFORT)))
     else:
-        kept = list(dict.fromkeys([*numeric, *([step] if step else [])]))
         rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=kept)
     groups = _usual_groups(rollouts, runs=step is None) if by is None else names
     if step is not None:
-        trained = _trained(rollouts, step, groups, cluster, level, seed)
+        trained = _trained(rollouts, list(UNITS), step, groups, cluster, level, seed)
+        if trained.is_empty():  # trainers dump rewards, which nobody has called a success
+            scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept)
+            metrics = [name for name in scored.columns if name not in rollouts.columns]
+            trained = _trained(scored, metrics, step, groups, cluster, level, seed)
         rollouts = rollouts if step in groups else rollouts.drop(step)
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     return Frames(
@@ -166,14 +171,25 @@ def _step(turns: pl.DataFrame, allowed: pl.DataFrame) -> str | None:
     return next((name for name in turns.columns if any(f"step={name!r})" in call for call in calls)), None)
 
 
+def _of_score(name: str) -> pl.Expr:
+    """What a rollout's scores come to: rewards add up, of others the last counts."""
+    return total("reward") if name == "reward" else final(name)
+
+
 def _trained(
-    rollouts: pl.DataFrame, step: str, by: tuple[str, ...], cluster: Cluster, level: float, seed: int
+    rollouts: pl.DataFrame,
+    metrics: list[str],
+    step: str,
+    by: tuple[str, ...],
+    cluster: Cluster,
+    level: float,
+    seed: int,
 ) -> pl.DataFrame:
-    """TRAINING of each rate that is known."""
+    """TRAINING of each rate or reward that is known."""
     rest = tuple(name for name in by if name != step)
     made = [
         training(assessed(rollouts, metric), metric=metric, step=step, by=rest, cluster=cluster, level=level, seed=seed)
-        for metric in UNITS
+        for metric in metrics
         if assessed(rollouts, metric)[step].drop_nulls().n_unique() > 1
     ]
     return pl.concat(made) if made else schema.empty(schema.TRAINING)

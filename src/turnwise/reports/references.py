@@ -104,7 +104,7 @@ def _section(docstring: str) -> str:
 
 def _papers(text: str) -> list[Reference]:
     starts = list(_START.finditer(text))
-    ends = [start.start() for start in starts[1:]] + [len(text)]
+    ends = [*(start.start() for start in starts[1:]), len(text)][: len(starts)]
     return [_paper(start[1], start[2], text[start.end() : end]) for start, end in zip(starts, ends, strict=True)]
 
 

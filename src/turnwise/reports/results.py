@@ -115,25 +115,26 @@ def _training(found: Frames, drawn: dict[str, Drawn], level: float) -> Section:
     parts = [
         Part(
             "text",
-            text="The rate at each step of training, and its change since the step before over the goals (or tasks) of both. "
-            "Goals whose attempts all ended alike teach nothing where each is compared with the others of its goal.",
+            text="The rate (or the mean reward) at each step of training, and its change since the step before over the goals "
+            "(or tasks) of both. Goals whose attempts all ended alike teach nothing where each is compared with the others of "
+            "its goal.",
         )
     ]
     by = [name for name in found.by if name != found.step]
-    for metric in UNITS:
+    for metric in found.trained["metric"].unique(maintain_order=True):
         rows = found.trained.filter(metric=metric)
-        if not rows.height:
-            continue
+        rate = labels.is_rate(metric, rows)
         alike = [name for name in ("all_success", "all_fail") if rows[name].count()]
         columns = [
             *(Head(labels.label(name), word=True) for name in by), Head(labels.label(found.step or "step")),
-            Head(f"rate [{labels.level_text(level)}]"), Head("change"), *(Head(labels.label(name)) for name in alike),
+            Head(f"{'rate' if rate else 'mean'} [{labels.level_text(level)}]"),
+            Head("change"), *(Head(labels.label(name)) for name in alike),
             Head("rollouts"),
         ]  # fmt: skip
         cells = [
             [
                 *(labels.value_name(row[name]) for name in by), labels.value_name(row["step"]),
-                labels.interval_text(row, rate=True), labels.difference_text(change, "points"),
+                labels.interval_text(row, rate=rate), labels.difference_text(change, "points" if rate else "number"),
                 *(labels.number(row[name], rate=True) for name in alike), labels.count(row["n"]),
             ]
             for row in rows.rows(named=True)

@@ -551,14 +551,14 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("words", ["summarize --help", "info components -t evaluator"])
 def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None:
     """Typer makes a SystemExit of a pipe that nobody reads any more; that is no code of somebody's that ended Python."""
     command = f"{sys.executable} -m turnwise {words} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-=======
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -580,7 +580,6 @@ def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> No
     assert "Traceback" not in said
     assert "Error" not in said
     assert running.returncode == code
->>>>>>> journeys8
 
 
 @pytest.mark.parametrize("words", [[], ["info"]])

@@ -27,13 +27,6 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except (TurnwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
         code = BAD_INPUT
-<<<<<<< HEAD
-    except (BrokenPipeError, SystemExit) as error:
-        code = _ended(error)
-    except OSError as error:
-        say(f"{error.filename}: {error.strerror}; check the path and its permissions")
-        code = BAD_INPUT
-=======
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         code = _quietly()
     except OSError as error:
@@ -41,7 +34,6 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = BAD_INPUT
     except SystemExit as error:  # ours end with a code
         code = _ended(error)
->>>>>>> journeys8
     except BaseException as error:
         if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise
@@ -51,17 +43,6 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-<<<<<<< HEAD
-def _ended(error: BrokenPipeError | SystemExit) -> int:
-    """The code after the reader of a pipe, such as `head`, has seen enough, or after somebody's sampler or metric ended Python."""
-    if isinstance(error, BrokenPipeError):
-        sys.stderr.close()
-        return DONE
-    if isinstance(error.__context__, BrokenPipeError):  # what Typer makes of it
-        return DONE
-    say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
-    return FAILED
-=======
 def _ended(error: SystemExit) -> int:
     """What somebody's sampler or metric did, or Typer because of such a pipe."""
     if isinstance(error.__context__, BrokenPipeError):
@@ -74,4 +55,3 @@ def _quietly() -> int:
     """Python would complain of what is left to be written when it ends."""
     sys.stderr.close()
     return DONE
->>>>>>> journeys8

@@ -153,6 +153,8 @@ def test_captions_leave_out_how_a_bootstrap_was_computed():
         for name, route in (("a", "FFT"), ("b", "weights x GEMM"))
     ]
     assert "95 %, BCa bootstrap; n" in labels.caption(pl.DataFrame(rows))
+    flips = [row | {"method": f"{row['method']}; sign flips"} for row in rows]
+    assert "95 %, BCa bootstrap; sign flips; n" in labels.caption(pl.DataFrame(flips))
     assert "95 %, t; exact test; n" in labels.caption(pl.DataFrame([RATE | {"method": "t; exact test"}]))
 
 

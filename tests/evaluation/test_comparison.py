@@ -43,6 +43,39 @@ def test_runs_are_paired_by_item(runs) -> None:
     assert row["low"] < 1 / 6 < row["high"]
 
 
+def test_runs_of_one_name_are_called_by_their_folders(bench, items, capsys) -> None:
+    """Without an alias both are called `eval`, and what people have typed tells them apart; scores have few digits."""
+    for name in ("last", "this"):
+        items[1]["generated_answer"] = "it is 2" if name == "this" else "it is not so sure"
+        bench.data(items)
+        bench.config({"f1": {"_type": "token_f1"}}, general={"output_dir": str(bench.folder / name)})
+        bench.run(skip_workflow=True)
+    folders = [str(bench.folder / name) for name in ("last", "this")]
+    with pytest.raises(SystemExit):
+        run(["contrast", *folders, "--format", "json"])
+    told = capsys.readouterr()
+    assert [(row["group"], row["baseline"]) for row in json.loads(told.out)] == [("this", "last")]
+    assert all(len(line.split(" -> ")[-1]) <= 6 for line in told.err.splitlines() if " -> " in line)
+    assert set(paired_runs(folders[0], folders[0])["run"]) == {"last (1)", "last (2)"}
+    again = [pl.read_parquet(f"{folder}/items.parquet") for folder in folders]
+    assert set(paired_runs(*again)["run"]) == {"eval (1)", "eval (2)"}
+
+
+def test_items_are_grouped_and_gated_by_their_scores(runs, capsys) -> None:
+    """`items.parquet` is a table of rollouts to every command, though it holds prompts and answers."""
+    items = str(runs[0] / "items.parquet")
+    for words, expected in (
+        (
+            ["summarize", items, "--metric", "match", "--by", "task"],
+            tw.summarize(pl.read_parquet(items), metrics="match", by="task"),
+        ),
+        (["gate", items, "--require", "match > 10%"], tw.gate(pl.read_parquet(items), "match > 10%")),
+    ):
+        with pytest.raises(SystemExit):
+            run([*words, "--format", "json"])
+        assert json.loads(capsys.readouterr().out) == json.loads(expected.write_json())
+
+
 def test_the_command_contrasts_two_runs(runs, capsys) -> None:
     """`turnwise contrast RUN_A RUN_B`: paired difference and interval on stdout, changed items on stderr."""
     with pytest.raises(SystemExit) as leaving:
@@ -51,7 +84,7 @@ def test_the_command_contrasts_two_runs(runs, capsys) -> None:
     assert not leaving.value.code
     rows = {row["metric"]: row for row in json.loads(told.out)}
     assert rows["match"]["difference"] == pytest.approx(1 / 6)
-    assert "match of item 2, attempt 1: 0.0 -> 1.0" in told.err
+    assert "match of item 2, attempt 1: 0 -> 1" in told.err
     with pytest.raises(SystemExit) as leaving:
         run(["contrast", str(runs[0])])
     assert leaving.value.code == 2

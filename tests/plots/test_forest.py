@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import figure_svg, forest, forest_marks
@@ -269,3 +270,14 @@ def test_any_finite_frame_is_drawn(rows):
     forest_svg = figure_svg(forest(frame_of(rows)))
     plt.close("all")
     assert forest_svg.endswith("</svg>\n")
+
+
+def test_a_corrected_rate_is_no_count_of_successes():
+    """Where the labels find no error the corrected share of 8 in 20 is 8/20 again, by chance: no row says so."""
+    rollouts = pl.DataFrame({"rollout_id": [f"r{n}" for n in range(20)], "attack_success": [n < 8 for n in range(20)]})
+    truth = rollouts.select("rollout_id", label="attack_success")
+    corrected = tw.correct(rollouts, truth)
+    assert corrected["estimate"].item() == pytest.approx(0.4)
+    told = [text.get_text() for text in forest(corrected).get_figure().findobj(Text)]
+    assert {"8/20", "k/n"}.isdisjoint(told)
+    assert {"20", "n"} <= set(told)

@@ -158,3 +158,18 @@ def test_letters_are_borrowed_from_an_installed_font(monkeypatch):
     assert rcParams["font.family"] == before
     with lettering.fonts_for(["plain", "Zürich"]):
         assert rcParams["font.family"] == before
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize("width", [8, 12, 17, 30])
+def test_broken_names_stay_different(lines, width):
+    """Two names that differ in their middle are not cut into one, however little room there is."""
+    names = [
+        "deepteam · bias_unmitigated_session",
+        "deepteam · safe_nested_session",
+        "deepteam · helper",
+        "garak · test",
+    ]
+    broken = lettering.wrapped_all(names, width, lines=lines)
+    assert len(set(broken)) == 4
+    assert all(len(line) <= width for name in broken for line in name.splitlines())

@@ -217,7 +217,8 @@ def runs_of(
     scores = metric or [name for name in first_has if name in second_has]
     differing = comparison.changed(*paths)
     for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():
-        say(f"{name} of item {task}, attempt {attempt}: {first} -> {second}")
+        before, after = ("none" if score is None else f"{score:.4g}" for score in (first, second))
+        say(f"{name} of item {task}, attempt {attempt}: {before} -> {after}")
     say(f"{counted(differing.height, 'score differs', 'scores differ')}")
     return rollouts, scores, "run", rollouts["run"][0]
 

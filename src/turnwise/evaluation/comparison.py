@@ -45,7 +45,8 @@ def items_of(run: Run) -> pl.DataFrame:
 def paired_runs(first: Run, second: Run) -> pl.DataFrame:
     """ROLLOUTS of two runs in one table, `run` telling them apart: to be contrasted, paired by item.
 
-    Runs of one name are told apart as ``<name> (1)`` and ``<name> (2)``. Scores that only one run has are left out.
+    Runs of one name are called by their folders; if these have one name too, ``<name> (1)`` and ``<name> (2)``. Scores that
+    only one run has are left out.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
     if frames[0].join(frames[1], on="task", how="semi").is_empty():
         raise ArgumentError("contrast: the runs have no item in common; were they made from the same data set?")
     names = [frame["run"][0] if "run" in frame.columns else None for frame in frames]
+    if names[0] == names[1]:
+        names = [_folder(run) or name for run, name in zip((first, second), names, strict=True)]
     told = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
     sides = [
         frame.select(common).with_columns(
@@ -80,6 +83,14 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
         for number, (frame, name) in enumerate(zip(frames, told, strict=True), start=1)
     ]
     return pl.concat(sides, how="vertical_relaxed")
+
+
+def _folder(run: Run) -> str | None:
+    """The name of the folder that holds the run, if it is given by its path."""
+    if not isinstance(run, str | Path):
+        return None
+    path = Path(run).resolve()
+    return path.name if path.is_dir() else path.parent.name
 
 
 def changed(first: Run, second: Run) -> pl.DataFrame:

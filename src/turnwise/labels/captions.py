@@ -14,7 +14,7 @@ from turnwise.labels.numbers import counted, level_text
 from turnwise.labels.text import plain
 
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
-_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)$")  # how a bootstrap was computed, not what it is
+_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)(?=;|$)")  # how a bootstrap was computed, not what it is
 
 _DETAILS = re.compile(r"[,;] ([^()]+)$")  # in brackets, where another method follows
 

@@ -127,7 +127,7 @@ def counted(numbers: float | Sequence[float | None] | pl.Series, one: str, many:
 
 
 def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
-    """Successes of n where a row of SUMMARY is their plain share, else n.
+    """Successes of n where a row of SUMMARY is their plain share, else n, as of rates that `correct` has corrected.
 
     Examples
     --------
@@ -137,6 +137,8 @@ def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
     '20'
     """
     share = row["estimate"]
+    if str(row.get("estimand")).startswith("true rate of "):
+        return count(row["n"])
     if not rate or row["statistic"] != "mean" or not row["n"] or share is None or not 0 <= share <= 1:
         return count(row["n"])
     successes = share * row["n"]

@@ -58,8 +58,10 @@ def shorten(text: str, most: int) -> str:
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def shorten_all(names: Sequence[str], most: int) -> list[str]:
+def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> list[str]:
     """Each name in at most so many characters, or in as few more (at most twice as many) as keep different names different.
+
+    Strictly, no more are taken but for numbers.
 
     Names that differ only where they would be cut lose what they have in common at their ends; at last they are numbered.
 
@@ -72,11 +74,11 @@ def shorten_all(names: Sequence[str], most: int) -> list[str]:
     """
     different = len(set(names))
     longest = max(map(len, names), default=0)
-    for allowed in range(most, min(longest, 2 * most), 2):
+    for allowed in range(most, most + 1 if strictly else min(longest, 2 * most), 2):
         short = [shorten(name, allowed) for name in names]
         if len(set(short)) == different:
             return short
-    if longest <= 2 * most:
+    if longest <= (most if strictly else 2 * most):
         return list(names)
     told = sorted(set(names))
     front, back = _shared(told), _shared([name[::-1] for name in told])

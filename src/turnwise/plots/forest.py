@@ -83,7 +83,7 @@ def forest(
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         metric, statistic, rate = part.select("metric", "statistic", "rate").row(0)
-        beside = [("count", "k/n" if rate else "n")]
+        beside = [("count", "k/n" if part["count"].str.contains("/", literal=True).any() else "n")]
         if single:
             beside = [("text", interval_rows.heading(marks)), *beside, ("clusters", marks["unit"][0])]
         scale = "rate" if rate else "number"

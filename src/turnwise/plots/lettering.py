@@ -72,6 +72,11 @@ def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str
     broken = [wrapped(name, width, lines=lines) for name in names]
     if len(set(broken)) < len(set(names)):
         broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
+    alike = [place for place, name in enumerate(broken) if broken.count(name) > 1]
+    if len(set(broken)) < len(set(names)):
+        apart = labels.shorten_all([names[place] for place in alike], max(width - 4, 4), strictly=True)
+        for place, name in zip(alike, apart, strict=True):
+            broken[place] = wrapped(name, width, lines=lines)
     return broken
 
 

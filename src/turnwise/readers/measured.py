@@ -15,12 +15,14 @@ from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
 
 IN_A_TURN = frozenset({"turn", "prompt", "response"})
+MEASURED = frozenset({"num_turns", "num_judged"})
 
 
 def read_measured(path: str | Path) -> pl.DataFrame | None:
     r"""ROLLOUTS of one Parquet, Arrow, CSV, JSON or JSON-lines file; None where the file is something else.
 
-    A file is taken for ROLLOUTS when it has a column `rollout_id` and nothing that happens in a turn. Facts get the dtypes of the
+    A file is taken for ROLLOUTS when it has a column `rollout_id` and nothing that happens in a turn, or what only measuring
+    gives, as the items of an evaluation have beside prompt and response. Facts get the dtypes of the
     schema, and ``{duration, observed}`` is a time to an event again.
 
     Raises
@@ -42,7 +44,8 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
     document = Document(path)
     found: pl.DataFrame | None = None
     with Problems().record(document.name):
-        if "rollout_id" in document.keys and not document.keys & IN_A_TURN:
+        measured = document.keys >= MEASURED and "turn" not in document.keys
+        if "rollout_id" in document.keys and (measured or not document.keys & IN_A_TURN):
             found = _typed(plain_frame(document))
     return found
 

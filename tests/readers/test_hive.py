@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import polars as pl
 import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -266,6 +267,18 @@ def test_columns_narrow_what_is_read(tmp_path: Path) -> None:
     put(tmp_path / "target=a" / "k=1", some(1))
     assert tw.read(tmp_path, columns=["k", "target"]).rows() == [("r00", 1, 1, "a")]
     assert tw.read(tmp_path, columns=["response"]).columns == [*KEY, "response"]
+
+
+def test_what_others_keep_beside_a_data_set_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The footers of all files in one, the columns in another, a mark that all is written."""
+    footers: list[Any] = []
+    table = some(3, split=["a", "b", None]).to_arrow()
+    pq.write_to_dataset(table, tmp_path, partition_cols=["split"], metadata_collector=footers)
+    pq.write_metadata(table.drop(["split"]).schema, tmp_path / "_common_metadata")
+    pq.write_metadata(table.drop(["split"]).schema, tmp_path / "_metadata", footers)
+    (tmp_path / "_SUCCESS").touch()
+    assert both(tmp_path).sort("rollout_id")["split"].to_list() == ["a", "b", None]
+    assert capsys.readouterr().err == ""
 
 
 def test_what_converts_reads_and_measures_takes_them(tmp_path: Path) -> None:

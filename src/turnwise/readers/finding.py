@@ -20,6 +20,7 @@ JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a file that it write
 KEPT_BESIDE = (*JOURNALS, "-shm")  # likewise, and no log
 TURNS = "turns.parquet"
 OF_DATA_SETS = {"dataset_info.json", "state.json"}  # what Hugging Face keeps of a data set beside its Arrow files
+OF_PARTITIONS = {"_metadata", "_common_metadata", "_SUCCESS"}  # what Spark, Dask and Arrow keep beside files of Parquet
 OF_SPLITS = {"dataset_dict.json"}  # likewise, above the folders of several
 BESIDE = ("config_metadata.json", "metrics.json")  # what an evaluation, or an evaluator, writes beside its turns
 
@@ -148,7 +149,7 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
         passed = (
             OF_DATA_SETS if any(name.endswith(".arrow") for name in files) else OF_SPLITS if folders else set[str]()
         )
-        for name in [TURNS] if is_ours else sorted({*files} - passed):
+        for name in [TURNS] if is_ours else sorted({*files} - passed - OF_PARTITIONS):
             path = Path(where, name)
             if name.endswith(KEPT_BESIDE) and name.rpartition("-")[0] in files:
                 continue  # read with its file, or not at all

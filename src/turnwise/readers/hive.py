@@ -82,7 +82,8 @@ def unsaid(
     texts, constants = folders(path), constants_in(source, both)
     agreed = {name for name in both if str(constants.get(name)) == texts[name]}
     doubtful = [name for name in both if name not in agreed]
-    return remaining(said.drop(agreed), values_in(source, doubtful) if doubtful else pl.DataFrame(), texts)
+    left = said.drop(agreed)
+    return remaining(left, values_in(source, doubtful), texts) if doubtful else left
 
 
 def remaining(said: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str | None]) -> pl.DataFrame:
@@ -100,15 +101,16 @@ def remaining(said: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str 
     """
     left = []
     for name in said.columns:
-        known = values[name].drop_nulls().unique() if name in values else pl.Series(name, [], dtype=pl.Null)
         text = texts[name]
-        odd = pl.Series([], dtype=pl.Null) if text is None else known.filter(~_means(text, known))
+        if name not in values:
+            left.append(said[name])
+            continue
+        known = values[name].drop_nulls().unique()
+        odd = known.clear() if text is None else known.filter(~_means(text, known))
         if odd.len():
             reason = f"says {str(odd[0])!r}, and its folder {text!r}"
             raise BrokenError(reason, field=name, remedy="correct the file, or rename the folder")
-        if name not in values:
-            left.append(said[name])
-        elif text is not None and values[name].null_count():
+        if text is not None and values[name].null_count():
             left.append(known.head(1) if known.len() else said[name])
     return pl.DataFrame(left)
 

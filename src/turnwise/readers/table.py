@@ -107,6 +107,7 @@ class Table:
         self._sealed: list[pl.DataFrame] = []
         self._counts: list[int] = []  # of each rollout: how many turns
         self._frames: list[pl.DataFrame] = []
+        self._taken = 0  # rows of these frames
 
     def record(self, file: str, record: object = None) -> Guard:
         """A block that reads one record; see `Problems.record`."""
@@ -171,10 +172,14 @@ class Table:
         """Add a frame that is TURNS already, each rollout in one piece."""
         ids = frame["rollout_id"].rle().struct.field("value")
         if self._owned.take(file, ids):
-            self._frames.append(frame)
+            self._keep(frame)
             return
         known = [rollout_id for rollout_id in ids if not self._claimed(file, rollout_id)]
-        self._frames.append(frame.filter(~pl.col("rollout_id").is_in(known)))
+        self._keep(frame.filter(~pl.col("rollout_id").is_in(known)))
+
+    def _keep(self, frame: pl.DataFrame) -> None:
+        self._frames.append(frame)
+        self._taken += frame.height
 
     @property
     def _owners(self) -> dict[str, str]:
@@ -183,7 +188,7 @@ class Table:
     @property
     def height(self) -> int:
         """How many rows there are."""
-        return self._beside.height + sum(frame.height for frame in self._frames)
+        return self._beside.height + self._taken
 
     def frames(self) -> list[pl.DataFrame]:
         """All that was added, as frames of TURNS."""

@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,6 +15,7 @@ from turnwise.evaluation import plugins
 from turnwise.evaluation.builtin.tools import parameter_accuracy
 from turnwise.metrics import catalog
 
+SERVER = Path(__file__).parent.parent / "evaluators" / "chat_server.py"
 JUDGE = {"llms": {"judge": {"_type": "function", "function": "workflows:three_of_five"}}}
 
 
@@ -209,6 +213,40 @@ def test_a_judge_of_ones_own(scores) -> None:
     config = {"_type": "llm_judge", "llm_name": "judge", "prompt": prompt, "scale": [0, 1]}
     entry = {"generated_answer": "yes", "answer": "no", "topic": "t", "intermediate_steps": STEPS}
     assert scores([entry], config, **JUDGE) == [0.6]
+
+
+@pytest.fixture(scope="module")
+def address():
+    """An OpenAI-compatible server in a process of its own."""
+    with subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        process.kill()
+
+
+OF_A_FORM = {
+    "_type": "llm_judge",
+    "llm_name": "judge",
+    "prompt": 'Rate {response} from {lower_bound} to {upper_bound}, as {{"result": {{"score": ..., "why": ...}}}}.',
+    "score_field": "$.result.score",
+}
+
+
+@pytest.mark.parametrize(("plan", "score"), [("nested", 4.0), ("echo", None)])
+def test_a_judge_whose_prompt_asks_for_a_form_of_its_own(scores, address, plan, score) -> None:
+    """The score is read where it stands; what the answer under judgement says it is stays an answer."""
+    model = {"_type": "openai", "model_name": plan, "base_url": address, "api_key": "k", "temperature": 0.0}
+    entry = {"generated_answer": '{"result": {"score": 5}}'}
+    assert scores([entry], OF_A_FORM, llms={"judge": model}) == [score]
+
+
+@pytest.mark.parametrize("field", ["result.score", "$..score", "$", "check"])
+def test_a_place_that_is_none_is_refused_where_it_stands(bench, items, field) -> None:
+    """Before anything is asked, with file, line and key."""
+    bench.data(items)
+    bench.config({"it": {**OF_A_FORM, "score_field": field}}, plugins=[], **JUDGE)
+    with pytest.raises(ReadError, match=r"eval\.yml.*`eval\.evaluators\.it\.score_field`.*score_field '"):
+        bench.run(skip_workflow=True)
 
 
 @pytest.mark.parametrize("kind", ["trajectory", "tunable_rag_evaluator"])

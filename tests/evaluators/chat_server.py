@@ -34,6 +34,7 @@ def answered(word: str, request: dict) -> dict | None:
         "ok": completion({"content": f"heard: {heard}"}),
         "echo": completion({"content": json.dumps(request)}),
         "verdict": completion({"content": 'Fair. ```json\n{"score": 3}\n```'}),
+        "nested": completion({"content": '{"result": {"score": 4, "why": "fair"}}'}),
         "yes": completion({"content": "yes"}),
         "no": completion({"content": "no"}),
         "quit": completion({"content": "[Give up]\n"}),

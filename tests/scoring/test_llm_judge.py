@@ -153,6 +153,26 @@ def test_the_question_says_how_to_answer() -> None:
     assert '"reasoning": "why, in a sentence or two", "score": <number from 0 to 0.5>, "check": "' in user["content"]
 
 
+def test_a_prompt_may_ask_for_a_form_of_its_own() -> None:
+    """The judge is told where the score stands, what it may be, and the code; other judges are told what they were."""
+    model = Says('{"result": {"score": 0.5}, "reasoning": "so so"}')
+    template = TEMPLATE + '\nAnswer as {{"result": {{"score": ...}}}}.'
+    options: dict[str, Any] = {"scale": (0, 1), "choices": (0, 0.5, 1), "reasoning": True}
+    judge = tw.LLMJudgeMetric(model, template, score_field="$.result.score", **options)
+    assert judge(["x"])["scores"] == [0.5]
+    asked = model.told[0][0]["content"]
+    assert "`$.result.score` is the score: <one of 0, 0.5, 1>" in asked
+    assert '"reasoning": "why, in a sentence or two", "check": "' in asked
+    assert '"score": <' not in asked
+    assert judge.configuration["score_field"] == "$.result.score"
+    plain = tw.LLMJudgeMetric(model, template, **options)
+    assert "score_field" not in plain.configuration
+    assert plain(["x"])["scores"] == [None]
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
+    first, second = (tw.judge(turns, each, progress=False)["judge"].item() for each in (judge, plain))
+    assert first != second
+
+
 def test_answers_of_no_response_and_of_none() -> None:
     """An empty list has no mean; a response that is None is not judged; a prompt that is None is empty."""
     metric = tw.LLMJudgeMetric(Says(score(3)), TEMPLATE + "{prompt}")
@@ -208,6 +228,17 @@ def test_score_rendered_asks_as_it_is_told() -> None:
         ({"gen_kwargs": {"num_return_sequences": 3, "temperature": 0.0}}, "3 times; set a temperature"),
         ({"gen_kwargs": {"num_return_sequences": 0}}, "it is 1 or more"),
         ({"model_or_id": 7}, "the model is 7; give an Endpoint"),
+        ({"score_field": 5}, "score_field=5; give a key of the judge's JSON, or a path"),
+        ({"score_field": ""}, "score_field '' is no key"),
+        ({"score_field": "result.score"}, r"score_field 'result.score' is no key; write a path, as in \$.result.score"),
+        ({"score_field": "$..score"}, r"score_field '\$..score' is not understood"),
+        ({"score_field": "$"}, "is no place of a score; begin with a key"),
+        ({"score_field": "$[0].score"}, "is no place of a score; begin with a key"),
+        ({"score_field": "check"}, "not with `check`, where its check code stands"),
+        (
+            {"score_field": "a", "structured_output": False, "parser": float},
+            "a parser finds the score itself; leave score_field='a' out",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
@@ -394,6 +425,18 @@ def test_what_stays_wrong_is_an_error(address: str, fault: str) -> None:
     assert row["value"] is None
     assert row["error"]
     assert "sk-secret" not in row["error"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "value"), [("nested", 4.0), ("echo", None), ("verdict", None), ("verdict nested", 4.0)]
+)
+def test_a_server_that_answers_in_a_form_of_its_own(address: str, plan: str, value: float | None) -> None:
+    """The score at its place; a verdict in another form, or one that stands in what was judged, is none."""
+    model = tw.Endpoint(f"{plan}#form", base_url=address, api_key="k", temperature=0.5)
+    judge = tw.LLMJudgeMetric(model, TEMPLATE, score_field="$.result.score", max_retries=1)
+    found = judge(['{"result": {"score": 5}}'])
+    assert found["scores"] == [value]
+    assert ("errors" in found) == (value is None)
 
 
 def test_requests_are_evenly_spaced(address: str) -> None:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.evaluation.items import WorkflowOutput
 from turnwise.evaluation.options import Options
+from turnwise.json_paths import steps_of, taken
 from turnwise.places import found_at
 from turnwise.scoring.callables import called, identity
 
 HERE: Place = ("workflow",)
 Answer = Callable[[Any], Awaitable[Any]]
-_STEP = re.compile(r"""\.([^][.'"*?@()]+)|\[(-?\d+)]|\['([^']*)']|\["([^"]*)"]""")  # .name [0] ['name'] ["name"]
 
 
 class WorkflowError(TurnwiseError):
@@ -109,8 +108,8 @@ def _at(workflow: Workflow, path: list[str | int]) -> Workflow:
     async def answer(question: Any) -> Any:
         made = await workflow.answer(question)
         if isinstance(made, WorkflowOutput):
-            return made.model_copy(update={"output": taken(made.output, path)})
-        return taken(made, path)
+            return made.model_copy(update={"output": _taken(made.output, path)})
+        return _taken(made, path)
 
     return Workflow(answer, {"of": workflow.configuration, "path": path})
 
@@ -180,54 +179,16 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
     async def answer(question: Any) -> Any:
         from turnwise.evaluation.posting import posted
 
-        return taken(await posted(options, {options.input_key: question}), path)
+        return _taken(await posted(options, {options.input_key: question}), path)
 
     return Workflow(answer, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path})
 
 
-def steps_of(path: str) -> list[str | int]:
-    """The steps of a JSON path of names and numbers, those below 0 from the end.
-
-    Examples
-    --------
-    >>> steps_of("$.choices[0]['text']")
-    ['choices', 0, 'text']
-
-    Raises
-    ------
-    ArgumentError
-        Where it is more than that.
-    """
-    if not path.startswith("$") or _STEP.sub("", path) != "$":
-        raise ArgumentError(
-            f"result_json_path {path!r} is not understood; write names and numbers, as in $.choices[0].text"
-        )
-    found = _STEP.findall(path)
-    return [
-        int(number or name) if number or name.isdecimal() else name or "".join(quoted)
-        for name, number, *quoted in found
-    ]
-
-
-def taken(value: Any, path: list[str | int]) -> Any:
-    """What stands at a path.
-
-    Raises
-    ------
-    WorkflowError
-        Where there is nothing.
-
-    Examples
-    --------
-    >>> taken({"choices": [{"text": "4"}]}, ["choices", 0, "text"])
-    '4'
-    """
-    for part in path:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError) as error:
-            raise WorkflowError(f"the answer has nothing at {part!r}; it is {value!r:.80}") from error
-    return value
+def _taken(value: Any, path: list[str | int]) -> Any:
+    try:
+        return taken(value, path)
+    except LookupError as error:
+        raise WorkflowError(str(error)) from error
 
 
 _KINDS: Mapping[str, Any] = {

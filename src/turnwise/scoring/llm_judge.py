@@ -19,7 +19,15 @@ from turnwise.scoring.endpoint import Endpoint, without_secrets
 from turnwise.scoring.identities import of_own_class
 from turnwise.scoring.judging import judged
 from turnwise.scoring.local_model import LocalModel
-from turnwise.scoring.replies import UnreadableError, check_code, instructions, listed, score_in, unquoted
+from turnwise.scoring.replies import (
+    UnreadableError,
+    check_code,
+    instructions,
+    listed,
+    place_of_score,
+    score_in,
+    unquoted,
+)
 from turnwise.scoring.response_metric import ResponseMetric, require_list
 from turnwise.scoring.templates import Template
 from turnwise.scoring.verdicts import TEXT, Judge, Verdict
@@ -27,8 +35,8 @@ from turnwise.scoring.verdicts import TEXT, Judge, Verdict
 BOUNDS = ("lower_bound", "upper_bound")
 MOST_TOKENS = 256
 _OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
-                   *("out_of_range", "parser", "reasoning", "samples", "scale", "store", "structured_output", "system"),
-                   "template"})  # fmt: skip
+                   *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
+                   *("system", "template")})  # fmt: skip
 _OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server knows these
 
 
@@ -77,12 +85,15 @@ class LLMJudgeMetric(ResponseMetric):
         A folder that keeps verdicts when the metric is called with lists, as `tw.judge` has it.
     name
         What VERDICTS call the judge, before the digest of its configuration; without it, the name of the class.
+    score_field
+        Where the score stands in the judge's JSON, when the template asks for a form of its own: a key such as ``"rating"``, or
+        a path such as ``"$.result.score"``. The judge is then told to answer in that form, with a check code beside it.
 
     Raises
     ------
     ArgumentError
-        Where the template lacks a place, the scale is none, `max_retries` is negative, or several verdicts are asked of a
-        model that always gives the same one.
+        Where the template lacks a place, the scale is none, `max_retries` is negative, `score_field` is no place of a score, or
+        several verdicts are asked of a model that always gives the same one.
 
     Examples
     --------
@@ -115,6 +126,7 @@ class LLMJudgeMetric(ResponseMetric):
         system: str | None = None,
         store: Any = None,
         name: str | None = None,
+        score_field: str | None = None,
         **extras: Any,
     ) -> None:
         super().__init__(name=name, **extras)
@@ -158,6 +170,7 @@ class LLMJudgeMetric(ResponseMetric):
         self.structured_output, self.parser, self.out_of_range = structured_output, parser, out_of_range
         self.choices = None if choices is None else _choices(choices, low, high, self.name)
         self.reasoning, self.system, self.store = reasoning, system, store
+        self.score_field = None if score_field is None else self._place(score_field)
         self.columns = tuple(name for name in self.template.fields if name not in {TEXT, *BOUNDS})
         if self.samples > 1 and self._settled:
             raise ArgumentError(
@@ -180,6 +193,7 @@ class LLMJudgeMetric(ResponseMetric):
             "reasoning": self.reasoning,
             "labels": sorted(self.labels.items()),
             **({} if self.choices is None else {"choices": list(self.choices)}),
+            **({} if self.score_field is None else {"score_field": self.score_field}),
             **of_own_class(self, _OURS),
         }
 
@@ -240,6 +254,18 @@ class LLMJudgeMetric(ResponseMetric):
         temperature = self.gen_kwargs.get("temperature", getattr(self.model, "temperature", None))
         return temperature == 0 or self.gen_kwargs.get("do_sample") is False
 
+    def _place(self, field: object) -> str:
+        """Where the score stands, which is a place."""
+        if not isinstance(field, str):
+            raise ArgumentError(f"{self.name}: score_field={field!r:.60}; give a key of the judge's JSON, or a path")
+        if not self.structured_output:
+            raise ArgumentError(f"{self.name}: a parser finds the score itself; leave score_field={field!r} out")
+        try:
+            place_of_score(field)
+        except ArgumentError as error:
+            raise ArgumentError(f"{self.name}: {error}") from error
+        return field
+
     def _model(self, given: Any, tokenizer: Any, device: str | None) -> ChatModel:
         if isinstance(given, Endpoint | LocalModel) and self.gen_kwargs:
             return _set(given, self.gen_kwargs)
@@ -257,7 +283,7 @@ class LLMJudgeMetric(ResponseMetric):
         """What the model says; asked again, if that may help, until it can be read."""
         code = check_code(shown)
         if self.structured_output and not bare:
-            shown = f"{shown}\n\n{instructions(*self.scale, code, reasoning=self.reasoning, choices=self.choices)}"
+            shown = f"{shown}\n\n{self._instructions(code)}"
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": shown})
         started, replies, flaw = perf_counter(), list[Reply](), ""
@@ -275,6 +301,10 @@ class LLMJudgeMetric(ResponseMetric):
         asked = "" if len(replies) == 1 else f", asked {len(replies)} times"
         return _told(Verdict(None, error=f"{name_of(self.model)}{asked}: {flaw}"), replies, started)
 
+    def _instructions(self, code: str) -> str:
+        given: Any = {"reasoning": self.reasoning, "choices": self.choices, "field": self.score_field}
+        return instructions(*self.scale, code, **given)
+
     def _read(self, answer: str, shown: str, told: Sequence[str], code: str) -> tuple[float | None, str | None]:
         """The score in an answer, one that there is, and the reasoning with it."""
         score, reasoning = self._on_the_scale(answer, shown, told, code)
@@ -287,7 +317,7 @@ class LLMJudgeMetric(ResponseMetric):
         low, high = self.scale
         reasoning: str | None
         if self.parser is None:
-            score, reasoning = score_in(answer, shown, told, code)
+            score, reasoning = score_in(answer, shown, told, code, self.score_field)
         else:
             own = unquoted(answer, shown, told)
             try:

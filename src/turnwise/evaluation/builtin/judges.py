@@ -1,10 +1,10 @@
 """Language models as evaluators: those with a question of their own, one with yours, one of the trajectory, a tunable one."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from turnwise.errors import ArgumentError
 from turnwise.evaluation.builtin.columns import Evaluate, output
@@ -16,6 +16,7 @@ from turnwise.scoring import presets
 from turnwise.scoring.identities import untold
 from turnwise.scoring.judging import judged
 from turnwise.scoring.llm_judge import LLMJudgeMetric
+from turnwise.scoring.replies import place_of_score
 from turnwise.scoring.texts import questions
 
 TRAJECTORY = "trajectory"
@@ -105,6 +106,15 @@ for _name, _preset in PRESETS.items():
     _register(_name, _preset)
 
 
+def _a_place(field: str) -> str:
+    """Where a score may stand; a mistake is told with file, line and key, before anything is asked."""
+    try:
+        place_of_score(field)
+    except ArgumentError as error:
+        raise ValueError(str(error)) from error
+    return field
+
+
 class LLMJudgeConfig(JudgeConfig, name="llm_judge"):
     """A judge with a prompt of your own; places are {response}, {prompt}, {expected}, {trajectory} and columns of the data set."""
 
@@ -114,6 +124,10 @@ class LLMJudgeConfig(JudgeConfig, name="llm_judge"):
         "clamp", description="what becomes of a score outside the scale"
     )
     choices: list[float] | None = Field(None, description="the only scores that there are, such as [0, 0.5, 1]")
+    score_field: Annotated[str, AfterValidator(_a_place)] | None = Field(
+        None,
+        description="where the score stands in the JSON that the prompt asks for: a key, or a path as $.result.score",
+    )
 
 
 @register_evaluator(config_type=LLMJudgeConfig)
@@ -126,6 +140,7 @@ async def llm_judge(config: LLMJudgeConfig, builder: EvalBuilder) -> AsyncIterat
         scale=config.scale,
         out_of_range=config.out_of_range,
         choices=config.choices,
+        score_field=config.score_field,
         **config.given(),
     )
     yield EvaluatorInfo(config, by_judge(lambda: judge, builder.get_max_concurrency()), "Judge")

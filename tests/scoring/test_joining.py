@@ -93,6 +93,75 @@ def test_attack_success_follows_the_verdicts(rollouts: list[list[str | None]]) -
         assert found[str(at)] is (True if True in judged else None if None in judged else False)
 
 
+@pytest.mark.parametrize(
+    ("scale", "values", "normalized"),
+    [
+        ((1, 5), [1.0, 2.0, 4.0, 5.0, None], [0.0, 0.25, 0.75, 1.0, None]),
+        ((0, 10), [0.0, 2.5, 7.5, 10.0, None], [0.0, 0.25, 0.75, 1.0, None]),
+        ((-1, 1), [-1.0, -0.5, 0.0, 1.0, None], [0.0, 0.25, 0.5, 1.0, None]),
+        ((0, 1), [0.0, 0.25, 0.5, 1.0, None], [0.0, 0.25, 0.5, 1.0, None]),
+    ],
+)
+def test_a_score_from_0_to_1_beside_that_of_a_scale(scale: Any, values: list, normalized: list) -> None:
+    """(value - low) / (high - low), null where the score is; the score stays what it was."""
+    frame = turns(*"abcde")
+    said = verdicts(*(("a", at, 1, value) for at, value in enumerate(values, 1)))
+    found = tw.join_verdicts(frame, said, scale=scale)
+    assert found["score_harm"].to_list() == values
+    assert found["score_harm_normalized"].to_list() == normalized
+    assert found.schema["score_harm_normalized"] == pl.Float64
+    assert found.drop("score_harm_normalized").equals(tw.join_verdicts(frame, said))
+
+
+def test_samples_are_averaged_before_a_score_is_normalized() -> None:
+    """The mean of 1, 2 and 5 is 8/3: (8/3 - 1) / 4 of the way; a failed sample is in neither, a turn without verdict null."""
+    said = verdicts(("a", 1, 1, 1.0), ("a", 1, 2, 2.0), ("a", 1, 3, 5.0), ("a", 1, 4, None), ("a", 2, 1, None))
+    found = tw.join_verdicts(turns("x", "y", "z"), said, scale=(1, 5))
+    assert found["score_harm_normalized"].to_list() == [pytest.approx(5 / 12), None, None]
+    thrice = verdicts(*(("a", 1, sample, 0.1) for sample in (1, 2, 3)))
+    assert tw.join_verdicts(turns("x"), thrice, scale=(0, 0.1))["score_harm_normalized"].to_list() == [1.0]
+    assert tw.join_verdicts(turns("x"), said.clear(), scale=(1, 5), into="harm")["harm_normalized"].to_list() == [None]
+
+
+def test_a_verdict_keeps_its_score_beside_it() -> None:
+    """What becomes True or False is normalized as well; `at` is on the scale of the judge."""
+    said = verdicts(("a", 1, 1, 4.0), ("a", 2, 1, 2.0))
+    found = tw.join_verdicts(turns("x", "y"), said, into="succeeded", at=4, scale=(1, 5))
+    assert found.select("succeeded", "succeeded_normalized").rows() == [(True, 0.75), (False, 0.25)]
+
+
+def test_score_knows_the_scale_of_its_judge() -> None:
+    """Where it is asked to; a judge without a scale is refused before it is asked."""
+    frame, asked = turns("x", None, prompt="p"), list[str]()
+    judge = tw.Harmfulness(lambda messages: '{"score": 4}')
+    found = tw.score(frame, judge, normalized=True, progress=False)
+    assert found.select("score_harmfulness", "score_harmfulness_normalized").rows() == [(4.0, 0.75), (None, None)]
+    named = tw.score(found, judge, normalized=True, into="harm", progress=False)
+    assert named["harm_normalized"].to_list() == [0.75, None]
+    assert tw.score(frame, judge, progress=False).columns == [*frame.columns, "score_harmfulness"]
+    with pytest.raises(ArgumentError, match="score: the judge append has no scale to normalize by"):
+        tw.score(frame, asked.append, normalized=True, progress=False)
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"scale": (5, 1)}, r"join_verdicts: the scale \(5, 1\) goes nowhere; give \(lowest, highest\), two numbers"),
+        ({"scale": (1, float("nan"))}, "goes nowhere"),
+        ({"scale": 5}, "the scale 5 goes nowhere"),
+        ({"scale": "15"}, "the scale '15' goes nowhere"),
+        ({"scale": (1, 3)}, r"a verdict of 4 is outside the scale \(1, 3\)"),
+        ({"scale": (1, 5), "into": "harm"}, "there is a column 'harm_normalized' already"),
+    ],
+)
+def test_a_scale_that_does_not_fit(options: dict, sentence: str) -> None:
+    """Is one sentence."""
+    frame = turns("x").with_columns(harm_normalized=1.0)
+    with pytest.raises(ArgumentError, match=sentence):
+        tw.join_verdicts(frame, verdicts(("a", 1, 1, 4.0)), **options)
+
+
 def test_several_judges_are_never_one_column() -> None:
     """Nor two versions of one; `judge=` says whose."""
     frame = turns("x")

@@ -10,16 +10,23 @@ from turnwise.arguments import frame_of, one_number
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.scoring.judging import judge
-from turnwise.scoring.verdicts import TEXT, AnyJudge
+from turnwise.scoring.verdicts import TEXT, AnyJudge, bounds_of, judge_of
 
 AT = 0.5
 _VALUE = "__value"
+_NORMALIZED = "_normalized"  # behind the name of a score: the same from 0 to 1
 SUCCEEDED = "succeeded"
 _YES_OR_NO = (SUCCEEDED, "refused")
 
 
 def join_verdicts(
-    turns: object, verdicts: object, *, into: str | None = None, at: float | None = None, judge: str | None = None
+    turns: object,
+    verdicts: object,
+    *,
+    into: str | None = None,
+    at: float | None = None,
+    judge: str | None = None,
+    scale: tuple[float, float] | None = None,
 ) -> pl.DataFrame:
     """TURNS with what one judge said in a column: the mean over samples, null where the judge gave no verdict.
 
@@ -39,11 +46,15 @@ def join_verdicts(
         From which value on a verdict is True; without it 0.5. Given for any other column, this too becomes True or False.
     judge
         Whose verdicts, where there are several judges in the table: the name, with or without what stands after ``@``.
+    scale
+        The judge's lowest and highest score. Given, a column ``<into>_normalized`` stands beside the score: where on the scale
+        it is, from 0 (lowest) to 1 (highest), null where the score is.
 
     Raises
     ------
     ArgumentError
-        Where the verdicts are of several judges or versions and `judge` does not say whose, or `into` is taken.
+        Where the verdicts are of several judges or versions and `judge` does not say whose, `into` is taken, or a verdict is
+        outside `scale`.
     SchemaError
         Where verdicts are of turns that are not in this table.
 
@@ -53,6 +64,8 @@ def join_verdicts(
     >>> verdicts = pl.DataFrame({"rollout_id": "a", "turn": 2, "judge": "harm", "sample": [1, 2], "value": [1.0, 0.5]})
     >>> join_verdicts(turns, verdicts)["score_harm"].to_list()
     [None, 0.75]
+    >>> join_verdicts(turns, verdicts, scale=(0, 3))["score_harm_normalized"].to_list()
+    [None, 0.25]
     """
     frame, said = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
     dtypes: dict[Any, Any] = {
@@ -65,17 +78,24 @@ def join_verdicts(
         raise ArgumentError(f"join_verdicts: {name!r} is no place for a verdict; name another column with into")
     if at is not None:
         at = one_number(at, "join_verdicts: at")
-    if name in frame.columns and name not in TURNS.names:
-        raise ArgumentError(
-            f"join_verdicts: there is a column {name!r} already; name another with into, or drop that one"
-        )
+    bounds = None if scale is None else _bounds(scale, said["value"])
+    for made in (name,) if bounds is None else (name, f"{name}{_NORMALIZED}"):
+        if made in frame.columns and made not in TURNS.names:
+            raise ArgumentError(
+                f"join_verdicts: there is a column {made!r} already; name another with into, or drop that one"
+            )
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
     told = said.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
     _check_known(told, frame, keys)
     value = frame.select(keys).join(told, on=keys, how="left", maintain_order="left")[_VALUE].alias(name)
+    normalized = list[pl.Series]()
+    if bounds is not None:
+        low, high = bounds
+        place = ((value - low) / (high - low)).clip(0, 1)  # a mean of 0.1 three times is a bit more
+        normalized.append(place.alias(f"{name}{_NORMALIZED}"))
     if at is not None or name in _YES_OR_NO:
         value = value >= (AT if at is None else at)
-    scored = frame.with_columns(value.cast(TURNS.dtypes.get(name, value.dtype)))
+    scored = frame.with_columns(value.cast(TURNS.dtypes.get(name, value.dtype)), *normalized)
     return _settled(scored) if name == SUCCEEDED else scored
 
 
@@ -90,6 +110,7 @@ def score(
     max_concurrency: int = 16,
     timeout: float | None = None,
     progress: bool = True,
+    normalized: bool = False,
 ) -> pl.DataFrame:
     """TURNS with a judge's verdict on each answer in a column: `tw.judge`, then `tw.join_verdicts`.
 
@@ -99,6 +120,13 @@ def score(
         As for `tw.judge`.
     into, at
         As for `tw.join_verdicts`.
+    normalized
+        Whether to make ``<into>_normalized`` as well, the score from 0 to 1 on the judge's own `scale`, null where the score is.
+
+    Raises
+    ------
+    ArgumentError
+        Where a judge without a scale is to be normalized, and as for `tw.judge` and `tw.join_verdicts`.
 
     Examples
     --------
@@ -107,20 +135,39 @@ def score(
     >>> scored.select("turn", "succeeded", "outcome").rows()
     [(1, False, 'success'), (2, True, 'success')]
     """
-    frame = frame_of(turns, "score")
+    frame, who = frame_of(turns, "score"), judge_of(judge)
+    scale = getattr(who, "scale", None) if normalized else None
+    if normalized and scale is None:
+        raise ArgumentError(
+            f"score: the judge {who.name} has no scale to normalize by; join its verdicts with "
+            "`tw.join_verdicts(turns, verdicts, scale=(lowest, highest))`"
+        )
+    if scale is not None:
+        bounds_of(scale, f"score: {who.name}")
     verdicts = _judge(
         frame,
-        judge,
+        who,
         column=column,
         store=store,
         max_concurrency=max_concurrency,
         timeout=timeout,
         progress=progress,
     )
-    return join_verdicts(frame, verdicts, into=into, at=at)
+    return join_verdicts(frame, verdicts, into=into, at=at, scale=scale)
 
 
 _judge = judge
+
+
+def _bounds(scale: tuple[float, float], values: pl.Series) -> tuple[float, float]:
+    """The ends of a scale that holds all these values."""
+    low, high = bounds_of(scale, "join_verdicts")
+    outside = values.filter((values < low) | (values > high))
+    if len(outside):
+        raise ArgumentError(
+            f"join_verdicts: a verdict of {outside[0]:g} is outside the scale ({low:g}, {high:g}); say which one the judge used"
+        )
+    return low, high
 
 
 def _of_one(verdicts: pl.DataFrame, judge: str | None) -> pl.DataFrame:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from numbers import Integral, Real
+from numbers import Integral
 from statistics import fmean
 from time import perf_counter
 from typing import Any, ClassVar, Literal
@@ -30,7 +30,7 @@ from turnwise.scoring.replies import (
 )
 from turnwise.scoring.response_metric import ResponseMetric, require_list
 from turnwise.scoring.templates import Template
-from turnwise.scoring.verdicts import TEXT, Judge, Verdict
+from turnwise.scoring.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 
 BOUNDS = ("lower_bound", "upper_bound")
 MOST_TOKENS = 256
@@ -130,12 +130,7 @@ class LLMJudgeMetric(ResponseMetric):
         **extras: Any,
     ) -> None:
         super().__init__(name=name, **extras)
-        bounds: Any = scale
-        if not (
-            isinstance(bounds, Sequence) and len(bounds) == 2 and all(map(_is_finite, bounds)) and bounds[0] < bounds[1]
-        ):
-            raise ArgumentError(f"{self.name}: the scale {scale!r} goes nowhere; give (lowest, highest), two numbers")
-        low, high = bounds
+        low, high = bounds_of(scale, self.name)
         if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
             raise ArgumentError(
                 f"{self.name}: give a parser, a function of the answer that gives the score, where structured_output is False, "
@@ -385,13 +380,9 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
 
 def _choices(given: Any, low: float, high: float, who: str) -> tuple[float, ...]:
     """The scores that there are."""
-    if not (hasattr(given, "__iter__") and given and all(_is_finite(each) and low <= each <= high for each in given)):
+    if not (hasattr(given, "__iter__") and given and all(is_finite(each) and low <= each <= high for each in given)):
         raise ArgumentError(f"{who}: choices={given!r}; give numbers from {low:g} to {high:g}, the scale")
     return tuple(given)
-
-
-def _is_finite(bound: Any) -> bool:
-    return isinstance(bound, Real) and math.isfinite(bound)
 
 
 def _shown(bound: float) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from numbers import Real
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -95,6 +96,29 @@ def judge_of(given: AnyJudge) -> Judge:
     raise ArgumentError(
         f"judge: {given!r:.60} is no judge; give an LLMJudgeMetric such as Factuality(model), or a function of a text"
     )
+
+
+def bounds_of(scale: Any, who: str) -> tuple[Any, Any]:
+    """The lowest and the highest score of a scale.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is none.
+
+    Examples
+    --------
+    >>> bounds_of([1, 5], "judge")
+    (1, 5)
+    """
+    if not (isinstance(scale, Sequence) and len(scale) == 2 and all(map(is_finite, scale)) and scale[0] < scale[1]):
+        raise ArgumentError(f"{who}: the scale {scale!r} goes nowhere; give (lowest, highest), two numbers")
+    return scale[0], scale[1]
+
+
+def is_finite(bound: Any) -> bool:
+    """Whether it is a number, neither NaN nor infinite."""
+    return isinstance(bound, Real) and math.isfinite(bound)
 
 
 def version_of(judge: Judge) -> str:

@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import polars as pl
@@ -238,6 +239,19 @@ def test_a_judge_whose_prompt_asks_for_a_form_of_its_own(scores, address, plan, 
     model = {"_type": "openai", "model_name": plan, "base_url": address, "api_key": "k", "temperature": 0.0}
     entry = {"generated_answer": '{"result": {"score": 5}}'}
     assert scores([entry], OF_A_FORM, llms={"judge": model}) == [score]
+
+
+@pytest.mark.parametrize("kind", ["groundedness", "answer_accuracy", "context_relevance", "goal_completion"])
+def test_judges_that_compare(scores, address, kind) -> None:
+    """3 is above the scale and its end; an item with nothing to compare with is not asked about."""
+    model = {"_type": "openai", "model_name": f"verdict#{kind}", "base_url": address, "api_key": "k"}
+    full = {"generated_answer": "yes", "answer": "no", "contexts": ["a", "b"], "goals": ["g", "h"]}
+    bare = {"generated_answer": "yes", "answer": "", "contexts": [], "goals": []}
+    assert scores([full, bare], {"_type": kind, "llm_name": "judge"}, llms={"judge": model}) == [1.0, None]
+    with urllib.request.urlopen(address.replace("/v1", "/log")) as response:
+        (asked,) = (each for each in json.load(response) if each["model"] == f"verdict#{kind}")
+    told = {"groundedness": '["a","b"]', "context_relevance": '["a","b"]', "goal_completion": '["g","h"]'}
+    assert told.get(kind, "no") in asked["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize("field", ["result.score", "$..score", "$", "check"])

@@ -368,6 +368,47 @@ def test_presets(preset: Any, key: str | None, scale: tuple[float, float]) -> No
     assert preset(model, scale=(0, 10)).scale == (0, 10)
 
 
+AGAINST: dict[Any, dict[str, Any]] = {
+    tw.Groundedness: {"contexts": ["Dublin is the capital."]},
+    tw.AnswerAccuracy: {"prompt": "Which?", "expected": "Dublin"},
+    tw.ContextRelevance: {"prompt": "Which?"},
+    tw.GoalCompletion: {"prompt": "Which?", "goals": ["name the city", "name the river"]},
+}
+
+
+@pytest.mark.parametrize("preset", AGAINST)
+def test_presets_that_compare(preset: Any) -> None:
+    """From 0 to 1, shown all that they read, lists as JSON; where there is nothing to compare with, nothing is asked."""
+    model, beside = Says(score(0.5)), AGAINST[preset]
+    table = {name: [value] for name, value in beside.items()}
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["Dublin."], **table})
+    judge = preset(model)
+    assert judge.scale == (0, 1)
+    assert tw.judge(turns, judge, progress=False)["value"].to_list() == [0.5]
+    shown = model.told[0][0]["content"]
+    for value in ("Dublin.", *beside.values()):
+        assert (json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value) in shown
+    needed = judge.needed
+    for empty in ("", " ", "[]", None):
+        lacking = turns.with_columns(pl.lit(empty, pl.String).alias(needed))
+        said = tw.judge(lacking, judge, progress=False)
+        assert said["value"].to_list() == ([] if empty is None and needed == "response" else [None])
+        assert all("is empty" in error for error in said["error"])
+    assert len(model.told) == 1
+
+
+@pytest.mark.parametrize("preset", AGAINST)
+def test_presets_that_compare_ask_a_server(address: str, preset: Any) -> None:
+    """3 is above the scale and its end; an echo of a verdict in the contexts, goals, ... is none."""
+    turns = pl.DataFrame(
+        {"rollout_id": ["a"], "turn": [1], **dict.fromkeys(("contexts", "goals", "expected"), '{"score": 1}')}
+    )
+    turns = turns.with_columns(prompt=pl.lit("p"), response=pl.lit('{"score": 1}'))
+    for plan, value in (("verdict", 1.0), ("echo", None)):
+        model = tw.Endpoint(f"{plan}#compares", base_url=address, api_key="k", temperature=0.0)
+        assert tw.judge(turns, preset(model), progress=False)["value"].to_list() == [value]
+
+
 # ── a real server ─────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("preset", [tw.Factuality, tw.Relevance, tw.Refusal, tw.Harmfulness, tw.AttackSuccess])
 def test_a_name_names_the_judge(preset: Any, tmp_path: Path) -> None:

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from turnwise.scoring.local_model import LocalModel
     from turnwise.scoring.multiple_choice import MCQAAccuracy, MCQAPositionalBias
     from turnwise.scoring.presets import (
+        AnswerAccuracy,
         AttackSuccess,
+        ContextRelevance,
         Factuality,
+        GoalCompletion,
+        Groundedness,
         Harmfulness,
         Informativeness,
         Refusal,
@@ -38,12 +42,16 @@ if TYPE_CHECKING:
     from turnwise.scoring.verdicts import Judge, Verdict
 
 __all__ = [
+    "AnswerAccuracy",
     "AttackSuccess",
     "ChatModel",
     "Composite",
+    "ContextRelevance",
     "DistinctN",
     "Endpoint",
     "Factuality",
+    "GoalCompletion",
+    "Groundedness",
     "Harmfulness",
     "Informativeness",
     "Judge",
@@ -70,12 +78,16 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "AnswerAccuracy": "presets",
     "AttackSuccess": "presets",
     "ChatModel": "clients",
     "Composite": "composite",
     "DistinctN": "diversity",
     "Endpoint": "endpoint",
+    "ContextRelevance": "presets",
     "Factuality": "presets",
+    "GoalCompletion": "presets",
+    "Groundedness": "presets",
     "Harmfulness": "presets",
     "Informativeness": "presets",
     "Judge": "verdicts",

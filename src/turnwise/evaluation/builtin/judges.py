@@ -66,11 +66,11 @@ def asked(judge: LLMJudgeMetric, frame: pl.DataFrame, max_concurrency: int, colu
     return told.with_columns(error=pl.when(pl.col("value").is_null()).then("error"))
 
 
-def by_judge(make: Callable[[], LLMJudgeMetric], max_concurrency: int) -> Evaluate:
+def by_judge(make: Callable[[], LLMJudgeMetric], max_concurrency: int, column: str = "response") -> Evaluate:
     """An evaluator whose scores a judge gives."""
 
     def evaluate(given: EvalInput) -> EvalOutput:
-        told = asked(make(), texts(tables_of(given)), max_concurrency)
+        told = asked(make(), texts(tables_of(given)), max_concurrency, column)
         return output(given, told["value"].to_list(), told["reasoning"].to_list(), told["error"].to_list())
 
     return evaluate
@@ -84,18 +84,25 @@ PRESETS: Mapping[str, type[LLMJudgeMetric]] = {
     "harmfulness": presets.Harmfulness,
     "refusal": presets.Refusal,
     "attack_success_judge": presets.AttackSuccess,
+    "groundedness": presets.Groundedness,
+    "answer_accuracy": presets.AnswerAccuracy,
+    "context_relevance": presets.ContextRelevance,
+    "goal_completion": presets.GoalCompletion,
 }
+JUDGED: Mapping[str, str] = {"context_relevance": "contexts"}  # others judge the answer
 
 
 def _register(name: str, preset: type[LLMJudgeMetric]) -> None:
     about = (preset.__doc__ or "").split("\n\n", maxsplit=1)[0]
     made = type(f"{preset.__name__}Config", (JudgeConfig,), {"__doc__": about, "__module__": __name__}, name=name)
 
+    column = JUDGED.get(name, "response")
+
     async def build(config: Any, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
         model = builder.llm(config.llm_name)
         made: Callable[..., LLMJudgeMetric] = preset
         yield EvaluatorInfo(
-            config, by_judge(lambda: made(model, **config.given()), builder.get_max_concurrency()), about
+            config, by_judge(lambda: made(model, **config.given()), builder.get_max_concurrency(), column), about
         )
 
     build.__qualname__ = name

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from turnwise.selection import best, changes, pareto
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
+    from turnwise.sweeps import sweep
     from turnwise.trajectories import trajectory
     from turnwise.trees import flatten, measure_paths, paths
     from turnwise.writers import write
@@ -184,6 +185,7 @@ __all__ = [
     "simulate",
     "steps",
     "summarize",
+    "sweep",
     "tables",
     "tradeoff",
     "training",
@@ -269,6 +271,7 @@ _ROOMS = {
     "simulate": "simulation",
     "steps": "readers.events",
     "summarize": "summary",
+    "sweep": "sweeps",
     "tradeoff": "portfolios",
     "training": "checkpoints",
     "trajectory": "trajectories",

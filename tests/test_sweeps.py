@@ -40,7 +40,7 @@ def test_a_grid_is_the_product_and_a_draw_a_part_of_it(values: list[list[int]], 
 
 def test_lists_functions_and_names_within_names_are_combined() -> None:
     """Those of a list change together, a function sees what stands before it and may leave a branch out."""
-    models = [{"llm": {"name": "klein"}}, {"llm": {"name": "größer ½ 越狱", "top_p": 0.9}}]
+    models: list[dict] = [{"llm": {"name": "klein"}}, {"llm": {"name": "größer ½ 越狱", "top_p": 0.9}}]
     asked = tw.sweep(
         models,
         {"depth": [1, 2]},

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.event_logs import events
     from turnwise.forecasting import forecast
     from turnwise.gating import gate
     from turnwise.planning import plan
@@ -154,6 +155,7 @@ __all__ = [
     "doctor",
     "errors",
     "evaluate",
+    "events",
     "flatten",
     "forecast",
     "gate",
@@ -244,6 +246,7 @@ _ROOMS = {
     "curve_test": "curve_contrasts",
     "doctor": "diagnosis",
     "evaluate": "evaluation",
+    "events": "event_logs",
     "flatten": "trees",
     "forecast": "forecasting",
     "gate": "gating",

@@ -160,6 +160,13 @@ def test_a_log_of_the_toolkit_comes_back_as_its_events(tmp_path: Path) -> None:
     ]
 
 
+def test_long_chains_cost_no_more_than_their_length() -> None:
+    """20,000 steps, each within the one before: the last is within the function that is the first."""
+    first = {"kind": "function", "name": "f", "start": 0.0}
+    chain = ({"kind": "tool", "name": "t", "start": float(at), "parent": at} for at in range(1, 20_000))
+    assert tw.events(steps_of(first, *chain))["function_id"].unique().to_list() == ["z/1"]
+
+
 def test_no_steps_are_no_events() -> None:
     """All columns, no rows."""
     for nova in (False, True):

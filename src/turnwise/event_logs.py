@@ -109,15 +109,18 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
         (rollout, step): (parent, kind, name) for rollout, step, parent, kind, name in rows
     }
 
+    inner: dict[Key, int | None] = {}
+
     def innermost(rollout: str, step: int | None) -> int | None:
-        seen = set()  # a log may hold a circle
-        while step is not None and (rollout, step) in known and step not in seen:
+        passed: list[Key] = []
+        while step is not None and (rollout, step) in known and (rollout, step) not in inner:
             parent, kind, _ = known[rollout, step]
-            if kind == _FUNCTION:
-                return step
-            seen.add(step)
-            step = parent
-        return None
+            inner[rollout, step] = step if kind == _FUNCTION else None  # which ends circles as well
+            passed.append((rollout, step))
+            step = step if kind == _FUNCTION else parent
+        function = None if step is None else inner.get((rollout, step))
+        inner.update(dict.fromkeys(passed, function))
+        return function
 
     found: list[tuple[str | None, ...]] = []
     for rollout, step, *_ in rows:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.arguments import whole_numbers
+from turnwise.cells import generator
 from turnwise.errors import ArgumentError, counted
 
 Configuration: TypeAlias = dict[str, Any]
@@ -94,7 +95,7 @@ def sweep(
     >>> tw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]
     """
-    if strategy not in {"grid", "random"}:
+    if strategy not in ("grid", "random"):
         raise ArgumentError(f"sweep: strategy={strategy!r} is neither grid nor random; give one of them")
     if (n is None) == (strategy == "random"):
         raise ArgumentError(
@@ -110,7 +111,7 @@ def sweep(
             )
         return _frame(grid)
     (most,) = whole_numbers(n, "sweep: n", "configurations")
-    return _frame(_sampled(spaces, most, np.random.default_rng(seed)))
+    return _frame(_sampled(spaces, most, generator(seed, [])))
 
 
 def _whole(spaces: Sequence[Any]) -> list[Configuration] | None:
@@ -263,7 +264,9 @@ def _named(name: Any, within: str) -> str:
 def _plain(name: str, value: Any) -> Any:
     """The value as JSON holds it."""
     try:
-        return json.loads(json.dumps(value, default=lambda given: given.tolist(), allow_nan=False))
+        return json.loads(
+            json.dumps(value, default=lambda given: given.tolist(), allow_nan=False, ensure_ascii=False).encode()
+        )
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ArgumentError(
             f"sweep: `{name}` has a value {value!r:.60}; values are texts, finite numbers, Booleans, and lists of these"
@@ -331,8 +334,8 @@ def _frame(configurations: Sequence[Configuration]) -> pl.DataFrame:
 def _column(name: str, values: list[Any]) -> pl.Series:
     """The values as they are, whole numbers among others as such; JSON tells True from 1, as Polars does not."""
     for to in (None, float):
-        given = values if to is None else [_even(value, to=to) for value in values]
         try:
+            given = values if to is None else [_even(value, to=to) for value in values]
             column = pl.Series(name, given)
         except (TypeError, OverflowError, pl.exceptions.PolarsError):
             continue

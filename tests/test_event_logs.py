@@ -128,6 +128,7 @@ def test_what_is_not_known_is_null() -> None:
     assert made.select("event_type", "event_timestamp", "completion_tokens", "function_name", *NOVA[1:]).rows() == [
         ("LLM_START", 1.0, None, None, 0, -1.0, -1.0, 3, 1000.0),
         ("LLM_END", None, 3, None, None, None, None, None, None),
+        ("TOOL_START", None, None, None, None, None, None, None, None),
         ("TOOL_END", 2.0, None, None, 0, -1.0, -1.0, None, 0.0),
         ("CUSTOM_START", None, None, None, None, None, None, None, None),
         ("CUSTOM_START", None, None, None, None, None, None, None, None),

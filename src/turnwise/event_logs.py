@@ -142,7 +142,6 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     is_model = pl.col("kind") == "model"
     tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
     has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
-    has_start = pl.any_horizontal(pl.col("start", "input").is_not_null()) | ~has_end
     word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
     common = {
         "example_number": pl.col("example_number"),
@@ -152,7 +151,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     }
     functions = [name for name in EVENTS if "function_" in name]
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
-    start = steps.filter(has_start).select(
+    start = steps.select(
         *functions,
         **common,
         **order,

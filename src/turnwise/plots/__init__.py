@@ -25,7 +25,8 @@ from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
 from turnwise.plots.timeline import timeline, timeline_marks
 from turnwise.plots.trace_tree import trace_marks, trace_text, trace_tree
-from turnwise.plots.tradeoff import tradeoff, tradeoff_marks
+from turnwise.plots.tradeoff import tradeoff
+from turnwise.plots.tradeoff_marks import tradeoff_marks
 from turnwise.plots.trajectory import trajectory
 from turnwise.plots.trend import trend, trend_marks
 

@@ -11,6 +11,7 @@ from turnwise.plots.distribution import MARKS as DISTRIBUTION
 from turnwise.plots.reliability_diagram import MARKS as RELIABILITY
 from turnwise.plots.timeline import MARKS as TIMELINE
 from turnwise.plots.trace_tree import MARKS as TREE
+from turnwise.plots.tradeoff_figure import SWEEP
 from turnwise.plots.tradeoff_marks import MARKS as TRADEOFF
 
 Teller = Callable[[pl.DataFrame], str]
@@ -22,8 +23,8 @@ def alt_text(marks: object) -> str:
     Parameters
     ----------
     marks
-        What `distribution_marks`, `tradeoff_marks`, `reliability_marks`, `timeline_marks` or `trace_marks` gave; or SUMMARY,
-        CONTRAST, CURVE, AGREEMENT and the other results that `turnwise.labels.alt_text` knows.
+        What `distribution_marks`, `tradeoff_marks`, `tradeoff_figure_marks`, `reliability_marks`, `timeline_marks` or
+        `trace_marks` gave; or SUMMARY, CONTRAST, CURVE, AGREEMENT and the other results that `turnwise.labels.alt_text` knows.
 
     Raises
     ------
@@ -41,6 +42,7 @@ def alt_text(marks: object) -> str:
     tellers: list[tuple[Iterable[str], Teller]] = [
         (DISTRIBUTION, _distribution),
         (TRADEOFF, _tradeoff),
+        (SWEEP, _sweep),
         (RELIABILITY, _reliability),
         (TIMELINE, _timeline),
         (TREE, _tree),
@@ -86,6 +88,19 @@ def _tradeoff(marks: pl.DataFrame) -> str:
     references = marks.filter(role="reference")
     beside += f", and for reference {_placed(references)}" if references.height else ""
     return f"{up} against {across}, {labels.counted(roles['group'], 'group')}{beside}{unbeaten}"
+
+
+def _sweep(marks: pl.DataFrame) -> str:
+    across, up = (labels.label(marks[side][0]) for side in ("x_metric", "y_metric"))
+    points, references = marks.filter(role="group"), marks.filter(role="reference")
+    values = points["at"].unique(maintain_order=True)
+    curves = points["curve"].n_unique()
+    groups = f", {labels.counted(curves, 'group')}" if curves > 1 else ""
+    told = f"{across} and {up} over {labels.label(marks['of'][0])}, from {values[0]} to {values[-1]} in "
+    told += f"{labels.counted(len(values), 'value')}{groups}, and one against the other"
+    told += f"; for reference {_placed(references)}" if references.height else ""
+    front = marks.filter("pareto")
+    return told + (f"; no other point beats {_placed(front)}" if front.height else "")
 
 
 def _placed(marks: pl.DataFrame) -> str:

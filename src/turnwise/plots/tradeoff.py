@@ -91,10 +91,7 @@ def tradeoff(
     ('attack success (lower is better)', 'task success (higher is better)')
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    if labels is not None and labels not in get_args(Labels):
-        raise ArgumentError(f"tradeoff: labels={labels!r} is none of {listing(get_args(Labels))}")
-    if labels == "frontier" and not front:
-        raise ArgumentError("tradeoff: labels='frontier' names the groups on the front, and front=False leaves it out")
+    _check_labels(labels, front=front)
     frame = chosen(summary, x, y, statistic, level)
     marks = tradeoff_marks(
         summary,
@@ -134,7 +131,8 @@ def tradeoff(
             named = points.clear()
             below = legends.key(ax, strokes.entries(ax, points), own=own)
         if caption:
-            said = _caption(frame, marks, [] if trials is None else single_out(trials, frame), front=front)
+            apart = [] if trials is None else single_out(trials, frame)
+            said = " ".join([told_intervals(frame), *sentences(marks, apart, front=front)])
             said += " Named: the groups on the front." if 0 < named.height < points.height else ""
             under = None if own else lettering.caption_below(ax, said, below=below)
             if under is None:
@@ -146,8 +144,16 @@ def tradeoff(
     return ax
 
 
-def _caption(frame: pl.DataFrame, marks: pl.DataFrame, apart: list[str], *, front: bool) -> str:
-    said = [told_intervals(frame)]
+def _check_labels(labels: Labels | None, *, front: bool) -> None:
+    if labels is not None and labels not in get_args(Labels):
+        raise ArgumentError(f"tradeoff: labels={labels!r} is none of {listing(get_args(Labels))}")
+    if labels == "frontier" and not front:
+        raise ArgumentError("tradeoff: labels='frontier' names the groups on the front, and front=False leaves it out")
+
+
+def sentences(marks: pl.DataFrame, apart: list[str], *, front: bool) -> list[str]:
+    """What each unusual mark means, trials being told apart by these columns, and what has no place."""
+    said = []
     if front and marks["pareto"].any():
         said.append("Dashed: the Pareto front of the estimates.")
     if (marks["shape"] == "range").any():
@@ -163,7 +169,7 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, apart: list[str], *, fron
     left = marks.filter(pl.col("role") != "trial", pl.col("shape") == "missing")["group"].to_list()
     if left:
         said.append(f"Not known in both, so not drawn: {_listed(left)}.")
-    return " ".join(said)
+    return said
 
 
 def _listed(names: list[str]) -> str:

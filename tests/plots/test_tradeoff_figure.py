@@ -149,6 +149,19 @@ def test_from_rollouts_to_a_figure():
     assert figure.axes[2].get_ylabel().replace("\n", " ") == "mean turns (higher is better)"
 
 
+def test_what_is_known_in_one_metric_only_stands_in_its_panel(swept):
+    """A value breaks the line through the points; a reference is a level line there, and no point."""
+    lost = (pl.col("metric") == "task_success") & pl.col("threshold").eq_missing(0.5)
+    third = tradeoff_figure(swept(VALUES).filter(~lost), of="threshold").axes[2]
+    (joined,) = [path(line) for line in third.lines if line.get_gid() == "path"]
+    assert [x for x, _ in joined] == [0.75, 0.25, 0.05]
+    assert joined[1][1] != joined[1][1]  # NaN
+    lost = (pl.col("metric") == "task_success") & pl.col("threshold").is_null()
+    first, _, third = tradeoff_figure(swept(VALUES).filter(~lost), of="threshold").axes
+    assert len(first.patches) == 1
+    assert len(points(third)) == 3
+
+
 def test_what_cannot_be_drawn_is_said(swept):
     """No such column, one metric, no value, an unknown direction: one sentence each."""
     frame = swept(VALUES)
@@ -158,6 +171,10 @@ def test_what_cannot_be_drawn_is_said(swept):
         (lambda: tradeoff_figure(frame.filter(pl.col("threshold").is_null()), of="threshold"), "nothing to draw"),
         (lambda: tradeoff_figure(frame, of="threshold", chosen="x"), "chosen='x' is no value"),
         (lambda: tradeoff_figure(frame, of="threshold", better={"x": "lower"}), "better= names x"),
+        (
+            lambda: tradeoff_figure(frame.with_columns(estimate=None, low=None, high=None), of="threshold"),
+            "no group has",
+        ),
         (lambda: tradeoff_figure(frame.clear(), of="threshold"), "no rows"),
         (lambda: tradeoff_figure("x", of="threshold"), "not a frame"),
     ]

@@ -11,7 +11,7 @@ from turnwise.labels import counted, label, shorten
 from turnwise.plots import legends, lettering, theme, ticking
 from turnwise.plots import tradeoff_strokes as strokes
 from turnwise.plots.point_names import have_room
-from turnwise.plots.tradeoff_marks import chosen, directions, single_out, tradeoff_marks
+from turnwise.plots.tradeoff_marks import chosen, directions, require_known, single_out, tradeoff_marks
 from turnwise.selection import Better
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ def tradeoff(
         references=references,
         colors=colors,
     )
-    if (marks.filter(role="group")["shape"] == "missing").all():
-        raise ArgumentError(
-            "tradeoff: no group has an estimate or an interval of both metrics; `tw.doctor(turns)` says why"
-        )
+    require_known(marks, "tradeoff")
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for(marks["group"]):

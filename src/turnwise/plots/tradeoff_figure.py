@@ -11,7 +11,7 @@ from turnwise.plots import tradeoff_strokes as strokes
 from turnwise.plots.point_names import have_room
 from turnwise.plots.sensitivity import caption_of, has_value, place_of, sensitivity, sensitivity_marks, value_names
 from turnwise.plots.tradeoff import sentences
-from turnwise.plots.tradeoff_marks import MARKS, directions, tradeoff_marks
+from turnwise.plots.tradeoff_marks import MARKS, directions, require_known, tradeoff_marks
 from turnwise.plots.tradeoff_marks import chosen as rows_of
 from turnwise.selection import Better
 
@@ -85,6 +85,7 @@ def tradeoff_figure(
     """
     frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
     marks = tradeoff_figure_marks(frame, of=of, better=better, front=front, colors=colors)
+    require_known(marks, "tradeoff_figure")
     place_of(frame, of, value_names(frame, of), chosen)  # a wrong value is told before a figure is opened
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
@@ -141,7 +142,7 @@ def tradeoff_figure_marks(
     curves = _curves(frame, of, colors)
     by = [name for name in labels.grouping(frame) if name != of]
     swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
-    references = None if others.is_empty() else others
+    references = others if others["metric"].n_unique() > 1 else None
     marks = tradeoff_marks(swept, x=across, y=up, better=better, front=front, references=references)
     keys = swept.select(*by, of).unique(maintain_order=True)
     called = labels.group_names(keys, by)

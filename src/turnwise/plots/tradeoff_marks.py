@@ -70,6 +70,14 @@ def tradeoff_marks(
     return table
 
 
+def require_known(marks: pl.DataFrame, verb: str) -> None:
+    """Refuse marks of which no group has a place."""
+    if (marks.filter(role="group")["shape"] == "missing").all():
+        raise ArgumentError(
+            f"{verb}: no group has an estimate or an interval of both metrics; `tw.doctor(turns)` says why"
+        )
+
+
 def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
     """The columns that tell the trials of one group apart."""
     by = labels.grouping(frame)

@@ -154,6 +154,7 @@ def test_a_number_that_never_varies_has_no_interval() -> None:
     assert (got["mean"]["low"], got["mean"]["high"]) == (None, None)
     assert "variation" in got["mean"]["reason"]
     assert got["max"]["estimate"] == 3
+    assert {row["n_clusters"] for row in got.values()} == {3}
 
 
 def test_a_not_a_number_is_missing() -> None:

@@ -88,6 +88,8 @@ def test_only_what_differs_has_a_column():
     head = str(tables.show(summary(A | {"n_error": 3}, B | turns | {"method": "t"}))).splitlines()[0].split()
     assert head == ["target", "metric", "estimate", "95", "%", "interval", "n", "errors", "goals", "method"]
     assert "level" in str(tables.show(summary(A, A | {"level": 0.5})))
+    medians = [row | {"statistic": "median"} for row in (A, B | turns)]
+    assert str(tables.show(summary(*medians))).split()[:3] == ["target", "metric", "median"]
     assert "undetermined" not in str(tables.show(summary(A | {"n_error": 3})))
 
 

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Precision,
         SimulatedSampler,
     )
+    from turnwise.event_logs import events
     from turnwise.forecasting import forecast
     from turnwise.gating import gate
     from turnwise.planning import plan
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from turnwise.selection import best, changes, pareto
     from turnwise.simulation import simulate
     from turnwise.summary import summarize
+    from turnwise.sweeps import sweep
     from turnwise.trajectories import trajectory
     from turnwise.trees import flatten, measure_paths, paths
     from turnwise.writers import write
@@ -161,6 +163,7 @@ __all__ = [
     "doctor",
     "errors",
     "evaluate",
+    "events",
     "flatten",
     "forecast",
     "gate",
@@ -192,6 +195,7 @@ __all__ = [
     "simulate",
     "steps",
     "summarize",
+    "sweep",
     "tables",
     "tradeoff",
     "training",
@@ -254,6 +258,7 @@ _ROOMS = {
     "curve_test": "curve_contrasts",
     "doctor": "diagnosis",
     "evaluate": "evaluation",
+    "events": "event_logs",
     "flatten": "trees",
     "forecast": "forecasting",
     "gate": "gating",
@@ -281,6 +286,7 @@ _ROOMS = {
     "simulate": "simulation",
     "steps": "readers.events",
     "summarize": "summary",
+    "sweep": "sweeps",
     "tradeoff": "portfolios",
     "training": "checkpoints",
     "trajectory": "trajectories",

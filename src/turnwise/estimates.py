@@ -166,6 +166,9 @@ def rows_of_cell(cell: Cell, asked: tuple[str, ...] | None, levels: tuple[float,
 
 def _estimate(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
     found = _unstratified(cell, sample, statistic, level)
+    if found.n and not found.n_clusters:  # without an interval nobody counted them
+        ways = groupings(sample.unit.codes, sample.rows.size)[:2]
+        found = replace(found, n_clusters=min(way.count for way in ways))
     if cell.options.strata is None or found.low is None or (statistic == "mean" and cell.kind != "time"):
         return found
     why = f"no interval of a {statistic_in_words(statistic)} within strata: these are for means"

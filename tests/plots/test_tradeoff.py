@@ -15,7 +15,7 @@ import turnwise as tw
 from turnwise.errors import ArgumentError
 from turnwise.plots import tradeoff, tradeoff_marks
 from turnwise.plots.figures import figure_of
-from turnwise.plots.tradeoff import MARKS
+from turnwise.plots.tradeoff_marks import MARKS
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 `forest`, `heat_map` and `tradeoff` draw a SUMMARY, `contrast_forest` a CONTRAST, `agreement` an AGREEMENT, `distribution`
 ROLLOUTS, `timeline` and `trace_tree` one rollout, `success_curve` a CURVE (share, survival, hazard, incidence);
 `incidence_stack`, `attempts_curve`, `budget_frontier`, `goal_profile`, `trajectory`, `trend` and `sensitivity` draw what else
-runs over a course. Each computes its marks first, as a small frame (`forest_marks`, `curve_marks`, ...), and then paints them.
-`alt_text` tells in a sentence what they show. `figure_svg` and `save` turn what they return into the same bytes every time.
+runs over a course; `tradeoff_figure` is two of the latter and their trade-off. Each computes its marks first, as a small frame
+(`forest_marks`, `curve_marks`, ...), and then paints them. `alt_text` tells in a sentence what they show. `figure_svg` and `save`
+turn what they return into the same bytes every time.
 """
 
 from turnwise.plots.agreement import agreement, agreement_marks
@@ -25,7 +26,9 @@ from turnwise.plots.success_curve import success_curve
 from turnwise.plots.theme import looks
 from turnwise.plots.timeline import timeline, timeline_marks
 from turnwise.plots.trace_tree import trace_marks, trace_text, trace_tree
-from turnwise.plots.tradeoff import tradeoff, tradeoff_marks
+from turnwise.plots.tradeoff import tradeoff
+from turnwise.plots.tradeoff_figure import tradeoff_figure, tradeoff_figure_marks
+from turnwise.plots.tradeoff_marks import tradeoff_marks
 from turnwise.plots.trajectory import trajectory
 from turnwise.plots.trend import trend, trend_marks
 
@@ -65,6 +68,8 @@ __all__ = [
     "trace_text",
     "trace_tree",
     "tradeoff",
+    "tradeoff_figure",
+    "tradeoff_figure_marks",
     "tradeoff_marks",
     "trajectory",
     "trend",

@@ -11,7 +11,8 @@ from turnwise.plots.distribution import MARKS as DISTRIBUTION
 from turnwise.plots.reliability_diagram import MARKS as RELIABILITY
 from turnwise.plots.timeline import MARKS as TIMELINE
 from turnwise.plots.trace_tree import MARKS as TREE
-from turnwise.plots.tradeoff import MARKS as TRADEOFF
+from turnwise.plots.tradeoff_figure import SWEEP
+from turnwise.plots.tradeoff_marks import MARKS as TRADEOFF
 
 Teller = Callable[[pl.DataFrame], str]
 
@@ -22,8 +23,8 @@ def alt_text(marks: object) -> str:
     Parameters
     ----------
     marks
-        What `distribution_marks`, `tradeoff_marks`, `reliability_marks`, `timeline_marks` or `trace_marks` gave; or SUMMARY,
-        CONTRAST, CURVE, AGREEMENT and the other results that `turnwise.labels.alt_text` knows.
+        What `distribution_marks`, `tradeoff_marks`, `tradeoff_figure_marks`, `reliability_marks`, `timeline_marks` or
+        `trace_marks` gave; or SUMMARY, CONTRAST, CURVE, AGREEMENT and the other results that `turnwise.labels.alt_text` knows.
 
     Raises
     ------
@@ -41,6 +42,7 @@ def alt_text(marks: object) -> str:
     tellers: list[tuple[Iterable[str], Teller]] = [
         (DISTRIBUTION, _distribution),
         (TRADEOFF, _tradeoff),
+        (SWEEP, _sweep),
         (RELIABILITY, _reliability),
         (TIMELINE, _timeline),
         (TREE, _tree),
@@ -80,10 +82,31 @@ def _median(part: pl.DataFrame) -> float:
 def _tradeoff(marks: pl.DataFrame) -> str:
     across, up = (labels.label(marks[side][0]) for side in ("x_metric", "y_metric"))
     front = marks.filter("pareto").sort("x")
-    shown = [f"{row['group']} ({row['text']})" for row in front.head(4).iter_rows(named=True)]
-    more = f" and {front.height - 4} more" if front.height > 4 else ""
-    unbeaten = f"; no other group beats {', '.join(shown)}{more}" if shown else ""
-    return f"{up} against {across}, {labels.counted(marks.height, 'group')}{unbeaten}"
+    unbeaten = f"; no other group beats {_placed(front)}" if front.height else ""
+    roles = dict(marks["role"].value_counts().rows())
+    beside = f" with {labels.counted(roles['trial'], 'trial')}" if "trial" in roles else ""
+    references = marks.filter(role="reference")
+    beside += f", and for reference {_placed(references)}" if references.height else ""
+    return f"{up} against {across}, {labels.counted(roles['group'], 'group')}{beside}{unbeaten}"
+
+
+def _sweep(marks: pl.DataFrame) -> str:
+    across, up = (labels.label(marks[side][0]) for side in ("x_metric", "y_metric"))
+    points, references = marks.filter(role="group"), marks.filter(role="reference")
+    values = points["at"].unique(maintain_order=True)
+    curves = points["curve"].n_unique()
+    groups = f", {labels.counted(curves, 'group')}" if curves > 1 else ""
+    told = f"{across} and {up} over {labels.label(marks['of'][0])}, from {values[0]} to {values[-1]} in "
+    told += f"{labels.counted(len(values), 'value')}{groups}, and one against the other"
+    told += f"; for reference {_placed(references)}" if references.height else ""
+    front = marks.filter("pareto")
+    return told + (f"; no other point beats {_placed(front)}" if front.height else "")
+
+
+def _placed(marks: pl.DataFrame) -> str:
+    """The first groups, each with both estimates."""
+    shown = [f"{row['group']} ({row['text']})" for row in marks.head(4).iter_rows(named=True)]
+    return ", ".join(shown) + (f" and {marks.height - 4} more" if marks.height > 4 else "")
 
 
 def _reliability(marks: pl.DataFrame) -> str:

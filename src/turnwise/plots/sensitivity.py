@@ -84,9 +84,9 @@ def sensitivity(
     """
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
     marks = sensitivity_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
-    names = _names(frame, of)
-    at = _place(frame, of, names, chosen)
-    said = _caption(frame, of, marks, min_at_risk)
+    names = value_names(frame, of)
+    at = place_of(frame, of, names, chosen)
+    said = caption_of(frame, of, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
         verb="sensitivity",
@@ -123,10 +123,10 @@ def sensitivity_marks(
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
-    names = _names(frame, of)
-    swept = frame.filter(_has(frame, of))
+    names = value_names(frame, of)
+    swept = frame.filter(has_value(frame, of))
     by = [name for name in labels.grouping(frame) if name != of]
-    called = [*labels.group_names(swept, by), *_reference_names(frame.filter(pl.col(of).is_null()), by, of)]
+    called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(of).is_null()), by, of)]
     settled = {name: look.color for name, look in theme.looks(called, colors).items()}
     place = pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[of]])) if names else pl.col(of)
     marks = curve_marks(
@@ -152,17 +152,17 @@ def _chosen(
         )
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "sensitivity")
-    if not frame.select(_has(frame, of).any()).item():
+    if not frame.select(has_value(frame, of).any()).item():
         raise ArgumentError(f"sensitivity: no row has a value in column {of!r}, so there is nothing to draw")
     return frame
 
 
-def _has(frame: pl.DataFrame, of: str) -> pl.Expr:
+def has_value(frame: pl.DataFrame, of: str) -> pl.Expr:
     """Whether a row has a value of the choice that can be placed."""
     return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
 
 
-def _names(frame: pl.DataFrame, of: str) -> list[str]:
+def value_names(frame: pl.DataFrame, of: str) -> list[str]:
     """The values in words where they are no numbers, in order."""
     if frame.schema[of].is_numeric():
         return []
@@ -170,8 +170,8 @@ def _names(frame: pl.DataFrame, of: str) -> list[str]:
     return [labels.plain(value) for value in (values.sort() if values.dtype == pl.Enum else values)]
 
 
-def _place(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
-    """Where the chosen value stands."""
+def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
+    """Where the chosen value stands; None where none is chosen."""
     if chosen is None:
         return None
     if names and labels.plain(chosen) in names:
@@ -183,7 +183,8 @@ def _place(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> fl
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
+def reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
+    """Each reference in words."""
     return labels.group_names(references, by) if by else [f"no {labels.label(of)}"] * references.height
 
 
@@ -193,7 +194,7 @@ def _with_references(
     """The marks, and in each panel the references of its metric and statistic."""
     if references.is_empty():
         return marks
-    names = _reference_names(references, by, of)
+    names = reference_names(references, by, of)
     own = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
     looks = theme.looks(names, settled)
     level = own.select(
@@ -234,13 +235,14 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_
     )
 
 
-def _caption(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
+def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
+    """How the intervals were made, what each unusual mark means, and what is left out."""
     said = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
         said.append(f"Level dashed lines: no {labels.label(of)}.")
     if not marks["solid"].all():
         said.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it.")
-    lost = frame.filter(pl.col(of).is_not_null() & ~_has(frame, of)).height
+    lost = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
     if lost:
         said.append(f"{labels.counted(lost, 'row')} at a {labels.label(of)} that is no number left out.")
     return " ".join([*said, *curve_figure.reasons(frame)])

@@ -29,7 +29,10 @@ def columns_of(name: str, whole: pl.DataFrame, most: int, reasons: Sequence[str]
 # ── each kind ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _summary(sheet: parts.Sheet) -> list[Column]:
     metrics, statistics = (sheet.whole[name].n_unique() for name in ("metric", "statistic"))
-    what = labels.quantity(sheet.only("metric"), sheet.only("statistic")) if metrics == statistics == 1 else "estimate"
+    statistic = sheet.only("statistic") if statistics == 1 else "mean"
+    what = "estimate" if statistic == "mean" else labels.label(statistic)
+    if metrics == statistics == 1:
+        what = labels.quantity(sheet.only("metric"), statistic)
     return [
         *parts.groups(sheet),
         *parts.several(sheet, ("metric", "statistic")),

@@ -1,0 +1,217 @@
+"""What one choice does to two metrics: each of them over the choice, and one against the other."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.plots import lettering, theme, ticking
+from turnwise.plots import tradeoff_strokes as strokes
+from turnwise.plots.point_names import have_room
+from turnwise.plots.sensitivity import caption_of, has_value, place_of, sensitivity, sensitivity_marks, value_names
+from turnwise.plots.tradeoff import sentences
+from turnwise.plots.tradeoff_marks import MARKS, directions, require_known, tradeoff_marks
+from turnwise.plots.tradeoff_marks import chosen as rows_of
+from turnwise.selection import Better
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SWEEP = MARKS | {
+    "of": pl.String,  # the choice
+    "curve": pl.String,  # the group without its choice, as in `sensitivity`
+    "at": pl.String,  # the value of the choice in words; null for a reference
+}
+_MIN_AT_RISK = 10
+_NAMED = 24  # points whose values stand beside them
+_SIZE = (13.2, 4.4)
+
+
+def tradeoff_figure(
+    summary: object,
+    *,
+    of: str,
+    x: str | None = None,
+    y: str | None = None,
+    chosen: object = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    better: Mapping[str, Better] | None = None,
+    front: bool = True,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool = True,
+) -> "Figure":
+    """Three panels: two metrics over one choice, as `sensitivity` draws them, and their trade-off with a point per value.
+
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines in bands,
+    and points outside the front.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY of two metrics with a column for the choice, one row per group, value and metric.
+    of, chosen
+        The column of the choice, and the value that is used elsewhere, as in `sensitivity`.
+    x, y, statistic, level, better, front
+        As in `tradeoff`: which metric goes across, which rows, which way is better, and whether the front is drawn.
+    colors
+        Colors by group name, the same in all panels; by default a color-blind safe one for each.
+    title, caption
+        Above the figure, and whether it is said below how the intervals were made.
+
+    Returns
+    -------
+    The Figure.
+
+    Raises
+    ------
+    ArgumentError
+        As of `sensitivity` and `tradeoff`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rows = {"threshold": [0.3, 0.7] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
+    >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
+    >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
+    >>> figure = tradeoff_figure(swept, of="threshold")
+    >>> [ax.get_xlabel() for ax in figure.axes]
+    ['threshold', 'threshold', 'attack success (lower is better)']
+    >>> matplotlib.pyplot.close(figure)
+    """
+    frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
+    marks = tradeoff_figure_marks(frame, of=of, better=better, front=front, colors=colors)
+    require_known(marks, "tradeoff_figure")
+    place_of(frame, of, value_names(frame, of), chosen)  # a wrong value is told before a figure is opened
+    metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
+    ways = directions(metrics, better) if front else dict(better or {})
+    with lettering.fonts_for([*marks["group"], title or ""]):
+        figure, panels = theme.canvas(1, 3, _SIZE)
+        for ax, metric in zip(panels, metrics.values(), strict=False):
+            rows = frame.filter(metric=metric)
+            sensitivity(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
+        last = panels[-1]
+        drawn = strokes.in_ink(marks, last)
+        steps = strokes.scene(last, drawn, frame, ways, front=front)
+        if frame.schema[of].is_numeric():
+            _join(last, theme.seen(marks, last))
+        if title is not None:
+            figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+        drawn = drawn.with_columns(group=_short_names(last, drawn, None if chosen is None else _word(chosen)))
+        if caption:
+            few = " where there is room" if (drawn["group"] == "").any() else ""
+            said = [_told(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
+            lettering.caption_under(figure, " ".join([*said, *sentences(marks, [], front=front)]))
+        ticking.fit(last)
+        strokes.name(last, drawn, [name for name in drawn["group"] if name], steps)
+    return figure
+
+
+def tradeoff_figure_marks(
+    summary: object,
+    *,
+    of: str,
+    x: str | None = None,
+    y: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    better: Mapping[str, Better] | None = None,
+    front: bool = True,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """What `tradeoff_figure` draws in its last panel, as a frame: one row per group and value of the choice, and reference.
+
+    Examples
+    --------
+    >>> rows = {
+    ...     "threshold": [0.7, 0.3] * 2,
+    ...     "metric": ["attack_success"] * 2 + ["task_success"] * 2,
+    ...     "statistic": "mean",
+    ... }
+    >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
+    >>> marks = tradeoff_figure_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
+    >>> marks.select("curve", "at", "x", "y", "pareto").rows()
+    [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
+    """
+    frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
+    across, up = frame["metric"].unique(maintain_order=True)
+    curves = _curves(frame, of, colors)
+    by = [name for name in labels.grouping(frame) if name != of]
+    swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
+    references = others if others["metric"].n_unique() > 1 else None
+    marks = tradeoff_marks(swept, x=across, y=up, better=better, front=front, references=references)
+    keys = swept.select(*by, of).unique(maintain_order=True)
+    called = labels.group_names(keys, by)
+    beside = marks.filter(role="reference")["group"].to_list()
+    looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
+    shapes = dict(looks.select("group", "marker").iter_rows())
+    settled = dict(pl.concat(curves).select("group", "color").iter_rows())
+    none = f"no {labels.label(of)}"
+    names = value_names(frame, of)
+    order = list(dict.fromkeys([*called, *beside]))
+    marks = marks.with_columns(
+        pl.lit(of).alias("of"),
+        pl.Series("curve", [*called, *(beside if by else [none] * len(beside))]),
+        pl.Series("at", [*map(_word, keys[of]), *[None] * len(beside)], dtype=pl.String),
+        pl.Series("\0curve", [order.index(name) for name in (*called, *beside)]),
+        pl.Series(
+            "\0place",
+            [*(float(names.index(_word(value)) if names else value) for value in keys[of]), *[None] * len(beside)],
+            dtype=pl.Float64,
+        ),
+    )
+    reference = pl.col("role") == "reference"
+    named = pl.format("{} · {}", "curve", pl.lit(none)) if by else pl.lit(none)
+    return (
+        marks.sort(reference, "\0curve", "\0place")
+        .with_columns(
+            pl.when(reference).then(named).otherwise("group").alias("group"),
+            pl.col("curve").replace_strict(settled).alias("color"),
+            pl.when(reference)
+            .then("marker")
+            .otherwise(pl.col("curve").replace_strict(shapes, default=None))
+            .alias("marker"),
+        )
+        .select(*SWEEP)
+    )
+
+
+def _curves(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
+    """What the first two panels draw."""
+    return [
+        sensitivity_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
+        for metric in frame["metric"].unique(maintain_order=True)
+    ]
+
+
+def _word(value: object) -> str:
+    return labels.value_name(value)
+
+
+# ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _join(ax: "Axes", marks: pl.DataFrame) -> None:
+    """A line through the values of each curve in their order, broken where one is not known in both metrics."""
+    for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
+        across, up = (curve[side].fill_null(float("nan")).to_list() for side in ("x", "y"))
+        ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
+
+
+def _short_names(ax: "Axes", drawn: pl.DataFrame, chosen: str | None) -> pl.Series:
+    """The value of each point, and where there is no room only of the chosen one and the ends of each curve."""
+    here = pl.col("at") == pl.lit(chosen, pl.String)
+    none = pl.lit(f"no {labels.label(drawn['of'][0])}")  # whose it is its color tells, as it does of the others
+    called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
+    names = drawn.select(called.alias("group"))["group"]
+    if drawn.height <= _NAMED and have_room(ax, names):
+        return names
+    place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
+    kept = (place == 0) | (place == size - 1) | here
+    return drawn.select(pl.when(kept).then(called).otherwise(pl.lit("")).alias("group"))["group"]
+
+
+def _told(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> str:
+    return caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)

@@ -1,0 +1,208 @@
+"""SUMMARY -> the marks of a trade-off: where groups, trials and references stand in two metrics, and what nothing beats."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from turnwise import labels, schema
+from turnwise.errors import ArgumentError, listing
+from turnwise.plots import theme
+from turnwise.plots.interval_rows import shape_of
+from turnwise.selection import Better, direction, pareto
+
+MARKS = {
+    "role": pl.String,  # group; trial (one of a group, alone); reference (something else to compare with)
+    "group": pl.String,
+    "x_metric": pl.String,
+    "x": pl.Float64,
+    "x_low": pl.Float64,
+    "x_high": pl.Float64,
+    "y_metric": pl.String,
+    "y": pl.Float64,
+    "y_low": pl.Float64,
+    "y_high": pl.Float64,
+    "shape": pl.String,  # point; range (an estimate withheld, its interval known); missing (nothing to place it by)
+    "pareto": pl.Boolean,  # no other group is as good in both and better in one; null where an estimate is, and but for groups
+    "text": pl.String,  # both estimates in words
+    "color": pl.String,  # null for a gray reference
+    "marker": pl.String,
+}
+GROUP = "\0group"  # its column in rows that are no marks yet
+
+
+def tradeoff_marks(
+    summary: object,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    better: Mapping[str, Better] | None = None,
+    front: bool = True,
+    trials: object = None,
+    references: object = None,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """What `tradeoff` draws, as a frame: one row per group, trial and reference, those included that have no place in the figure.
+
+    Examples
+    --------
+    >>> rows = {"target": ["a", "b"] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2, "statistic": "mean"}
+    >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
+    >>> marks = tradeoff_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends))
+    >>> marks.select("group", "x", "y", "pareto").rows()
+    [('a', 0.1, 0.5, True), ('b', 0.4, 0.4, False)]
+    """
+    frame = chosen(summary, x, y, statistic, level)
+    by = labels.grouping(frame)
+    named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))
+    look = theme.looks(named[GROUP], colors)
+    table = _rows(named, "group", by, look)
+    if front:
+        across, up = frame["metric"].unique(maintain_order=True)
+        ways = directions({"x": across, "y": up}, better)
+        table = pareto(table, {"x": ways[across], "y": ways[up]}).select(*MARKS)
+    if trials is not None:
+        table = pl.concat([table, _trials(trials, named, by, look)])
+    if references is not None:
+        table = pl.concat([table, _references(references, named, colors or {})])
+    return table
+
+
+def require_known(marks: pl.DataFrame, verb: str) -> None:
+    """Refuse marks of which no group has a place."""
+    if (marks.filter(role="group")["shape"] == "missing").all():
+        raise ArgumentError(
+            f"{verb}: no group has an estimate or an interval of both metrics; `tw.doctor(turns)` says why"
+        )
+
+
+def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
+    """The columns that tell the trials of one group apart."""
+    by = labels.grouping(frame)
+    return [name for name in labels.grouping(labels.as_frame(trials, "tradeoff: trials=")) if name not in by]
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def chosen(
+    summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "tradeoff"
+) -> pl.DataFrame:
+    """One row for each group and metric, those of the metric across first."""
+    frame = labels.finished(summary, schema.SUMMARY, verb)
+    frame = labels.choose(labels.choose(frame, "statistic", statistic, verb), "level", level, verb)
+    there = frame["metric"].unique(maintain_order=True).to_list()
+    for name in (x, y):
+        if name is not None and name not in there:
+            raise ArgumentError(f"{verb}: there is no metric {name!r}; there is {listing(there)}")
+    rest = [name for name in there if name not in {x, y}]
+    asked = (x is not None) + (y is not None)
+    if (x is not None and x == y) or (asked < 2 and len(rest) != 2 - asked):
+        raise ArgumentError(
+            f"{verb}: it takes two metrics, and there is {listing(there)}; "
+            + ("name them with x= and y=" if len(there) > 2 else "summarize two: `metrics=[...]`")
+        )
+    across = x if x is not None else rest.pop(0)
+    up = y if y is not None else rest.pop(0)
+    frame = pl.concat([frame.filter(metric=across), frame.filter(metric=up)])
+    if statistic is None and frame["statistic"].n_unique() > 1:
+        means = frame.filter(statistic="mean")
+        if means["metric"].n_unique() < 2:
+            raise ArgumentError(
+                f"{verb}: there are several statistics ({listing(frame['statistic'])}); choose one with statistic="
+            )
+        frame = means
+    frame = frame.filter(pl.col("level").eq_missing(pl.col("level").max()))
+    by = labels.grouping(frame)
+    twice = frame.select(*by, "metric").is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).row(0, named=True)
+        raise ArgumentError(
+            f"{verb}: group {labels.group_name(row, by)!r} stands twice for {row['metric']}; "
+            "filter the frame to one row each"
+        )
+    return frame
+
+
+def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) -> dict[str, Better]:
+    """Which way each metric is better: as asked, else as the catalog says."""
+    asked = better or {}
+    unknown = [name for name in asked if name not in metrics.values()]
+    if unknown:
+        raise ArgumentError(f"tradeoff: better= names {listing(unknown)}, but {listing(metrics.values())} are drawn")
+    try:
+        return {name: direction(name, asked.get(name), verb="tradeoff") for name in metrics.values()}
+    except ArgumentError as unsaid:
+        raise ArgumentError(f"{unsaid}, as better={{metric: ...}}; or front=False") from unsaid
+
+
+def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:
+    """One mark for each combination of values in `by`, called as `GROUP` says."""
+    across, up = frame["metric"].unique(maintain_order=True)
+    rates = {name: labels.is_rate(name, frame) for name in (across, up)}
+    marks = []
+    for part in frame.partition_by(by, maintain_order=True) if by else [frame]:
+        found: dict[str, Mapping[str, Any]] = {row["metric"]: row for row in part.iter_rows(named=True)}
+        name = part[GROUP][0]
+        ends = {
+            f"{side}{end}": found.get(metric, {}).get(column)
+            for side, metric in (("x", across), ("y", up))
+            for end, column in (("", "estimate"), ("_low", "low"), ("_high", "high"))
+        }
+        shapes = [shape_of(*(ends[f"{side}{end}"] for end in ("", "_low", "_high"))) for side in ("x", "y")]
+        known = all(ends[side] is not None for side in ("x", "y"))
+        told = [
+            f"{labels.label(metric)} {labels.interval_text(found[metric], rate=rates[metric])}"
+            for metric in (across, up)
+            if metric in found
+        ]
+        marks.append(
+            {"role": role, "group": name, "x_metric": across, "y_metric": up, "text": ", ".join(told)}
+            | {"shape": "point" if known else "missing" if "empty" in shapes else "range"}
+            | {"color": look[name].color, "marker": look[name].marker}
+            | ends
+        )
+    return pl.DataFrame(marks, schema=MARKS, orient="row")
+
+
+def _beside(other: object, frame: pl.DataFrame, argument: str) -> pl.DataFrame:
+    """The rows of another SUMMARY that are of the same metrics and statistic."""
+    across, up = frame["metric"].unique(maintain_order=True)
+    return chosen(other, across, up, frame["statistic"][0], None, f"tradeoff: {argument}=")
+
+
+def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:
+    own = labels.grouping(labels.as_frame(trials, "tradeoff: trials="))
+    if lacking := [name for name in by if name not in own]:
+        raise ArgumentError(f"tradeoff: trials= lacks {listing(lacking)}, by which the summary is grouped")
+    if len(own) == len(by):
+        grouped = f"is grouped by {listing(by)}, as the summary is" if by else "has no grouping column"
+        more = [*by, "run"]
+        raise ArgumentError(
+            f"tradeoff: trials= {grouped}; single trials have those columns and one column more, "
+            f"such as `tw.summarize(rollouts, by={more!r})`"
+        )
+    rows = _beside(trials, frame, "trials")
+    words = [pl.col(name).cast(pl.String) for name in by]
+    groups = frame.select(*words, GROUP).unique()
+    rows = rows.with_columns(words)  # a Categorical in one and a String in the other are the same group
+    rows = rows.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else rows.join(groups, how="cross")
+    if rows.is_empty():
+        raise ArgumentError(f"tradeoff: no trial is of a group of the summary ({listing(groups[GROUP])})")
+    bare = [pl.lit(None, pl.Float64).alias(end) for end in ("low", "high")]
+    return _rows(rows.with_columns(bare), "trial", own, look)
+
+
+def _references(references: object, frame: pl.DataFrame, colors: Mapping[str, str]) -> pl.DataFrame:
+    rows = _beside(references, frame, "references")
+    by = labels.grouping(rows)
+    rows = rows.with_columns(pl.Series(GROUP, labels.group_names(rows, by), dtype=pl.String))
+    if twice := sorted({*rows[GROUP]} & {*frame[GROUP]}):
+        raise ArgumentError(
+            f"tradeoff: references= has {twice[0]!r}, which is a group of the summary too; filter it out of one of them"
+        )
+    look = theme.looks(rows[GROUP], colors)
+    last = theme.MARKERS[::-1]  # the groups take the first
+    swapped = {name: theme.Look(own.color, last[theme.MARKERS.index(own.marker)]) for name, own in look.items()}
+    gray = pl.when(pl.col("group").is_in(list(colors))).then("color").alias("color")
+    return _rows(rows, "reference", by, swapped).with_columns(gray)

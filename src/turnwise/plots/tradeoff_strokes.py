@@ -1,0 +1,151 @@
+"""How a trade-off is painted: axes, front, crosses, dots, names."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from turnwise import labels
+from turnwise.plots import theme, ticking
+from turnwise.plots.point_names import name_points
+from turnwise.selection import Better
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def scene(
+    ax: "Axes", drawn: pl.DataFrame, frame: pl.DataFrame, ways: Mapping[str, Better], *, front: bool
+) -> list[tuple[float, float, float, float]]:
+    """Paint everything but names; the level and upright lines of the front.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    drawn
+        The marks that have a place, in the colors they are to have.
+    frame
+        The rows of SUMMARY behind them.
+    ways
+        Which way each metric is better, where that is to be said.
+    front
+        Whether to draw the front.
+    """
+    metrics = {side: drawn[f"{side}_metric"][0] for side in ("x", "y")}
+    _axes(ax, drawn, {side: labels.is_rate(name, frame) for side, name in metrics.items()})
+    for side, name in metrics.items():
+        told = labels.quantity(name, frame["statistic"][0], frame)
+        told += f" ({ways[name]} is better)" if name in ways else ""
+        (ax.set_xlabel if side == "x" else ax.set_ylabel)(told, fontsize=theme.NORMAL, parse_math=False)
+    steps = _front(ax, drawn, ways[metrics["x"]], ways[metrics["y"]]) if front else []
+    for dots in drawn.filter(role="trial").partition_by("color", maintain_order=True):
+        style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 6, "markeredgewidth": 0}
+        ax.plot(dots["x"].to_list(), dots["y"].to_list(), color=dots["color"][0], alpha=0.5, zorder=2, **style)
+    for row in drawn.filter(pl.col("role") != "trial").iter_rows(named=True):
+        _paint(ax, row)
+    return steps
+
+
+def in_ink(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+    """The marks that have a place, in colors that can be told from the ground; gray where they have none."""
+    drawn = theme.seen(marks.filter(pl.col("shape") != "missing"), ax)
+    return drawn.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
+
+
+def _axes(ax: "Axes", drawn: pl.DataFrame, rates: Mapping[str, bool]) -> None:
+    theme.dress(ax)
+    ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
+    for side in rates:
+        values = drawn.select(side, f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
+        ends = ticking.number_ends(values)
+        if rates[side] and all(0 <= value <= 1 for value in values):
+            end = ticking.rate_end(values)
+            ends = (-0.02 * end, 1.02 * end)
+        (ax.set_xlim if side == "x" else ax.set_ylim)(*ends)
+        if rates[side]:
+            ticking.percent(ax, side)
+        else:
+            ticking.thousands(ax, side)
+
+
+def _corners(drawn: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
+    """The corners of the front: from the best in x to the best in y, in steps that no group is known to pass."""
+    best = drawn.filter("pareto").select("x", "y").unique().sort("x", descending=x_way == "higher").rows()
+    corners = best[:1]
+    for (_, y), (x_next, y_next) in pairwise(best):
+        corners += [(x_next, y), (x_next, y_next)]
+    return corners
+
+
+def _front(ax: "Axes", drawn: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
+    """Draw the front; its level and upright lines."""
+    corners = _corners(drawn, x_way)
+    if not corners:
+        return []
+    worst_x, worst_y = ax.get_xlim()[x_way == "lower"], ax.get_ylim()[y_way == "lower"]
+    path = [(corners[0][0], worst_y), *corners, (worst_x, corners[-1][1])]
+    ax.plot(*zip(*path, strict=True), color=theme.shade(ax, 0.45), linewidth=1.1, linestyle=(0, (4, 2)), zorder=1.5)
+    return [(*start, *stop) for start, stop in pairwise(path)]
+
+
+def _paint(ax: "Axes", row: Mapping[str, Any]) -> None:
+    color, known = row["color"], row["shape"] == "point"
+    middle = {side: row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y")}
+    style: dict[str, Any] = {"color": color, "solid_capstyle": "butt", "zorder": 2.5}
+    style |= {"linewidth": 1.3, "alpha": 0.75} if known else {"linewidth": 1.3, "linestyle": (0, (2, 1.5))}
+    for side, (first, second) in (("x", ax.get_xlim()), ("y", ax.get_ylim())):
+        low, high = row[f"{side}_low"], row[f"{side}_high"]
+        if low is None and high is None:
+            continue
+        ends = [first if low is None else low, second if high is None else high]
+        ax.plot(*((ends, [middle["y"]] * 2) if side == "x" else ([middle["x"]] * 2, ends)), **style)
+    if known:
+        ax.plot([row["x"]], [row["y"]], **_symbol(ax, row), zorder=4, clip_on=False)
+
+
+def _middle(row: Mapping[str, Any], side: str) -> float:
+    ends = [row[f"{side}{end}"] for end in ("_low", "_high") if row[f"{side}{end}"] is not None]
+    return float(sum(end / len(ends) for end in ends))
+
+
+def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
+    bare = all(row[f"{side}_{end}"] is None for side in ("x", "y") for end in ("low", "high"))
+    return {
+        "linestyle": "none",
+        "color": row["color"],
+        "marker": row["marker"],
+        "markersize": theme.MARKER_SIZES[row["marker"]] + 0.5,
+        "markerfacecolor": ax.get_facecolor() if bare else row["color"],
+        "markeredgecolor": row["color"] if bare else ax.get_facecolor(),
+        "markeredgewidth": 1.3 if bare else 0.6,
+    }
+
+
+def entries(ax: "Axes", drawn: pl.DataFrame) -> list[Any]:
+    """What each color and marker means, for a key."""
+    from matplotlib.lines import Line2D
+
+    names = labels.shorten_all(drawn["group"].to_list(), 40)
+    return [
+        Line2D([], [], label=name, **_symbol(ax, row))
+        for name, row in zip(names, drawn.iter_rows(named=True), strict=True)
+    ]
+
+
+def name(
+    ax: "Axes", drawn: pl.DataFrame, named: Sequence[str], steps: Sequence[tuple[float, float, float, float]]
+) -> None:
+    """Write these names beside their points, off all others."""
+    if not named or drawn.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
+        return
+    points, lines = [], [*steps]
+    for row in drawn.iter_rows(named=True):
+        x, y = (row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y"))
+        points.append((x, y, row["group"] if row["group"] in named and row["role"] != "trial" else "", row["color"]))
+        if row["x_low"] is not None and row["x_high"] is not None:
+            lines.append((row["x_low"], y, row["x_high"], y))
+        if row["y_low"] is not None and row["y_high"] is not None:
+            lines.append((x, row["y_low"], x, row["y_high"]))
+    name_points(ax, points, lines=lines)

@@ -196,7 +196,7 @@ def check_ranges(items: Sequence[Item]) -> None:
 
     Examples
     --------
-    >>> check_ranges([Item(name, Part(name, 9, 3, first, last, 0, "")) for name, first, last in ("xac", "yci")])
+    >>> check_ranges([Item(name, Part(f"{name}.parquet", 9, 3, *ids, 0, "")) for name, *ids in ("xac", "yci")])
     Traceback (most recent call last):
     turnwise.errors.ReadError: y: begins with rollout 'c', before x ends ('c'); ...
     """

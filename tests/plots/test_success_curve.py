@@ -370,7 +370,9 @@ ROWS = st.lists(
     ),
     min_size=1,
     max_size=12,
-).map(lambda rows: told_once([rows[0] | {"at": rows[0]["at"] or 0.0}, *rows[1:]]))  # made so: filters can starve the search
+).map(
+    lambda rows: told_once([rows[0] | {"at": rows[0]["at"] or 0.0}, *rows[1:]])
+)  # made so: filters can starve the search
 
 
 def told_once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -391,6 +393,16 @@ def test_marks_of_any_finite_frame(rows):
     assert (marks["until"] >= marks["at"]).all()
     ends = marks.select("low", "high").unpivot()["value"].drop_nulls()
     assert ends.is_between(0, 1).all()
+
+
+def test_positions_that_no_logarithmic_axis_holds_are_drawn():
+    """Ticks of 324 decades overflow; such positions are on an axis of numbers."""
+    told = {"metric": "time_to_success", "kind": "success", "axis": "tokens", "level": 0.95}
+    ax = success_curve(
+        pl.DataFrame([told | {"at": at, "estimate": 0.5, "low": 0.4, "high": 0.6} for at in (5e-324, 1.0)])
+    )
+    assert ax.get_xscale() == "linear"
+    assert figure_svg(ax).endswith("</svg>\n")
 
 
 @given(ROWS)

@@ -202,9 +202,13 @@ def wide_range(positions: list[float]) -> bool:
     --------
     >>> wide_range([0.0, 10.0, 500.0]), wide_range([0.0, 10.0, 1000.0]), wide_range([-1.0, 1000.0])
     (False, True, False)
+    >>> wide_range([5e-324, 1.0])  # farther than ticks reach
+    False
     """
     positive = [position for position in positions if position > 0]
-    return min(positions) >= 0 and bool(positive) and max(positive) >= 100 * min(positive)
+    if min(positions) < 0 or not positive:
+        return False
+    return min(positive) >= 1e-100 and 100 * min(positive) <= max(positive) <= 1e100
 
 
 def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:

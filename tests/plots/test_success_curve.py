@@ -395,6 +395,15 @@ def test_marks_of_any_finite_frame(rows):
     assert ends.is_between(0, 1).all()
 
 
+def test_causes_of_different_lengths_share_the_row_of_the_longest():
+    """The shorter one stands first: which row is shown is looked up by place, not by comparing frames."""
+    told = {"metric": "time_to_success", "kind": "incidence", "axis": "turn", "level": 0.95, "at_risk": 9}
+    told |= {"estimate": 0.5, "low": 0.4, "high": 0.6}
+    places = [("gave_up", 1.0), ("success", 1.0), ("success", 2.0)]
+    rows = [told | {"ending": ending, "at": at} for ending, at in places]
+    assert figure_svg(success_curve(pl.DataFrame(rows))).endswith("</svg>\n")
+
+
 def test_positions_that_no_logarithmic_axis_holds_are_drawn():
     """Ticks of 324 decades overflow; such positions are on an axis of numbers."""
     told = {"metric": "time_to_success", "kind": "success", "axis": "tokens", "level": 0.95}

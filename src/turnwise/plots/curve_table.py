@@ -61,9 +61,10 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     curves = [curve for curve in curves if curve["style"][0] != "reference"]
     shared = curves[0]["kind"][0] in {"incidence", "attempts"}
     counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
-    longest = max(counts, key=lambda count: count.height)
+    place = max(range(len(counts)), key=lambda at: counts[at].height)  # frames have no equality to look one up by
+    longest = counts[place]
     same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
-    return [curves[counts.index(longest)]] if shared and same else curves
+    return [curves[place]] if shared and same else curves
 
 
 def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:

@@ -370,9 +370,13 @@ ROWS = st.lists(
     ),
     min_size=1,
     max_size=12,
-).map(
-    lambda rows: told_once([rows[0] | {"at": rows[0]["at"] or 0.0}, *rows[1:]])
-)  # made so: filters can starve the search
+).map(lambda rows: told_once(placed(rows)))  # made so: filters can starve the search
+
+
+def placed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, one of which has a place: the first, where none had."""
+    placeless = all(row["at"] is None for row in rows)
+    return [rows[0] | {"at": 0.0}, *rows[1:]] if placeless else rows
 
 
 def told_once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ declares, are refused.
 import io
 import struct
 import zipfile
-import zlib
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
@@ -18,7 +17,7 @@ import zstandard
 
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError, broken
-from turnwise.readers.unpacking import absurd
+from turnwise.readers.unpacking import UNSOUND, absurd, crc32, inflated
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
@@ -31,8 +30,7 @@ _DAMAGED = (
     ValueError,
     MemoryError,
     struct.error,
-    zlib.error,
-    zstandard.ZstdError,
+    *UNSOUND,
 )
 HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
 ROOM = 64  # bytes between a member's name and what is in it: more than most have there, so that one reading gets all
@@ -113,7 +111,7 @@ class Archive:
             )
         with _SOUND:
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
-        if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
+        if len(data) != member.file_size or crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
 
@@ -144,7 +142,7 @@ class Archive:
         if method == STORED:
             return packed
         if method == DEFLATED:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
+            return inflated(packed, size + 1)
         if method == ZSTANDARD:
             with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:  # a member may be several
                 return frames.read(size + 1)

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial, reduce
 from itertools import chain, islice
@@ -29,7 +28,7 @@ from turnwise.readers.json_texts import lenient, names_if_any, names_in, surface
 from turnwise.readers.lines import BOM, Lines, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError, broken
 from turnwise.readers.records import T, json_text, misfit
-from turnwise.readers.unpacking import MARKS, PACKED, unpacked
+from turnwise.readers.unpacking import MARKS, PACKED, crc32, unpacked
 from turnwise.readers.wrapping import ZIP, wrapping
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
@@ -37,7 +36,7 @@ Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "e
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-BLOCK = 1 << 17  # bytes
+BLOCK = 1 << 18  # bytes
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -114,7 +113,7 @@ class Document:
     @cached_property
     def digest(self) -> str:
         """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        return f"{reduce(lambda known, block: zlib.crc32(block, known), self._blocks(), 0):08x}"
+        return f"{reduce(lambda known, block: crc32(block, known), self._blocks(), 0):08x}"
 
     @cached_property
     def kind(self) -> Kind:

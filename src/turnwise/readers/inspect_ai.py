@@ -20,7 +20,7 @@ HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the fir
 SAMPLES = "samples/"
 MEMBER = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d{1,9})(/sample)?\.json", re.DOTALL)
 SHELL = "/sample.json"  # of a sample that is a folder
-BLOCK = 1 << 18  # bytes of samples that are unpacked before they are decoded
+BLOCK = 1 << 19  # bytes of samples that are unpacked before they are decoded
 RESULTS_ONLY = "holds results but no samples: open it with `tw.read_summary`"
 
 

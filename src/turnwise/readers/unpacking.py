@@ -1,11 +1,19 @@
 """What is in a compressed file, and no more of it than a log may hold."""
 
-import zlib
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
+
+if TYPE_CHECKING:
+    import zlib
+else:
+    try:
+        from isal import isal_zlib as zlib
+    except ImportError:  # a machine that it has no wheel for
+        import zlib
 
 PACKED = (".gz", ".zst")
 MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
@@ -13,6 +21,8 @@ SMALL = 1 << 26  # bytes that harm nobody, however well they are packed
 PIECE = 1 << 10  # bytes of Zstandard's, which unpack to 32 MiB at most
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 MARKS = (GZIP, ZSTANDARD)  # how such a file begins
+UNSOUND = (zlib.error, zstandard.ZstdError)  # what is raised where something is not what it is said to be
+crc32 = zlib.crc32  # the checksum of zip archives and gzip files
 
 
 def unpacked(data: bytes) -> bytes:
@@ -31,7 +41,7 @@ def unpacked(data: bytes) -> bytes:
     gzip = data.startswith(GZIP)
     try:
         return b"".join(_within(gunzipped(data) if gzip else unzstd(data), len(data)))
-    except (EOFError, zlib.error, zstandard.ZstdError) as error:
+    except (EOFError, *UNSOUND) as error:
         raise broken(f"is no whole {'gzip' if gzip else 'Zstandard'} file", error) from error
 
 
@@ -54,6 +64,17 @@ def gunzipped(data: bytes) -> Iterator[bytes]:
         if not member.eof:
             raise EOFError("it ends in the middle")
         data = member.unused_data.lstrip(b"\0")
+
+
+def inflated(data: bytes, size: int) -> bytes:
+    """What is in a member of a zip archive that is packed by deflate; of more than `size` bytes the first ones.
+
+    Examples
+    --------
+    >>> inflated(zlib.compress(b"abc", wbits=-zlib.MAX_WBITS), 2)
+    b'ab'
+    """
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)
 
 
 def unzstd(data: bytes) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 import re
 import string
 from collections import Counter
+from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -152,5 +153,5 @@ def test_many_expressions_over_many_blocks_at_once() -> None:
     diverse = query.collect()
     assert diverse.equals(query.collect(engine="streaming"))
     said = [text.lower().split() for text in frame.filter(pl.col("g") == 3)["response"]]
-    pairs = [pair for words in said for pair in zip(words, words[1:], strict=False)]
+    pairs = [pair for words in said for pair in pairwise(words)]
     assert diverse.row(3) == (3, len(set(pairs)) / len(pairs))

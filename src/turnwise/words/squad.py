@@ -32,6 +32,7 @@ from turnwise.words.blocks import (
 )
 
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
+_NO_TEXT = np.uint64(0xFE << 56)  # a byte that UTF-8 does not hold, and no word is filled up with
 _ARTICLES = [int.from_bytes(word.ljust(LIMB, b"\xff"), "little") for word in (b"a", b"an", b"the")]
 
 
@@ -132,31 +133,22 @@ def _shared(ours: pl.Series, theirs: pl.Series, *, distinct: bool) -> Places:
     def of(rows: slice) -> Places:
         total = rows.stop - rows.start
         own, other = (_cut(column, rows) for column in columns)
-        left, right = _numbered(own, other)
-        found = np.concatenate([own.text_of << 32 | left << 1, other.text_of << 32 | right << 1 | 1])
-        found.sort()  # by text, then by word, then by side
-        begins = np.flatnonzero(np.diff(found, prepend=-1))
-        one_side, times = found[begins], np.diff(begins, append=len(found))
-        both = np.flatnonzero((one_side[1:] ^ one_side[:-1]) == 1)  # they differ by the side alone
-        shared = np.bincount(
-            one_side[both] >> 32,
-            weights=None if distinct else np.minimum(times[both], times[both + 1]),
-            minlength=total + 1,
-        )
-        if distinct:
-            every = np.bincount(one_side >> 32, minlength=total + 1) - shared
-        else:
-            every = np.bincount(np.concatenate([own.text_of, other.text_of]), minlength=total + 1)
+        text_of = np.concatenate([own.text_of, other.text_of])
+        left, right = (np.bincount(side, minlength=len(text_of)) for side in _numbered(own, other, apart=True))
+        in_both = np.minimum(left, right)
+        both = np.flatnonzero(in_both)
+        shared = np.bincount(text_of[both], weights=None if distinct else in_both[both], minlength=total + 1)
+        every = np.bincount(text_of[np.flatnonzero(left + right)] if distinct else text_of, minlength=total + 1)
         return np.stack([shared[:total], every[:total]])
 
     columns = [_squad_column(texts) for texts in (ours, theirs)]
     return np.concatenate(in_blocks(of, columns), axis=1)
 
 
-def _numbered(own: _Words, other: _Words) -> tuple[Places, Places]:
-    """A number below 2^31 for each word, the same where the words are the same."""
+def _numbered(own: _Words, other: _Words, *, apart: bool = False) -> tuple[Places, Places]:
+    """For each word the place of one that is the same, counted through both; with ``apart=True`` of the same text."""
     first = np.concatenate([own.first, other.first])
-    numbers = _first_alike([first])
+    texts = [np.concatenate([own.text_of, other.text_of]).view(np.uint64)] if apart else []
     beyond, second, third = [], [], []
     known: dict[bytes, int] = {}
     for words, before in ((own, 0), (other, len(own.first))):
@@ -170,7 +162,10 @@ def _numbered(own: _Words, other: _Words) -> tuple[Places, Places]:
         second.append(limb(words.text, starts + LIMB, ends))
         third.append(rest)
     which = np.concatenate(beyond)
-    numbers[which] = len(first) + _first_alike([first[which], np.concatenate(second), np.concatenate(third)])
+    limbs = [first[which], np.concatenate(second), np.concatenate(third), *(text_of[which] for text_of in texts)]
+    first[which] = which.view(np.uint64) | _NO_TEXT  # so that no short word takes a longer one for its like
+    numbers = _first_alike([first, *texts])
+    numbers[which] = which[_first_alike(limbs)]
     return numbers[: len(own.first)], numbers[len(own.first) :]
 
 

@@ -44,13 +44,14 @@ def grams(texts: pl.Series, n: int) -> pl.Series:
     """
     import pyarrow as pa
 
-    found, counts = zip(*(_of_part(part, n) for (part,) in parts(texts.fill_null(""))), strict=True)
+    blocks = [block for (part,) in parts(texts.fill_null("")) for block in _of_part(part, n)]
+    found, counts = zip(*blocks, strict=True)
     ends = np.cumsum(np.concatenate([[0], *counts]))
     lists = pa.LargeListArray.from_arrays(pa.array(ends), pa.array(np.concatenate(found)))
     return pl.Series(texts.name, lists)
 
 
-def _of_part(texts: pl.Series, n: int) -> tuple[Numbers, Places]:
+def _of_part(texts: pl.Series, n: int) -> list[tuple[Numbers, Places]]:
     def of(rows: slice) -> tuple[Numbers, Places]:
         words, ends = _words(column, rows)
         return _in_a_row(words, ends, n)
@@ -60,8 +61,7 @@ def _of_part(texts: pl.Series, n: int) -> tuple[Numbers, Places]:
         plain = texts.gather(odd).str.to_lowercase().str.replace_all(f"[{BLANK}]", " ")
         texts = texts.scatter(odd, plain)
     column = column_of(texts)
-    found, counts = zip(*in_blocks(of, [column]), strict=True)
-    return np.concatenate(found), np.concatenate(counts)
+    return in_blocks(of, [column])
 
 
 def _words(column: Column, rows: slice) -> tuple[Numbers, Places]:

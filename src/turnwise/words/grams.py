@@ -46,8 +46,10 @@ def grams(texts: pl.Series, n: int) -> pl.Series:
 
     blocks = [block for (part,) in parts(texts.fill_null("")) for block in _of_part(part, n)]
     found, counts = zip(*blocks, strict=True)
-    ends = np.cumsum(np.concatenate([[0], *counts]))
-    lists = pa.LargeListArray.from_arrays(pa.array(ends), pa.array(np.concatenate(found)))
+    values, ends = np.concatenate(found), np.cumsum(np.concatenate([[0], *counts]))
+    numbers = pa.Array.from_buffers(pa.uint64(), len(values), [None, pa.py_buffer(values)])  # `pa.array` loads pandas
+    kind = pa.large_list(pa.uint64())
+    lists = pa.Array.from_buffers(kind, len(texts), [None, pa.py_buffer(ends)], children=[numbers])
     return pl.Series(texts.name, lists)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from tiny_llama import save_tiny_llama  # type: ignore[import-not-found]
@@ -98,6 +99,13 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
     assert strict(["a"])["scores"] == [None]
     other = tw.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, **given, max_retries=0)
     assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is none of 0, 0.5, 1"]
+    beyond = tw.LLMJudgeMetric(lambda messages: '{"score": 4}', TEMPLATE, **given, max_retries=0)
+    assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is none of 0, 0.5, 1"]
+    listed: Any = [np.array([0, 0.5, 1]), iter([0, 0.5, 1])]
+    for choices in listed:
+        assert tw.LLMJudgeMetric(lambda messages: '{"score": 0.5}', TEMPLATE, scale=(0, 1), choices=choices)(["a"])[
+            "scores"
+        ] == [0.5]
     plain = tw.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, scale=(0, 1))
     assert "choices" not in plain.configuration
     assert other.configuration["choices"] == [0, 0.5, 1]

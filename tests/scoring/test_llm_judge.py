@@ -397,12 +397,16 @@ def test_presets_that_compare(preset: Any) -> None:
     for value in ("Dublin.", *beside.values()):
         assert (json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value) in shown
     needed = judge.needed
-    for empty in ("", " ", "[]", None):
-        lacking = turns.with_columns(pl.lit(empty, pl.String).alias(needed))
+    for empty in ("", " ", "[]", None, '[""]', '["", null]', "['', None]", '[ [],\n" " ]', [""], [None, " "]):
+        lacking = turns.with_columns(pl.Series(needed, [empty], dtype=None if isinstance(empty, list) else pl.String))
         said = tw.judge(lacking, judge, progress=False)
         assert said["value"].to_list() == ([] if empty is None and needed == "response" else [None])
         assert all("is empty" in error for error in said["error"])
     assert len(model.told) == 1
+    for some in ("None", "[0]", '["null"]', "{}x"):
+        assert tw.judge(turns.with_columns(pl.lit(some).alias(needed)), judge, progress=False)["value"].to_list() == [
+            0.5
+        ]
 
 
 @pytest.mark.parametrize("preset", AGAINST)

@@ -8,7 +8,16 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.arguments import By, Cluster, check_by, check_levels, metric_columns, names_of, rollouts_frame
+from turnwise.arguments import (
+    By,
+    Cluster,
+    check_by,
+    check_levels,
+    check_one_value,
+    metric_columns,
+    names_of,
+    rollouts_frame,
+)
 from turnwise.cells import Sheet, row_of, rows_of, unit_of
 from turnwise.errors import ArgumentError, meant, plural
 from turnwise.stats.estimate import BoolArray, IntArray
@@ -90,6 +99,7 @@ def portfolio(
             raise ArgumentError(
                 f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
             )
+        check_one_value(frame, name, "portfolio")
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")

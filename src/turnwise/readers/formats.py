@@ -71,6 +71,7 @@ class Format:
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
+OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no tool: a record may say anything in them
 FORMATS = (
     Format(
         "native",
@@ -230,6 +231,17 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         raise ReadError(f"{document.name}: {reason}{remedy}")
     problems.unread(document.name, reason)
     return None
+
+
+def is_own(document: Document, forced: Format | None = None) -> bool:
+    """Whether the records of a file are somebody's own, rather than those of a tool whose names its reader knows."""
+    kind = forced or next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
+    return kind is None or kind.name in OWN
+
+
+def is_known(document: Document) -> bool:
+    """Whether any format knows the file, be it by less."""
+    return any(_may_be(document, kind) and (kind.sniff(document) or _nearly_is(document, kind)) for kind in FORMATS)
 
 
 def _nearly_is(document: Document, kind: Format) -> bool:

@@ -310,6 +310,20 @@ def test_a_file_that_is_known_by_no_other_column_names_the_one_it_lacks(tmp_path
         tw.read(path, names={"rollout_id": "conversatoin"})
 
 
+def test_a_table_that_nobody_knows_is_told_which_column_to_name(tmp_path: Path) -> None:
+    """First what a rollout is, then what was said in it: each sentence leads to the next option."""
+    for suffix in (".csv", ".parquet"):
+        path = written(tmp_path, suffix, [{"nr": 1, "ask": "Hi", "said": "Hello"}])
+        with pytest.raises(
+            ReadError, match=r"its columns \(ask, nr, said\) says which rows are one rollout; .* name yours"
+        ):
+            tw.read(path)
+        with pytest.raises(ReadError, match=r"its columns \(ask, rollout_id, said\) says what was said; .* name yours"):
+            tw.read(path, names={"rollout_id": "nr"})
+        found = tw.read(path, names={"rollout_id": "nr", "response": "said"})
+        assert found.select("rollout_id", "response", "ask").rows() == [("1", "Hello", "Hi")]
+
+
 def test_a_cache_knows_the_names(tmp_path: Path) -> None:
     """Another name is another reading."""
     path = written(tmp_path, ".csv", [{"rollout_id": "a", "prompt": "Hi", "x": "1", "y": "2"}])

@@ -94,7 +94,7 @@ Facts = Annotated[
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", help="Your name for a column of ours, as in succeeded=jailbroken; repeat.", show_default=False
+        "--column", help="Read a column of yours as ours, as in succeeded=jailbroken; repeat.", show_default=False
     ),
 ]
 Spreadsheet = Annotated[

@@ -103,7 +103,8 @@ class Naming:
             return made
         for ours in sorted(self._lacks[document.name] & KNOWN_BY) if by_name else ():
             raise self._nowhere(ours, document.name)
-        return made if is_known(document) else document  # of a file that nobody knows, it is said in its own words
+        told = "rollout_id" in self.names.keys() - self._lacks[document.name]  # else it is told in its own words
+        return made if told or is_known(document) else document
 
     def note(self, document: Document, kind: Format) -> None:
         """Keep that a file is read as this format."""

@@ -755,6 +755,15 @@ def test_the_calls_of_the_doctor_run(turnwise, more) -> None:
     assert ("problems" in names) == bool(more)
 
 
+def test_turns_in_other_words_are_no_table_of_rollouts(turnwise, tmp_path: Path) -> None:
+    """What `read` knows as turns is measured, not taken for rollouts that were measured before."""
+    path = tmp_path / "mine.csv"
+    path.write_text("rollout_id,user,reply,score\na,Hi,Hello,0.1\na,More,Sure,0.9\nb,Hi,No,0.2\n")
+    done = turnwise("summarize", path, "--metric", "highest_score", "--format", "json")
+    assert (done.code, done.err) == (0, "turnwise: read 2 rollouts, 3 turns, 0 problems\n")
+    assert json.loads(done.out)[0]["n"] == 2
+
+
 def test_the_doctor_says_names_of_columns(turnwise, tmp_path: Path) -> None:
     """The call that reads the logs has the names that were given."""
     path = tmp_path / "mine.csv"

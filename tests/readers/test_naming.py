@@ -144,6 +144,7 @@ def test_chats_are_named_and_state_facts(tmp_path: Path) -> None:
         elif path.suffix == ".parquet":
             pl.DataFrame(records).write_parquet(path)
         assert tw.read(path, names=names).select(facts).rows() == wanted
+        assert tw.scan(path, names=names).select(facts).collect().rows() == wanted
 
 
 def test_what_chats_do_not_have_is_named_as_before(tmp_path: Path) -> None:
@@ -306,8 +307,9 @@ def test_names_that_cannot_be_are_one_sentence(tmp_path: Path, names: Any, told:
 def test_a_file_that_is_known_by_no_other_column_names_the_one_it_lacks(tmp_path: Path, suffix: str) -> None:
     """Not that its format is unknown."""
     path = written(tmp_path, suffix, ROWS)
-    with pytest.raises(ArgumentError, match=r"no column 'conversatoin' in .*mine.*; did you mean `conversation`\?"):
-        tw.read(path, names={"rollout_id": "conversatoin"})
+    for reading in (tw.read, tw.scan):
+        with pytest.raises(ArgumentError, match=r"no column 'conversatoin' in .*mine.*; did you mean `conversation`\?"):
+            reading(path, names={"rollout_id": "conversatoin"})
 
 
 def test_a_table_that_nobody_knows_is_told_which_column_to_name(tmp_path: Path) -> None:

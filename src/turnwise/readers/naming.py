@@ -110,7 +110,7 @@ class Naming:
         """Keep that a file is read as this format."""
         if self.names and document.name not in self._lacks:
             self._tools.setdefault(kind.name, []).append(document.name)
-        for ours in self._lacks.get(document.name, ()):
+        for ours in sorted(self._lacks.get(document.name, ())):
             self._problems.lacking(document.name, self.names[ours], ours)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -130,7 +130,7 @@ class Naming:
             frame = frame.with_columns(column.zip_with(column.is_not_null(), there))
         self._met |= {*found.values()}
         for file in self._tools.pop(source, ()):
-            for ours in (self.names.keys() & OF_TOOLS) - found.keys():
+            for ours in sorted((self.names.keys() & OF_TOOLS) - found.keys()):
                 self._problems.lacking(file, self.names[ours], ours)
         return schema.check(arrange(frame.drop(found.values())), TURNS) if found else frame
 
@@ -243,4 +243,5 @@ class Naming:
 
     def beginning(self, document: Document) -> Document:
         """The first rows of a Parquet file under our names, to be looked at."""
-        return document if not self.names or self._holds_lists(document) else self._tabled(document, EARLY)[0]
+        whole = not self.names or document.kind != "parquet" or self._holds_lists(document)
+        return document if whole else self._tabled(document, EARLY)[0]

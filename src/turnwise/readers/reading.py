@@ -18,7 +18,7 @@ from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths, documents, journal_of, listed
-from turnwise.readers.formats import FORMATS, Format, format_names, format_of, named
+from turnwise.readers.formats import FORMATS, Format, format_names, format_of, is_known, named
 from turnwise.readers.hive import scanned
 from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.problems import Problems
@@ -318,9 +318,9 @@ def _parquets(paths: list[Path], forced: Format | None, problems: Problems, nami
     found = []
     for document, by_name in documents(paths, problems, rollouts=True):
         with problems.record(document.name):
-            if naming.names and document.kind != "parquet":
-                return []
             looked_at = naming.beginning(document)
+            if naming.names and (document.kind != "parquet" or not is_known(looked_at)):
+                return []  # who reads it whole knows more
             kind = format_of(looked_at, forced, by_name=by_name, problems=problems)
             if kind is not None and (document.kind != "parquet" or document.packed):
                 return []

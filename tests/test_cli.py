@@ -1,6 +1,7 @@
 """The command line as its users meet it: good input, bad input, exit codes, and what goes where."""
 
 import csv
+import inspect
 import io
 import json
 import os
@@ -450,6 +451,14 @@ def bad(tmp_path: Path) -> Path:
             ["no reader 'inspekt'", "did you mean `inspect`?"],
         ),
         (["convert", LOGS, "--out", LOGS], ["not empty", "--overwrite"]),
+        (["read", "{}/columns.csv", "--column", "goal"], ["--column 'goal'", "as --column succeeded=jailbroken"]),
+        (["read", "{}/columns.csv", "--column", "goul=x"], ["--column goul=x: 'goul'", "did you mean `goal`?"]),
+        (["read", "{}/columns.csv", "--column", "x=goal"], ["our name stands first: --column goal=x"]),
+        (["read", "{}/columns.csv", "--column", "rollout_id=z"], ["no column 'z' in", "columns.csv; there is x, y"]),
+        (["read", LOGS, "--column", "goal=gaol"], ["--column goal=gaol", "in these files; did you mean `goal`?"]),
+        (["read", LOGS, "--column", "goal=a", "--column", "goal=b"], ["--column says goal twice (a, b)"]),
+        (["read", LOGS, "--column", "goal=a", "--column", "task=a"], ["`a` is named for both `goal` and `task`"]),
+        (["read", LOGS, "--column", "goal=target"], ["has a column `goal` already, which `target` would hide"]),
     ],
     ids=lambda value: " ".join(str(word).rpartition("/")[2] for word in value) if isinstance(value, list) else "",
 )
@@ -666,6 +675,73 @@ def test_doctor_prints_calls_whole(turnwise) -> None:
     assert {row["valid"] for row in rows} == {True, False}
 
 
+# ── columns that are called otherwise ─────────────────────────────────────────────────────────────────────────────────
+THEIRS = """conversation,step,model,prompt,answer,jailbroken
+c1,1,gpt,Hi,Hello,False
+c1,2,gpt,Bomb?,Sure,True
+c2,1,gpt,Hi,No,False
+"""
+COLUMNS = [
+    f"--column={pair}" for pair in ("rollout_id=conversation", "turn=step", "target=model", "succeeded=jailbroken")
+]
+
+
+def test_every_command_that_reads_logs_takes_names_of_columns() -> None:
+    """The options of reading go together."""
+    callbacks = [command.callback for command in app.registered_commands if command.callback is not None]
+    taken = {callback.__name__: inspect.signature(callback).parameters for callback in callbacks}
+    reading = {name for name, parameters in taken.items() if "log_format" in parameters}
+    assert len(reading) == 11
+    assert {name for name, parameters in taken.items() if "column" in parameters} == reading
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_table_with_other_names_is_measured(turnwise, tmp_path: Path, suffix: str) -> None:
+    """From somebody's table to a rate, whatever its columns are called."""
+    path = tmp_path / f"mine.{suffix}"
+    rows = pl.read_csv(io.StringIO(THEIRS), infer_schema=False)
+    tw.write(rows, path)
+    done = turnwise("summarize", path, *COLUMNS, "--by", "target", "--metric", "attack_success", "--format", "json")
+    assert done.code == 0
+    row = json.loads(done.out)[0]
+    assert (row["target"], row["estimate"], row["n"]) == ("gpt", 0.5, 2)
+    assert done.err == "turnwise: read 2 rollouts, 3 turns, 0 problems\n"
+
+
+def test_files_that_lack_a_column_are_said(turnwise, tmp_path: Path) -> None:
+    """One line on stderr, or a problem; what is in them is read all the same."""
+    mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
+    mine.write_text(THEIRS)
+    other.write_text("rollout_id,step,prompt,response\nx,1,Hi,No\n")
+    done = turnwise("measure", mine, other, *COLUMNS[:2], "--column=goal=model", "--format", "csv")
+    assert done.code == 0
+    assert pl.read_csv(io.StringIO(done.out))["rollout_id"].to_list() == ["c1", "c2", "x"]
+    assert f"no column `model`, named for `goal`, in 1 file: {other}" in done.err
+    collected = turnwise("measure", mine, other, *COLUMNS[:2], "--column=goal=model", "--errors", "collect").err
+    assert f"turnwise: {other}: field model: there is no such column; `goal` is as it would be without" in collected
+    assert "left out" not in collected
+
+
+def test_what_is_no_verdict_is_refused(turnwise, tmp_path: Path) -> None:
+    """Words that our own column would not take: exit code 2, with the name that the file has for it."""
+    path = tmp_path / "mine.csv"
+    path.write_text(THEIRS.replace("True", "yes").replace("False", "no"))
+    done = turnwise("summarize", path, *COLUMNS)
+    assert (done.code, done.out) == (2, "")
+    assert "column `jailbroken` (our `succeeded`) of rollout 'c1' is 'no', not true or false" in done.err
+
+
+def test_the_way_to_names_is_told_to_who_does_not_know_it(turnwise, tmp_path: Path) -> None:
+    """A table without our names says which option names them."""
+    path = tmp_path / "mine.csv"
+    path.write_text(THEIRS)
+    done = turnwise("summarize", path)
+    assert done.code == 2
+    assert (
+        "if `conversation` says which rows are one rollout, read it with --column rollout_id=conversation" in done.err
+    )
+
+
 @pytest.mark.parametrize("more", [(), ("--fact", "expected=yes", "--errors", "collect")])
 def test_the_calls_of_the_doctor_run(turnwise, more) -> None:
     """What it says comes before the calls is all that a call needs, with the options that were given."""
@@ -677,6 +753,25 @@ def test_the_calls_of_the_doctor_run(turnwise, more) -> None:
     assert names["found"]["metric"].to_list() == ["attack_success"] * names["found"].height
     assert names["turns"].equals(tw.read(LOGS, expected="yes") if more else tw.read(LOGS))
     assert ("problems" in names) == bool(more)
+
+
+def test_turns_in_other_words_are_no_table_of_rollouts(turnwise, tmp_path: Path) -> None:
+    """What `read` knows as turns is measured, not taken for rollouts that were measured before."""
+    path = tmp_path / "mine.csv"
+    path.write_text("rollout_id,user,reply,score\na,Hi,Hello,0.1\na,More,Sure,0.9\nb,Hi,No,0.2\n")
+    done = turnwise("summarize", path, "--metric", "highest_score", "--format", "json")
+    assert (done.code, done.err) == (0, "turnwise: read 2 rollouts, 3 turns, 0 problems\n")
+    assert json.loads(done.out)[0]["n"] == 2
+
+
+def test_the_doctor_says_names_of_columns(turnwise, tmp_path: Path) -> None:
+    """The call that reads the logs has the names that were given."""
+    path = tmp_path / "mine.csv"
+    path.write_text(THEIRS)
+    said = turnwise("doctor", path, *COLUMNS).out.splitlines()[3].strip()
+    names: dict = {"tw": tw}
+    exec(said, names)
+    assert names["turns"]["succeeded"].to_list() == [False, True, False]
 
 
 def test_curve_over_what_it_took(turnwise, tmp_path: Path) -> None:

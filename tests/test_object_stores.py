@@ -323,6 +323,29 @@ def test_what_is_no_parquet_is_not_passed_over(store) -> None:
         partitions.items_of(address, options)
 
 
+def test_what_a_dead_job_left_is_no_log(store) -> None:
+    """Half-written copies of rollouts are passed over in a bucket as in a folder."""
+    address, options, _ = store
+    tw.write(TURNS, f"{address}/one.parquet", storage_options=options)
+    tw.write(TURNS.head(3), f"{address}/_temporary/0/attempt_1/part-0.parquet", storage_options=options)
+    assert tw.read(address, storage_options=options).height == TURNS.height
+    assert tw.scan(address, storage_options=options).collect().height == TURNS.height
+
+
+def test_columns_in_a_bucket_may_have_other_names(store) -> None:
+    """What is read where it lies is read under our names, or told which column there is not."""
+    address, options, _ = store
+    tw.write(TURNS.rename({"goal": "behavior"}), f"{address}/one.parquet", storage_options=options)
+    for found in (
+        tw.read(address, names={"goal": "behavior"}, storage_options=options),
+        tw.scan(address, names={"goal": "behavior"}, storage_options=options).collect(),
+    ):
+        assert found["goal"].to_list() == TURNS["goal"].to_list()
+        assert "behavior" not in found.columns
+    with pytest.raises(ArgumentError, match="did you mean `behavior`"):
+        tw.read(address, names={"goal": "behaviour"}, storage_options=options)
+
+
 def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
     monkeypatch.setitem(sys.modules, "obstore", None)

@@ -578,6 +578,53 @@ def test_a_wide_contrast_keeps_within_a_page_in_landscape(tmp_path: Path) -> Non
     assert written.count("83.0") == len(rows)
 
 
+def test_latex_goes_over_pages_only_where_it_must() -> None:
+    """Up to a page it is a table that LaTeX may place; beyond, a longtable, and what the document then needs stands above."""
+    page, more = (tables.latex(pl.DataFrame({"n": range(rows)})) for rows in (40, 41))
+    assert r"\begin{table}" in page
+    assert "longtable" not in page
+    assert r"\begin{table}" not in more
+    assert more.splitlines()[1] == r"% longer than a page: needs \usepackage{longtable} and a document in one column"
+    assert more.count(r"\endhead") == more.count(r"\begin{longtable}") == more.count(r"\end{longtable}") == 1
+    assert r"\begin{longtable}" not in tables.latex(pl.DataFrame({"n": []}, schema={"n": pl.Int64}))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("rows", [24, 40, 41, 400])
+def test_a_long_table_is_whole_on_its_pages(tmp_path: Path, rows: int, wide: bool) -> None:
+    """No row falls off a page, and each page has the headings."""
+    words = {f"column {place}": ["word " * 3] * rows for place in range(8)} if wide else {}
+    written = tables.latex(
+        pl.DataFrame({"model": [f"row{place}x" for place in range(rows)], "n": range(rows), **words})
+    )
+    turned = ("\\begin{landscape}", "\\end{landscape}") if wide else ("", "")
+    (tmp_path / "t.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs,longtable,pdflscape}\begin{document}"
+        + turned[0]
+        + written
+        + turned[1]
+        + r"\end{document}"
+    )
+    for _ in range(3):  # longtable finds its widths by looking again
+        made = subprocess.run(
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
+        assert made.returncode == 0, made.stdout[-800:]
+    assert b"too large" not in made.stdout
+    assert b"Overfull \\vbox" not in made.stdout
+    if shutil.which("pdftotext") is None:
+        return
+    subprocess.run(["pdftotext", "-layout", "t.pdf"], cwd=tmp_path, check=True)
+    pages = [page for page in (tmp_path / "t.txt").read_text().split("\f") if "row" in page]
+    assert all(f"row{place}x" in "".join(pages) for place in range(rows))
+    assert all("model" in page for page in pages)
+    assert wide or (len(pages) > 1) == (rows > 46)
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_latex_compiles(tmp_path: Path) -> None:
     """Whatever models and columns are called: pdfLaTeX has no error, and nothing is lost."""

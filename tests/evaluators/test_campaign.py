@@ -253,6 +253,48 @@ def test_errors_that_were_recorded_are_tried_again_where_errors_are_raised(tmp_p
     assert [each.graph for each in quiet(fail, range(5), store=tmp_path, key="k", on_error="record")] == [0, 1, 2, 3, 4]
 
 
+def test_what_came_from_the_store_is_said_and_only_then(tmp_path, capsys):
+    """One line on stderr counts the results that were there before; where none was there is none."""
+
+    def broken(seed):
+        if seed == 3:
+            raise ValueError("boom")
+        return seed
+
+    quiet(int, range(5))
+    with pytest.raises(CampaignError, match="seed 3"):
+        quiet(broken, range(5), store=tmp_path, key="k")
+    assert capsys.readouterr().err == ""
+    quiet(int, range(5), store=tmp_path, key="k")
+    there = f"in the store {tmp_path} already"
+    assert capsys.readouterr().err == f"turnwise: of 5 rollouts, 3 were {there}; 2 were run\n"
+    quiet(int, range(5), store=tmp_path, key="k")
+    assert capsys.readouterr().err == f"turnwise: all 5 rollouts were {there}; nothing was run\n"
+    quiet(int, range(5), store=tmp_path, key="another")
+    assert capsys.readouterr().err == ""
+    quiet(int, [], store=tmp_path, key="k")
+    for _ in range(2):
+        quiet(int, [7], store=tmp_path, key="k")
+    assert capsys.readouterr().err == f"turnwise: the one rollout was {there}; nothing was run\n"
+
+
+def test_recorded_errors_that_are_tried_again_did_not_come_from_the_store(tmp_path, capsys):
+    """An error that the store held is run again where errors are raised, and counts as run."""
+    broken = {1, 3}
+
+    def fail(seed):
+        if seed in broken:
+            raise ValueError("boom")
+        return seed
+
+    quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
+    quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
+    assert "all 5 rollouts were" in capsys.readouterr().err
+    broken.clear()
+    quiet(fail, range(5), store=tmp_path, key="k")
+    assert "of 5 rollouts, 3 were" in capsys.readouterr().err
+
+
 # ── retries ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 def test_retries(kind):

@@ -56,13 +56,16 @@ def test_the_command_rolls_out_and_writes_frames(tmp_path: Path, capsys) -> None
     ]  # fmt: skip
 
 
-def test_a_second_call_resumes_and_gives_the_same(tmp_path: Path) -> None:
-    """What is in the store is not rolled out again, and the results are the same bytes."""
+def test_a_second_call_resumes_and_gives_the_same(tmp_path: Path, capsys) -> None:
+    """What is in the store is not rolled out again, which is said, and the results are the same bytes."""
     path = write(tmp_path, CONFIG)
     assert call("rollout", "--config_file", path) == 0
+    assert "store" not in capsys.readouterr().err
     first = (tmp_path / "results" / "metrics.json").read_bytes()
     assert call("rollout", "--config_file", path) == 2  # the folder is there
     assert call("rollout", "--config_file", path, "--overwrite") == 0
+    told = f"turnwise: all 60 rollouts were in the store {tmp_path / 'store'} already; nothing was run\n"
+    assert told in capsys.readouterr().err
     assert (tmp_path / "results" / "metrics.json").read_bytes() == first
 
 

@@ -289,6 +289,67 @@ def test_what_others_keep_beside_a_data_set_is_no_log(tmp_path: Path, capsys: py
     assert capsys.readouterr().err == ""
 
 
+LEFT = [
+    "_temporary/0/_temporary/attempt_1_m_0/part-0.parquet",  # of a job of Spark's that died
+    "_temporary/0/_temporary/attempt_1_m_0/.part-0.parquet.crc",
+    "_delta_log/00000000000000000000.json",
+    "_committed_81",
+    "_started_81",
+    "_old/part-0.parquet",
+    ".part-0.parquet.crc",
+    ".hive-staging_1/part-0.parquet",
+    "part-0.parquet._COPYING_",
+    "part-0.parquet.crc",
+]
+
+
+@pytest.mark.parametrize("deep", ["", "target=a/_split=test"])
+def test_what_spark_and_hadoop_pass_over_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], deep: str
+) -> None:
+    """Names that begin with _ or ., but for those of columns: half-written copies of rollouts are no second ones."""
+    folder = tmp_path / deep
+    put(folder, some(2))
+    for name in LEFT:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".parquet"):
+            some(2).write_parquet(place)
+        else:
+            place.write_text('{"commitInfo": {}}')
+    found = both(tmp_path)
+    assert found["rollout_id"].to_list() == ["r00", "r01"]
+    assert found.columns[-1] == ("_split" if deep else found.columns[-1])
+    assert capsys.readouterr().err == ""
+    assert tw.read(folder / "_old" / "part-0.parquet").height == 2  # who names it wants it
+
+
+def test_a_file_that_was_not_finished_is_named(tmp_path: Path) -> None:
+    """A download that broke off stands beside what is whole: it is listed, and no reason to read nothing."""
+    put(tmp_path, some(2))
+    (tmp_path / "b.parquet.part").write_bytes(b"PAR1 half a file")
+    found, problems = tw.read(tmp_path, errors="collect")
+    assert found.height == 2
+    assert problems.rows() == [(str(tmp_path / "b.parquet.part"), None, None, "was not finished by who wrote it")]
+    assert tw.read(tmp_path).height == tw.scan(tmp_path).collect().height == 2
+
+
+def test_a_folder_that_only_a_dead_job_wrote_to_holds_nothing(tmp_path: Path) -> None:
+    """It is not empty, and nothing in it counts."""
+    put(tmp_path / "_temporary" / "0", some(2))
+    for reading in (tw.read, tw.scan):
+        with pytest.raises(ReadError, match="holds nothing but what is hidden or not finished"):
+            reading(tmp_path)
+
+
+def test_logs_that_are_no_parquet_may_be_called_anything(tmp_path: Path) -> None:
+    """Where no Parquet stands beside, a name says nothing: somebody's logs are not passed over without a word."""
+    (tmp_path / "_runs").mkdir()
+    for name in ("_runs/_a.csv", "b.csv"):
+        (tmp_path / name).write_text(f"rollout_id,prompt\n{name},Hi\n")
+    assert tw.read(tmp_path)["rollout_id"].to_list() == ["b.csv", "_runs/_a.csv"]
+
+
 def test_what_converts_reads_and_measures_takes_them(tmp_path: Path) -> None:
     """A data set of another tool into one of ours, by its columns, and back."""
     by_arrow(TURNS, tmp_path / "base", ["target"])

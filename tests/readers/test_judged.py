@@ -221,7 +221,7 @@ def test_prompts_come_back(tmp_path):
 )
 def test_goals_with_what_came_of_them_are_no_prompts(tmp_path, record):
     (tmp_path / "a.jsonl").write_text("\n".join([json.dumps(record)] * 2))
-    with pytest.raises(ReadError, match=r"(call that list `turns`|is not recognized)"):
+    with pytest.raises(ReadError, match=r"(name that list|is not recognized)"):
         tw.read(tmp_path / "a.jsonl")
 
 

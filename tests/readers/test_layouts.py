@@ -521,15 +521,15 @@ ROW = {"prompt": "Hi", "response": "Hello"}
     [
         (
             [{"conversation_id": 1, **ROW}] * 2,
-            'if `conversation_id` says which .* `tw.turns.*, rollout_id="conversation_id"',
+            r'if `conversation_id` says which .* names=\{"rollout_id": "conversation_id"\}',
         ),
-        ([{"id": 1, **ROW}] * 2, 'if `id` says which rows are one rollout, .* rollout_id="id"'),
+        ([{"id": 1, **ROW}] * 2, r'if `id` says which rows are one rollout, .* names=\{"rollout_id": "id"\}'),
         ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
         ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.read_prompts`"),
         ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` of which none says who speaks: write each as"),
         ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` of which none says who speaks: write each as"),
-        ([{"id": 1, "log": chat()}] * 2, "holds messages under `log`: call that list `messages`"),
-        ([{"id": 1, "steps": SAID}] * 2, "holds turns under `steps`: call that list `turns`"),
+        ([{"id": 1, "log": chat()}] * 2, r'holds messages under `log`: name that list, names=\{"messages": "log"\}'),
+        ([{"id": 1, "steps": SAID}] * 2, r'holds turns under `steps`: name that list, names=\{"turns": "steps"\}'),
         (
             [{"conversation_id": 1, "role": "user", "content": "Hi"}] * 2,
             "holds a message in each record: put those of one",
@@ -592,14 +592,14 @@ def test_what_a_table_is_told_to_do_works(tmp_path):
     (tmp_path / "a.csv").write_text("session_id;prompt;response\na;Hi;Hello\na;And?;No\n")
     with pytest.raises(ReadError) as told:
         read(tmp_path / "a.csv")
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("tw.turns(")]
-    names = {"path": tmp_path / "a.csv", "pl": pl, "tw": type("", (), {"turns": staticmethod(turns)})}
-    assert eval(call, names)["turn"].to_list() == [1, 2]
+    named = eval(str(told.value).partition("read it with names=")[2])
+    assert read(tmp_path / "a.csv", names=named)["turn"].to_list() == [1, 2]
     pl.DataFrame([ROW] * 2).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(ReadError) as told:
         read(tmp_path / "a.parquet")
-    (call,) = [part for part in str(told.value).split("`") if part.endswith('.with_row_index("rollout_id")')]
-    found = turns(eval(call, names | {"path": tmp_path / "a.parquet"}))
+    (call,) = [part for part in str(told.value).split("`") if part.startswith("tw.turns(")]
+    names = {"path": tmp_path / "a.parquet", "pl": pl, "tw": type("", (), {"turns": staticmethod(turns)})}
+    found = eval(call, names)
     assert found.select("rollout_id", "turn").rows() == [("0", 1), ("1", 1)]
 
 

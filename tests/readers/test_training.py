@@ -203,3 +203,59 @@ def test_openai_records_state_facts():
     ]
     assert frame["reasoning"].to_list() == ["Rude?", None, None]
     assert frame["turn"].to_list() == [1, 1, None]
+
+
+# ── the step of the training, where only the producer's layout says it ────────────────────────────────────────────────
+SKYRL = (
+    '{"input_prompt": "2 + 2?", "output_response": "4", "score": 1.0, "stop_reason": "stop", "data_source": "math"}\n'
+)
+RESULT = (
+    '{"prompt": [{"role": "user", "content": "2 + 2?"}], '
+    '"completion": [{"role": "assistant", "content": "4"}], "reward": 1.0}\n'
+)
+TRACE = (
+    '{"id": "t1", "task": {"key": "k"}, "nodes": [{"message": {"role": "user", "content": "Hi"}}, {"parent": 0, "sampled": true, '
+    '"message": {"role": "assistant", "content": "Yo"}}]}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "step"),
+    [
+        ("dumped_evals/global_step_100_evals/math.jsonl", SKYRL, 100),  # SkyRL's trainer
+        ("global_step_0_evals/math.jsonl", SKYRL, 0),
+        ("rollouts/step_7/train_rollouts.jsonl", RESULT, 7),  # prime-rl's orchestrator
+        ("rollouts/step_7/eval_rollouts.jsonl", TRACE, 7),
+        ("step_7/train_rollouts.jsonl", TRACE, 7),
+        ("dumped_evals/eval_only/math.jsonl", SKYRL, None),
+        ("global_step_100/math.jsonl", SKYRL, None),  # a checkpoint's folder, in which nobody dumps
+        ("step_7/results.jsonl", RESULT, None),
+        ("step_7/rollouts/results.jsonl", RESULT, None),
+        ("rollouts/step_7/train_rollouts.jsonl", RESULT.replace('"reward"', '"step": 3, "reward"'), None),
+        ("rollouts/step_7/train_rollouts.jsonl", RESULT.replace('"reward"', '"train_step": 3, "reward"'), 3),
+        ("rollouts/step_7/train_rollouts.jsonl", TRACE.replace('"task"', '"run": {"id": "r", "step": 3}, "task"'), 3),
+        ("global_step_100_evals/math.jsonl", SKYRL.replace('"score"', '"train_step": 3, "score"'), 3),
+        ("global_step_100_evals/math.jsonl", SKYRL.replace('"score"', '"global_step": 3, "score"'), None),
+    ],
+)
+def test_the_step_is_that_of_the_layout_or_what_a_record_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, line: str, step: int | None
+) -> None:
+    """Where the producer's own layout names it, by whatever path the file is reached; never where a record says it itself."""
+    path = tmp_path / place
+    path.parent.mkdir(parents=True)
+    path.write_text(line)
+    monkeypatch.chdir(path.parent)
+    for reached in (path, tmp_path, path.name):
+        frame = read(reached)
+        assert (frame["train_step"].to_list() if "train_step" in frame.columns else [None]) == [step]
+
+
+def test_steps_of_dumps_are_compared(tmp_path: Path) -> None:
+    """What `training` needs of such dumps is there without a word."""
+    for step in (10, 20):
+        path = tmp_path / "rollouts" / f"step_{step}" / "eval_rollouts.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(RESULT.replace('"reward"', f'"example_id": {step}, "reward"'))
+    rollouts = tw.measure(read(tmp_path), keep="train_step")
+    assert rollouts.select("task", "train_step").sort("train_step").rows() == [("10", 10), ("20", 20)]

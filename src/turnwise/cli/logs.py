@@ -9,6 +9,7 @@ from turnwise.cli.app import app
 from turnwise.cli.options import (
     By,
     ClusterBy,
+    Columns,
     Errors,
     Facts,
     Format,
@@ -35,12 +36,13 @@ def report(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Logs in; report.html, Parquet, CSV, JSON and SVG figures out."""
     from turnwise.reports import report as write_report
 
-    turns, problems = read_logs(paths, log_format, errors, fact)
+    turns, problems = read_logs(paths, log_format, errors, fact, column)
     page = write_report(
         turns,
         out,
@@ -66,13 +68,14 @@ def read(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Any known log into one table of turns."""
     from turnwise.writers import write
 
-    turns, _ = read_logs(paths, log_format, errors, fact)
+    turns, _ = read_logs(paths, log_format, errors, fact, column)
     tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
 
 
@@ -98,6 +101,7 @@ def convert(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Any known log into Parquet files of whole rollouts, for large work. Parquet may be larger than memory."""
@@ -107,7 +111,7 @@ def convert(
 
     with naming(paths):
         folder = converted(
-            scan_logs(paths, log_format, errors, fact),
+            scan_logs(paths, log_format, errors, fact, column),
             out,
             partition_by=partition_by or (),
             rollouts_per_file=rollouts_per_file,
@@ -127,11 +131,12 @@ def show(
     paths: Logs,
     log_format: LogFormat = None,
     fact: Facts = None,
+    column: Columns = None,
 ) -> None:
     """One rollout, turn by turn."""
     from turnwise.transcripts import transcript
 
-    turns, _ = read_logs(paths, log_format, "raise", fact)
+    turns, _ = read_logs(paths, log_format, "raise", fact, column)
     tell(transcript(turns, rollout_id))
 
 
@@ -143,18 +148,23 @@ def doctor(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Which analyses these logs allow, which they do not and why, and the call for each."""
     from turnwise.diagnosis import doctor as diagnosed
 
-    turns, _ = read_logs(paths, log_format, errors, fact)
+    turns, _ = read_logs(paths, log_format, errors, fact, column)
     found = diagnosed(turns)
     if out is not None or format != "table" or spreadsheet:
         emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
         return
-    before = ("import turnwise as tw", "from turnwise import metrics as m", read_call(paths, log_format, errors, fact))
+    before = (
+        "import turnwise as tw",
+        "from turnwise import metrics as m",
+        read_call(paths, log_format, errors, fact, column),
+    )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
         lines = [line for line in (row["call"], row["reason"]) if line]

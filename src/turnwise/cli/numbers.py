@@ -10,6 +10,7 @@ from turnwise.cli.app import FAILED, app
 from turnwise.cli.options import (
     By,
     ClusterBy,
+    Columns,
     Errors,
     Facts,
     Format,
@@ -49,13 +50,14 @@ def measure(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """One row per rollout, one column per metric."""
     if engine == "polars":
-        frame = measured_logs(paths, metric, log_format, errors, fact, keep)
-    elif log_format is None and errors == "raise" and not fact:
+        frame = measured_logs(paths, metric, log_format, errors, fact, column, keep)
+    elif log_format is None and errors == "raise" and not fact and not column:
         from turnwise import distributed
         from turnwise.metrics import catalog
 
@@ -116,6 +118,7 @@ def summarize(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -123,7 +126,7 @@ def summarize(
     from turnwise.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(paths, metric, log_format, errors, fact, [*(by or ()), *(cluster or ())]),
+        rollouts_of(paths, metric, log_format, errors, fact, column, [*(by or ()), *(cluster or ())]),
         by=by or (),
         metrics=metric,
         statistics=statistic,
@@ -197,6 +200,7 @@ def contrast(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -205,10 +209,10 @@ def contrast(
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
     if of is None:
-        rollouts, metric, of, first = runs_of(paths, metric, log_format, errors, fact)
+        rollouts, metric, of, first = runs_of(paths, metric, log_format, errors, fact, column)
         baseline = baseline or first
     else:
-        rollouts = rollouts_of(paths, metric, log_format, errors, fact, [of, *(by or ()), *(cluster or ())])
+        rollouts = rollouts_of(paths, metric, log_format, errors, fact, column, [of, *(by or ()), *(cluster or ())])
     frame = contrasted(
         rollouts,
         of=of,
@@ -256,6 +260,7 @@ def curve(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -264,7 +269,7 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(paths, needed, log_format, errors, fact, [*(by or ()), *(cluster or ())]),
+        rollouts_of(paths, needed, log_format, errors, fact, column, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -299,6 +304,7 @@ def attempts(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -306,7 +312,7 @@ def attempts(
     from turnwise.repeats import attempts as repeated
 
     frame = repeated(
-        rollouts_of(paths, [metric], log_format, errors, fact, [*(by or ()), *(cluster or ())]),
+        rollouts_of(paths, [metric], log_format, errors, fact, column, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         k=k,
@@ -340,6 +346,7 @@ def gate(
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
+    column: Columns = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -350,7 +357,7 @@ def gate(
     table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
     if table is None:
         table = rollouts_of(
-            paths, requirements.metrics(require), log_format, errors, fact, [*(by or ()), *(cluster or ())]
+            paths, requirements.metrics(require), log_format, errors, fact, column, [*(by or ()), *(cluster or ())]
         )
     gates = gating.gate(
         table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed, unknown=unknown

@@ -91,6 +91,12 @@ Facts = Annotated[
     list[str] | None,
     typer.Option("--fact", help="Fill in what the logs do not say, as in target=gpt-4o.", show_default=False),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column", help="Read a column of yours as ours, as in succeeded=jailbroken; repeat.", show_default=False
+    ),
+]
 Spreadsheet = Annotated[
     bool,
     typer.Option(
@@ -107,6 +113,7 @@ _NAMES = (
 )
 _CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}
+_NAMED = re.compile(r"""names=\{(["'])(.*?)\1: (["'])(.*?)\3\}""")
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
 
 
@@ -123,6 +130,8 @@ def in_options(sentence: str) -> str:
     'x.json exists; allow it with --overwrite, or force one with --log-format, in runs/level=3/x.json'
     >>> in_options("runs exists and is not empty; choose another folder with out=, or allow it with overwrite=True")
     'runs exists and is not empty; choose another folder with --out, or allow it with --overwrite'
+    >>> in_options('name yours, names={"rollout_id": "my conv"}')
+    "name yours, --column 'rollout_id=my conv'"
     """
 
     def option(found: re.Match[str]) -> str:
@@ -130,4 +139,5 @@ def in_options(sentence: str) -> str:
         said = "" if name in _FLAGS or not value else _SAID.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {said}".rstrip()
 
-    return _ARGUMENT.sub(option, sentence).replace("allow it with overwrite", "allow it with --overwrite")
+    named = _NAMED.sub(lambda found: f"--column {shlex.quote(f'{found[2]}={found[4]}')}", sentence)
+    return _ARGUMENT.sub(option, named).replace("allow it with overwrite", "allow it with --overwrite")

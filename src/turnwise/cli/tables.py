@@ -17,30 +17,33 @@ SHOWN = 5  # problems that are told one by one
 
 
 def read_logs(
-    paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None
+    paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None, column: list[str] | None = None
 ) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
     from turnwise.labels import counted
-    from turnwise.readers.problems import NULLED, Problems
+    from turnwise.readers.problems import LACKING, NULLED, Problems
     from turnwise.readers.reading import read_into
 
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
     ledger = Problems(collect=errors == "collect")
-    turns = read_into(ledger, paths, log_format, **facts)
+    turns = read_into(ledger, paths, log_format, names=named_columns(column), **facts)
     problems = ledger.frame()
     for file, record, field, reason in problems.head(SHOWN).rows() if ledger.collect else ():
         where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
-        say(f"{'' if reason.endswith(NULLED) else 'left out: '}{file}: {where}{reason}")
+        say(f"{'' if reason.endswith((LACKING, NULLED)) else 'left out: '}{file}: {where}{reason}")
     if ledger.collect and problems.height > SHOWN:
         say(f"and {counted(problems.height - SHOWN, 'more problem')}")
     _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
 
 
-def read_call(paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None) -> str:
+def read_call(
+    paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None, column: list[str] | None
+) -> str:
     """The same in Python."""
     given: dict[str, Any] = {} if log_format is None else {"format": log_format}
     given |= {"errors": errors} if errors == "collect" else {}
+    given |= {"names": named_columns(column)} if column else {}
     options = (f", {name}={value!r}" for name, value in (given | pairs_of(fact, "--fact", "target=gpt-4o")).items())
     names = [str(path) for path in paths]
     told = repr(names[0] if len(names) == 1 else names) + "".join(options)
@@ -53,14 +56,16 @@ def _say_read(rollouts: int, turns: int, problems: int) -> None:
     say(f"read {counted(rollouts, 'rollout')}, {counted(turns, 'turn')}, {counted(problems, 'problem')}")
 
 
-def scan_logs(paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None) -> "pl.LazyFrame":
+def scan_logs(
+    paths: list[Path], log_format: str | None, errors: str, fact: list[str] | None, column: list[str] | None
+) -> "pl.LazyFrame":
     """Turns, of Parquet not loaded yet; what cannot be read is listed where that is asked for, and all is read then."""
     from turnwise.readers.reading import scan
 
     if errors == "collect":
-        return read_logs(paths, log_format, errors, fact)[0].lazy()
+        return read_logs(paths, log_format, errors, fact, column)[0].lazy()
     facts: dict[str, Any] = pairs_of(fact, "--fact", "target=gpt-4o")
-    return scan(paths, format=log_format, **facts)
+    return scan(paths, format=log_format, names=named_columns(column), **facts)
 
 
 @contextmanager
@@ -95,6 +100,7 @@ def measured_logs(
     log_format: str | None,
     errors: str,
     fact: list[str] | None,
+    column: list[str] | None,
     keep: list[str] | None = None,
     groups: Sequence[str | None] = (),
 ) -> "pl.DataFrame":
@@ -107,10 +113,10 @@ def measured_logs(
     parquet = (path.suffix == ".parquet" and path.is_file()) or (path / MANIFEST).is_file()
     if len(paths) == 1 and parquet and errors == "raise":
         with naming(paths):
-            turns = scan_logs(paths, log_format, errors, fact)
+            turns = scan_logs(paths, log_format, errors, fact, column)
             if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
                 return _measured_parquet(path, turns, expressions, _kept(turns, keep, groups))
-    whole = read_logs(paths, log_format, errors, fact)[0]
+    whole = read_logs(paths, log_format, errors, fact, column)[0]
     return _measured(whole, expressions, _kept(whole, keep, groups))
 
 
@@ -176,13 +182,14 @@ def rollouts_of(
     log_format: str | None,
     errors: str,
     fact: list[str] | None,
+    column: list[str] | None,
     groups: Sequence[str | None] = (),
 ) -> "pl.DataFrame":
     """The table of rollouts that the path is (several are put below one another), or what its logs measure."""
     from turnwise.readers.measured import read_tables
 
     table = None
-    if log_format is None:
+    if log_format is None and not column:
         with suppress(ReadError) if errors == "collect" else nullcontext():  # what cannot be read is told with the rest
             table = read_tables(paths)
     if table is not None:
@@ -191,11 +198,16 @@ def rollouts_of(
                 f"--fact fills in what logs do not say, and {paths[0]} is a table of rollouts; leave it out"
             )
         return table
-    return measured_logs(paths, metric, log_format, errors, fact, groups=groups)
+    return measured_logs(paths, metric, log_format, errors, fact, column, groups=groups)
 
 
 def runs_of(
-    paths: list[Path], metric: list[str] | None, log_format: str | None, errors: str, fact: list[str] | None
+    paths: list[Path],
+    metric: list[str] | None,
+    log_format: str | None,
+    errors: str,
+    fact: list[str] | None,
+    column: list[str] | None,
 ) -> "tuple[pl.DataFrame, list[str], str, str]":
     """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
     from turnwise.evaluation import comparison
@@ -203,7 +215,12 @@ def runs_of(
 
     if len(paths) != 2 or not all(map(comparison.is_run, paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
-    given = {"--log-format": log_format is not None, "--errors": errors != "raise", "--fact": bool(fact)}
+    given = {
+        "--log-format": log_format is not None,
+        "--errors": errors != "raise",
+        "--fact": bool(fact),
+        "--column": bool(column),
+    }
     if any(given.values()):
         raise ArgumentError(
             f"contrast: {listing(name for name, there in given.items() if there)} is for reading logs, and these are two "
@@ -265,14 +282,21 @@ def cluster_of(names: list[str] | None) -> Any:
 
 def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, str]:
     """What an option of the form NAME=VALUE says."""
-    pairs = {}
+    pairs: dict[str, str] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             form = "NAME=VALUE" if "=" in example else "KEY VALUE"
             raise ArgumentError(f"{option} {word!r} is not of the form {form}; write it as {option} {example}")
+        if name in pairs and "=" in example:
+            raise ArgumentError(f"{option} says {name} twice ({pairs[name]}, {value}); say it once")
         pairs[name] = value
     return pairs
+
+
+def named_columns(words: list[str] | None) -> dict[str, str]:
+    """What `--column` says: our names, and those in the files."""
+    return pairs_of(words, "--column", "succeeded=jailbroken")
 
 
 def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, float]:

@@ -67,7 +67,8 @@ def run(
         interval, over the longest finished prefix of the seeds; the interval holds at every look.
     store
         A folder that keeps every finished rollout (`turnwise.evaluators.store`): the same call goes on where the last one
-        ended, however it ended. Graphs then come back as the store has them, whether interrupted or not.
+        ended, however it ended, and says on stderr how many were there. Graphs then come back as the store has them, whether
+        interrupted or not.
     key
         What else decides on the results, as JSON: the sampler's configuration and the metrics. With the seeds it says which
         run of the store this is. `until` is no part of it: a finer rule goes on with the same rollouts.
@@ -112,7 +113,23 @@ def run(
         waiting = [position for position in range(len(listed)) if position not in ledger.runs]
         if waiting and not ledger.closed:
             _roll_out(Crew(rollout, listed, waiting, max_concurrency, timeout, retries), ledger)
-        return ledger.result()
+        runs = ledger.result()
+    _tell_taken(ledger.taken(len(runs)), len(runs), store)
+    return runs
+
+
+def _tell_taken(taken: int, given: int, store: str | Path | None) -> None:
+    """Say how many of the rollouts cost nothing, because they were there."""
+    if not taken:
+        return
+    from turnwise.labels import counted, say
+
+    whence = f"in the store {store} already"
+    if taken == given:
+        say(f"{'the one rollout was' if taken == 1 else f'all {given:,} rollouts were'} {whence}; nothing was run")
+    else:
+        rest = counted(given - taken, "was run", "were run")
+        say(f"of {counted(given, 'rollout')}, {counted(taken, 'was', 'were')} {whence}; {rest}")
 
 
 def _check(
@@ -171,6 +188,7 @@ class _Ledger:
         self._seeds, self._store, self._observe, self._record = seeds, store, observe, record
         before = {} if store is None else store.finished()
         self.runs = {position: run for position, run in before.items() if record or run.error is None}
+        self._before = [*self.runs]  # the positions of those that the store held
         self._errors = sum(run.error is not None for run in self.runs.values())
         self._failed: dict[int, Outcome] = {}
         self._watch = None if until is None else until.watch()
@@ -213,6 +231,10 @@ class _Ledger:
     def closed(self) -> bool:
         """Whether no further rollout is wanted."""
         return bool(self._failed) or self._stopped_at is not None
+
+    def taken(self, given: int) -> int:
+        """How many of the first so many runs the store held from before."""
+        return sum(position < given for position in self._before)
 
     def result(self) -> list[Run]:
         """The runs in the order of their seeds; where a rule stopped them, the prefix that it stopped at."""

@@ -1,7 +1,9 @@
 """What a record says of its rollout in our own words: the facts of TURNS, where the values fit them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -21,6 +23,22 @@ FACTS = frozenset(TURNS.facts)
 OF_CORPORA = FACTS - {"source"}  # which there says whence a text is
 KINDS = {name: _kind(TURNS.dtypes[name]) for name in TURNS.facts}
 COLUMNS: dict[str, Any] = {name: list[kind | None] for name, kind in KINDS.items()}  # type: ignore[valid-type]
+
+
+STEPS = ("train_step", "global_step", "step")  # what a record may call the step of the training it is of
+
+
+def step_in(place: re.Pattern[str], path: Path, record: Mapping[str, Any]) -> dict[str, int]:
+    r"""The step of the training that a producer's layout names, as a column; none where it does not, or the record says one.
+
+    Examples
+    --------
+    >>> place = re.compile(r"/step_(\d+)/")
+    >>> step_in(place, Path("/runs/step_7/a.jsonl"), {}), step_in(place, Path("/runs/step_7/a.jsonl"), {"step": 3})
+    ({'train_step': 7}, {})
+    """
+    found = None if any(record.get(name) is not None for name in STEPS) else place.search(path.absolute().as_posix())
+    return {} if found is None else {"train_step": int(found[1])}
 
 
 def fact(name: str, value: Any) -> Any:

@@ -21,6 +21,7 @@ KEPT_BESIDE = (*JOURNALS, "-shm")  # likewise, and no log
 TURNS = "turns.parquet"
 OF_DATA_SETS = {"dataset_info.json", "state.json"}  # what Hugging Face keeps of a data set beside its Arrow files
 OF_PARTITIONS = {"_metadata", "_common_metadata", "_SUCCESS"}  # what Spark, Dask and Arrow keep beside files of Parquet
+OF_SPARK = {"_temporary", "_delta_log", "_spark_metadata"}  # folders that are never a table's own
 OF_SPLITS = {"dataset_dict.json"}  # likewise, above the folders of several
 BESIDE = ("config_metadata.json", "metrics.json")  # what an evaluation, or an evaluator, writes beside its turns
 
@@ -84,6 +85,20 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     return found
 
 
+def passed_over(name: str) -> bool:
+    """Whether Spark and Hadoop pass over a file or folder of this name beside Parquet: what is hidden, or not finished.
+
+    Examples
+    --------
+    >>> [
+    ...     passed_over(name)
+    ...     for name in ("_temporary", ".a.parquet.crc", "a.parquet._COPYING_", "_split=test", "a.parquet")
+    ... ]
+    [True, True, True, False, False]
+    """
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
 def journal_of(path: Path) -> Path | None:
     """The journal beside a SQLite file, of what was written last or is to be undone; null where there is none, or nothing in it.
 
@@ -106,6 +121,10 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path
     """The files at a path, and whether it is one itself."""
     if path.is_dir():
         inside = list(_walk(path, problems, rollouts=rollouts))
+        if not inside and any(path.iterdir()):
+            raise ReadError(
+                f"{path}: the folder holds nothing but what is hidden or not finished; name one that holds logs"
+            )
         if not inside:
             raise ReadError(f"{path}: the folder is empty; name one that holds logs")
         return inside, False
@@ -142,7 +161,12 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
             folders.clear()  # a link back up
             continue
         met.add(key)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        of_table = any(name.endswith(".parquet") for name in files) or any("=" in name for name in folders)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in OF_SPARK and not (of_table and passed_over(name))
+        )
         if rollouts and MANIFEST in files:
             held(where, problems)
         is_ours = rollouts and TURNS in files and any(name in files for name in BESIDE)
@@ -153,5 +177,11 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
             path = Path(where, name)
             if name.endswith(KEPT_BESIDE) and name.rpartition("-")[0] in files:
                 continue  # read with its file, or not at all
-            if not name.startswith(".") and name != MANIFEST and path.is_file():
-                yield path
+            if name.startswith(".") or name == MANIFEST or not path.is_file():
+                continue
+            if of_table and (passed_over(name) or name.endswith(".crc")):
+                continue  # which holds no row that counts
+            if of_table and name.endswith(".part"):
+                problems.unread(str(path), "was not finished by who wrote it")
+                continue
+            yield path

@@ -71,6 +71,7 @@ class Format:
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
+OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no tool: a record may say anything in them
 FORMATS = (
     Format(
         "native",
@@ -225,11 +226,34 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     refusal = refusal or wrapping(document.head, document.suffix) or nearly(document)
     reason = refusal or ("is empty" if empty else "is not recognized")
     if by_name:
-        remedy = "" if refusal else f"; formats are {format_names()}: force one with format=, "
-        remedy += "" if refusal else "or read a table of your own with `tw.turns(frame)`"
+        remedy = "" if refusal else "; check that it was written whole" if empty else _unknown(document)
         raise ReadError(f"{document.name}: {reason}{remedy}")
     problems.unread(document.name, reason)
     return None
+
+
+def _unknown(document: Document) -> str:
+    """What to do with a file of which nobody knows what it is."""
+    columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
+    if len(columns) > 1:
+        lacks = "response" if "rollout_id" in columns else "rollout_id"
+        said = "what was said" if lacks == "response" else "which rows are one rollout"
+        return (
+            f": none of its columns ({listing(columns)}) says {said}; force a format with format=, or name yours, "
+            f'as in names={{"{lacks}": "..."}}'
+        )
+    return f"; formats are {format_names()}: force one with format=, or read a table of your own with `tw.turns(frame)`"
+
+
+def is_own(document: Document, forced: Format | None = None) -> bool:
+    """Whether the records of a file are somebody's own, rather than those of a tool whose names its reader knows."""
+    kind = forced or next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
+    return kind is None or kind.name in OWN
+
+
+def is_known(document: Document) -> bool:
+    """Whether any format knows the file, be it by less."""
+    return any(_may_be(document, kind) and (kind.sniff(document) or _nearly_is(document, kind)) for kind in FORMATS)
 
 
 def _nearly_is(document: Document, kind: Format) -> bool:

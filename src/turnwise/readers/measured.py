@@ -10,6 +10,7 @@ from turnwise.readers.casting import cast
 from turnwise.readers.columns import Columns
 from turnwise.readers.documents import Document
 from turnwise.readers.frames import from_columns
+from turnwise.readers.layouts import SAID
 from turnwise.readers.native_files import from_binary, from_csv
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
@@ -47,6 +48,8 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
         measured = document.keys >= MEASURED and "turn" not in document.keys
         if "rollout_id" in document.keys and (measured or not document.keys & IN_A_TURN):
             found = _typed(plain_frame(document))
+            if not measured and document.keys & SAID and found["rollout_id"].is_duplicated().any():
+                return None  # turns, in words that `turns` knows
     return found
 
 

@@ -24,6 +24,7 @@ NAMES = (
     "trajectory_id",
     "episode_id",
     "episode",
+    "conversation",
     "rollout",
     "id",
 )  # of columns that may name rollouts
@@ -50,7 +51,7 @@ def nearly(document: Document) -> str | None:
     >>> nearly(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
     'has no column `rollout_id`: if `chat_id` says which rows are one rollout, ...'
     >>> nearly(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
-    'holds messages under `log`: call that list `messages`'
+    'holds messages under `log`: name that list, names={"messages": "log"}'
     """
     return next(_reasons(document), None)
 
@@ -144,11 +145,11 @@ def _within(name: str, value: object) -> Iterator[str]:
     first = surface_if_any(value[0])
     names = names_if_any(first) if isinstance(first, dict) else frozenset()
     if words_of(names) is not None:
-        yield f"holds messages under `{name}`: call that list `messages`"
+        yield f'holds messages under `{name}`: name that list, names={{"messages": "{name}"}}'
     elif names & ASKED and not names & (SAID - ASKED):
         yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.read_prompts`"
     elif any(isinstance(surface_if_any(first[word]), str) for word in names & SAID):
-        yield f"holds turns under `{name}`: call that list `turns`"
+        yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
     elif names & {*LISTS}:
         yield f"holds its records under `{name}`: write that list alone, or a record a line"
     elif name in LISTS and isinstance(first, str | list):
@@ -161,11 +162,11 @@ def _without_id(document: Document, names: frozenset[str]) -> str:
     if name is not None:
         return (
             "has no column `rollout_id`: "
-            f'if `{name}` says which rows are one rollout, `tw.turns({frame}, rollout_id="{name}")`'
+            f'if `{name}` says which rows are one rollout, read it with names={{"rollout_id": "{name}"}}'
         )
     return (
         "has no column `rollout_id`, which says which rows are one rollout: name yours, as in "
-        f'`tw.turns({frame}, rollout_id="...")`, or number them with `{frame}.with_row_index("rollout_id")` if each is one'
+        f'names={{"rollout_id": "..."}}, or number them if each is one: `tw.turns({frame}.with_row_index("rollout_id"))`'
     )
 
 

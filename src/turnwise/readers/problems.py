@@ -12,6 +12,7 @@ from turnwise.schema import PROBLEMS
 
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"
+LACKING = "as it would be without that name"
 REMEDY = f"mend it, or leave it out: {LEAVE}"
 
 
@@ -46,6 +47,7 @@ class Problems:
         self._unread: list[str] = []
         self._left_out: Counter[str] = Counter()
         self._nulled: Counter[str] = Counter()
+        self._lacking: dict[str, list[str]] = {}
 
     def broken(self, file: str, error: BrokenError) -> None:
         """Raise what is broken, or keep it as a row."""
@@ -72,6 +74,11 @@ class Problems:
             self.rows.append((file, None, field, f"{count} {what} {NULLED}"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
 
+    def lacking(self, file: str, column: str, ours: str) -> None:
+        """Keep that a file has no such column, which was named for one of ours."""
+        self.rows.append((file, None, column, f"there is no such column; `{ours}` is {LACKING}"))
+        self._lacking.setdefault(f"`{column}`, named for `{ours}`", []).append(file)
+
     def memory(self) -> dict[str, list[Any]]:
         """All that the ledger holds, to be written down."""
         return {
@@ -79,6 +86,7 @@ class Problems:
             "unread": self._unread,
             "left_out": list(self._left_out.items()),
             "nulled": list(self._nulled.items()),
+            "lacking": list(self._lacking.items()),
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
@@ -98,6 +106,7 @@ class Problems:
         self._unread += memory["unread"]
         self._left_out.update(left_out)
         self._nulled.update(nulled)
+        self._lacking.update(memory["lacking"])
 
     def record(self, file: str, record: object = None) -> "Guard":
         """A block that reads one record: what is broken in it is raised or kept, with the record's name."""
@@ -117,6 +126,8 @@ class Problems:
             places = [f"{place} ({count})" for place, count in self._left_out.items()]
             why = 'errors="collect" tells why'
             say(f"{counted(self._left_out.total(), 'record')} left out: {_some(places)} ({why})")
+        for column, files in self._lacking.items():
+            say(f"no column {column}, in {counted(len(files), 'file')}: {_some(files)}")
         if self._nulled:
             places = [f"{place} ({count})" for place, count in self._nulled.items()]
             say(f"{self._nulled.total()} NaN became null: {_some(places)}")

@@ -1,7 +1,7 @@
 """The door: all files, of any mix of formats, into one table, now or when it is asked for."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -18,8 +18,9 @@ from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.documents import Document
 from turnwise.readers.finding import Paths, documents, journal_of, listed
-from turnwise.readers.formats import FORMATS, Format, format_names, format_of, named
+from turnwise.readers.formats import FORMATS, Format, format_names, format_of, is_known, named
 from turnwise.readers.hive import scanned
+from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.problems import Problems
 from turnwise.readers.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Owners, Table
@@ -33,6 +34,7 @@ def read(
     format: str | None = None,
     errors: Literal["raise"] = "raise",
     columns: str | Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -44,6 +46,7 @@ def read(
     format: str | None = None,
     errors: Literal["collect"],
     columns: str | Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -54,6 +57,7 @@ def read(
     format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
     errors: Literal["raise", "collect"] = "raise",
     columns: str | Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -78,6 +82,10 @@ def read(
         The columns that are wanted beside `rollout_id` and `turn` (and `node_id` of trees); None wants all. JSON lines of
         turns, and of rollouts that hold theirs, are decoded no further than that, which saves a quarter to a third where no
         text is wanted: what is passed over must be JSON, and is not looked at. All other logs are read whole, and narrowed.
+    names
+        What files of your own call a column: our name = yours, as in ``names={"succeeded": "jailbroken"}``. Tables, and records
+        with turns or chats, are read as though they had our names (also `messages`, `turns`, `role` and `content`); of other
+        tools' logs the columns that come out are renamed. Files that lack the column are listed as well.
     cache
         A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
         has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
@@ -99,7 +107,7 @@ def read(
         Naming file, record, field and remedy. Also where nothing could be read at all, or a folder of `convert` is not what its
         manifest says.
     ArgumentError
-        For an unknown format, fact or column.
+        For an unknown format, fact or column, or a column of `names` that is in none of the files.
 
     Notes
     -----
@@ -117,7 +125,7 @@ def read(
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
-    turns = read_into(problems, paths, format, columns, cache, storage_options, **facts)
+    turns = read_into(problems, paths, format, columns, names, cache, storage_options, **facts)
     return (turns, problems.frame()) if problems.collect else turns
 
 
@@ -126,6 +134,7 @@ def read_into(
     paths: Paths,
     format: str | None = None,  # noqa: A002 - as in read
     columns: str | Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -143,13 +152,16 @@ def read_into(
     """
     known = facts_as_given(facts)
     wanted = None if columns is None else [*names_of(columns), *known]
+    naming = Naming(names_as_given(names), problems)
     given = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
     if found := addresses(given):
-        turns = native.turns(collect_remote(scan_remote(found, storage_options, problems), found))
+        remote = naming.lazily(scan_remote(found, storage_options, problems), found)
+        naming.finish()
+        turns = native.turns(collect_remote(remote, found))
         known["source"] = pl.lit(FORMATS[0].name)
     else:
-        turns = _whole(given, format, problems, cache, wanted)
+        turns = _whole(given, format, problems, naming, cache, wanted)
     problems.announce()
     if wanted is not None:
         turns = _narrowed(turns, wanted)
@@ -170,6 +182,7 @@ def _whole(
     paths: Paths,
     name: str | None,
     problems: Problems,
+    naming: Naming,
     folder: str | os.PathLike[str] | None,
     wanted: list[str] | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
@@ -177,11 +190,11 @@ def _whole(
     forced = named(name)
     given = listed(paths, "read")
     if folder is None:
-        return _gathered(given, forced, problems, wanted)
+        return _gathered(given, forced, problems, naming, wanted)
     unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
     logs = [document.path for document, _ in documents(given, unseen, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
-    how = (name, problems.collect, [str(path) for path in given])
+    how = (name, problems.collect, [str(path) for path in given], sorted(naming.names.items()))
     try:
         kept = Cache(Path(folder), logs, *how)
     except OSError as error:
@@ -189,17 +202,19 @@ def _whole(
     found = kept.load(problems)
     if found is not None:
         return found
-    turns = _gathered(given, forced, problems)
+    turns = _gathered(given, forced, problems, naming)
     kept.save(turns, problems)
     return turns
 
 
 def _gathered(
-    given: list[Path], forced: Format | None, problems: Problems, wanted: list[str] | None = None
+    given: list[Path], forced: Format | None, problems: Problems, naming: Naming, wanted: list[str] | None = None
 ) -> pl.DataFrame:
     """All rollouts of all files, read now."""
-    tables = tables_of(given, forced, problems, wanted=wanted)
-    return arrange(reconcile([without_nulls(frame) for table in tables for frame in table.frames()]))
+    tables = tables_of(given, forced, problems, wanted=wanted, naming=naming)
+    frames = [without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in table.frames()]
+    naming.finish()
+    return arrange(reconcile(frames))
 
 
 def tables_of(
@@ -209,14 +224,18 @@ def tables_of(
     *,
     outcomes: bool = False,
     wanted: list[str] | None = None,
+    naming: Naming | None = None,
 ) -> list[Table]:
     """All rollouts of all files, a table for each format; with `outcomes`, perhaps without what was said in them."""
-    owners = Owners()
+    owners, naming = Owners(), naming or Naming({}, problems)
     tables = {kind.name: Table(kind.name, problems, owners, wanted) for kind in FORMATS}
     echoes: list[tuple[Document, Format, bool]] = []
-    for document, by_name in documents(given, problems, rollouts=True):
-        with problems.record(document.name):
+    for found, by_name in documents(given, problems, rollouts=True):
+        with problems.record(found.name), naming.telling():
+            document = naming.under_ours(found, forced, by_name=by_name)
             kind = format_of(document, forced, by_name=by_name, problems=problems)
+            if kind is not None:
+                naming.note(document, kind)
             if kind is not None and kind.echo:
                 echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
             elif kind is not None:
@@ -224,16 +243,17 @@ def tables_of(
     for document, kind, by_name in echoes:
         with problems.record(document.name):
             _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
-    found = [table for table in tables.values() if table.height]
-    if not found:
+    filled = [table for table in tables.values() if table.height]
+    if not filled:
         raise ReadError(_nothing(given, problems))
-    return found
+    return filled
 
 
 def scan(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - as in read
+    names: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -248,7 +268,7 @@ def scan(
 
     Parameters
     ----------
-    paths, format, cache, storage_options, **facts
+    paths, format, names, cache, storage_options, **facts
         As in `read`.
 
     Examples
@@ -263,16 +283,17 @@ def scan(
     forced = named(format)
     given = listed(paths, "read")
     problems = Problems()
-    found = addresses(given)
-    lazy = (
-        native.turns(scan_remote(found, storage_options, problems))
-        if found
-        else _scanned(_parquets(given, forced, problems))
-    )
+    naming = Naming(names_as_given(names), problems)
+    lazy: pl.LazyFrame | None
+    if found := addresses(given):
+        lazy = native.turns(naming.lazily(scan_remote(found, storage_options, problems), found))
+    else:
+        lazy = _scanned(_parquets(given, forced, problems, naming), naming)
     if lazy is None:
         problems = Problems()
-        lazy = _whole(given, format, problems, cache).lazy()
+        lazy = _whole(given, format, problems, Naming(naming.names, problems), cache).lazy()
     else:
+        naming.finish()
         known["source"] = pl.lit(FORMATS[0].name)
     problems.announce()
     filled = [pl.col(name).fill_null(value) for name, value in known.items()]
@@ -292,12 +313,15 @@ def _read(document: Document, kind: Format, table: Table, *, by_name: bool, outc
         table.problems.unread(document.name, f"holds no rollouts; the {kind.name} log is empty")
 
 
-def _parquets(paths: list[Path], forced: Format | None, problems: Problems) -> list[Document]:
+def _parquets(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:
     """The files, where all that can be read are Parquet; else none."""
     found = []
     for document, by_name in documents(paths, problems, rollouts=True):
         with problems.record(document.name):
-            kind = format_of(document, forced, by_name=by_name, problems=problems)
+            looked_at = naming.beginning(document)
+            if naming.names and (document.kind != "parquet" or not is_known(looked_at)):
+                return []  # who reads it whole knows more
+            kind = format_of(looked_at, forced, by_name=by_name, problems=problems)
             if kind is not None and (document.kind != "parquet" or document.packed):
                 return []
             if kind is not None:
@@ -305,9 +329,9 @@ def _parquets(paths: list[Path], forced: Format | None, problems: Problems) -> l
     return found
 
 
-def _scanned(found: list[Document]) -> pl.LazyFrame | None:
+def _scanned(found: list[Document], naming: Naming) -> pl.LazyFrame | None:
     """The files as one lazy frame; null where there is none, or one is not TURNS or disagrees with another."""
-    schemas = [document.schema for document in found]
+    schemas = [naming.renamed(document.schema) for document in found]
     if not found or not all(native.fits(pl.LazyFrame(schema=names)) for names in schemas):
         return None
     joint: dict[str, pl.DataType] = {}
@@ -318,7 +342,7 @@ def _scanned(found: list[Document]) -> pl.LazyFrame | None:
     for _, group in groupby(found, key=lambda document: (document.schema, document.said.columns)):
         alike = list(group)
         lazy = scanned([document.path for document in alike], [document.said for document in alike])
-        lazies.append(native.conform_lazily(lazy))
+        lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in alike])))
     return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
 
 

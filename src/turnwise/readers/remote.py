@@ -12,7 +12,7 @@ from turnwise.files import MANIFEST
 from turnwise.manifests import is_log
 from turnwise.object_stores import Options, address_of, joined, sizes
 from turnwise.readers import hive
-from turnwise.readers.finding import held
+from turnwise.readers.finding import held, passed_over
 from turnwise.readers.problems import Problems, first_line
 
 GLOB = "*?["  # what Polars takes for a pattern
@@ -91,7 +91,8 @@ def _files(address: str, options: Options | None, problems: Problems) -> dict[st
     fixed = next((place for place, level in enumerate(levels) if any(sign in level for sign in GLOB)), len(levels))
     folder, wanted = "/".join(levels[:fixed]), levels[fixed:] or ["**", "*"]
     names = sorted(sizes(folder, options))
-    found = [name for name in names if is_log(name) and _matches(name.split("/"), wanted)]
+    found = [name for name in names if is_log(name) and not any(map(passed_over, name.split("/")))]
+    found = [name for name in found if _matches(name.split("/"), wanted)]
     if not found:
         raise _nothing(address, "nothing lies there")
     known: dict[str, tuple[str, ...]] = dict.fromkeys((joined(folder, name) for name in found), ())

@@ -1,14 +1,17 @@
 """Evaluations that SkyRL dumps while it trains: one JSON-lines file per data source."""
 
+import re
 from collections import Counter
 
 import msgspec
 
 from turnwise.readers.documents import Document
+from turnwise.readers.facts import step_in
 from turnwise.readers.records import leftovers, parse, prompt_id
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, FINISHED, NO_ATTACK
 
+PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # in `dumped_evals`; without training it is `eval_only`
 ENDINGS = {"length": BUDGET, "stop": FINISHED}
 
 
@@ -48,11 +51,12 @@ def read_skyrl(document: Document, table: Table) -> None:
     `output_response`     `response`; a conversation of several turns is one text here
     `score`               `reward`: of a list (one reward per token) the sum
     `stop_reason`         `ending`: length is budget, stop finished; others are null
+    folder                column `train_step`, from ``dumped_evals/global_step_100_evals``, where no record states a step
     ===================== =================================================================================
 
     `stop_reason`, `env_class` and `env_extras` are columns of their own names. `attack` is `none`, so `goal` and
     `outcome` are null, as is `solved`: a reward need not be 0 or 1. Built from the fields of
-    `dump_per_dataset_eval_results` (skyrl_train/utils/trainer_utils.py).
+    `dump_per_dataset_eval_results` (skyrl_train/utils/trainer_utils.py), the folder being what `evaluate` gives it.
 
     The producer judges the `whole_rollout`.
 
@@ -86,5 +90,9 @@ def read_skyrl(document: Document, table: Table) -> None:
                     "attempt": met[task],
                     "ending": ENDINGS.get(sample.stop_reason or ""),
                 },
-                {"stop_reason": sample.stop_reason, **leftovers(value, Sample)},
+                {
+                    "stop_reason": sample.stop_reason,
+                    **step_in(PLACE, document.path, value),
+                    **leftovers(value, Sample),
+                },
             )

@@ -1,18 +1,21 @@
 """Rollouts of verifiers and prime-rl: `traces.jsonl` with its graph of messages, and the `results.jsonl` before it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chat import ANSWERS, Message, joined, messages_of, said_in, split
 from turnwise.readers.documents import Document
+from turnwise.readers.facts import step_in
 from turnwise.readers.links import Links
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Key, Small, leftovers, parse, prompt_id, whole, worded
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
+PLACE = re.compile(r"/step_(\d+)/(?:train|eval)_rollouts\.[^/]+$")  # where prime-rl's orchestrator saves them
 LIMITS = frozenset({"max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed"})
 UNKEPT = frozenset({"tools", "mm_token_type_id_map", "request_rewrites", "response_rewrites", "verifiers"})
 
@@ -121,6 +124,8 @@ def read_verifiers(document: Document, table: Table) -> None:
     `stop_condition`, `errors`      `ending`: a limit is budget, an error error, any other condition finished;
                                     the last error is the `error` of the last turn
     `answer`                        `expected`
+    `step` of `run`, folder         column `train_step`: what prime-rl states in the record, else what the folder of
+                                    ``rollouts/step_7/train_rollouts.jsonl`` says where no record states a step
     =============================== ========================================================================
 
     A trace that branches is a tree: every message stands once, and `tw.paths` gives one rollout for each branch.
@@ -166,6 +171,14 @@ def _traces(value: Any) -> list[Any]:
     return inner if isinstance(inner, list) else [value]
 
 
+def _step(document: Document, record: Mapping[str, Any]) -> dict[str, int]:
+    run = record.get("run")
+    stated = run.get("step") if isinstance(run, dict) else None
+    if type(stated) is int and record.get("train_step") is None:
+        return {"train_step": stated}
+    return step_in(PLACE, document.path, record)
+
+
 def _counted(task: str, met: dict[str, int]) -> int:
     met[task] = met.get(task, 0) + 1
     return met[task]
@@ -203,6 +216,7 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
             "stop_condition": trace.stop_condition,
             "ok": trace.ok,
             "agent": trace.agent,
+            **_step(document, record),
             **{f"score_{name}": _scored(given) for name, given in trace.rewards.items()},
             **{f"metric_{name}": given for name, given in trace.metrics.items()},
             **{name: given for name, given in leftovers(record, Trace).items() if name not in UNKEPT},
@@ -323,6 +337,7 @@ def _add_result(
         },
         {
             "stop_condition": result.stop_condition,
+            **_step(document, record),
             **{f"metric_{key}": value for key, value in metrics.items()},
             **leftovers(record, Result),
         },

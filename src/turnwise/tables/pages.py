@@ -26,6 +26,11 @@ _LETTERS = (  # that LaTeX's own fonts lack, or show as others
 )
 _LATIN, _TYPOGRAPHY = 0x17F, "–—‘’“”„‚•†‡…€™‰‹›"  # letters up to which pdfLaTeX has all, and further ones it has
 _ACROSS, _UPRIGHT = 150, 75  # letters on a page in landscape, and upright
+_LINES, _LINES_ACROSS = (
+    40,
+    24,
+)  # of a page upright and in landscape: 46 and 27 of article's fit, and some of them are headings
+_HEADED = "\\midrule\\addlinespace[2.5pt]\n"  # what great_tables puts under the headings
 _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell that is broken into lines
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
 _LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # two letters that LaTeX would make one of
@@ -64,6 +69,7 @@ def latex_of(grid: Grid) -> str:
     """The grid as LaTeX for the booktabs package, intervals in words alone.
 
     What would not fit a page in landscape goes as in a terminal: long words are broken, then what may be spared is named below.
+    What is longer than a page is a `longtable`, which goes on over the next ones with its headings.
     """
     from great_tables import GT
 
@@ -76,18 +82,34 @@ def latex_of(grid: Grid) -> str:
     for side, words in (("left", True), ("right", False)):
         chosen = [name for name, one in columns.items() if one.column.words is words]
         table = table.cols_align(align=side, columns=chosen) if chosen else table
-    for note in (*grid.notes, *instead, grid.caption):
-        table = table.tab_source_note(note) if note else table
-    written = str(table.tab_options(table_font_size="12px").as_latex())  # 9 points
+    notes = [note for note in (*grid.notes, *instead, grid.caption) if note]
+    for note in notes:
+        table = table.tab_source_note(note)
+    across = across_of(laid)
+    long = _lines_of(laid) + len(notes) > (_LINES if across <= _UPRIGHT else _LINES_ACROSS)
+    written = str(table.tab_options(table_font_size="12px").as_latex(use_longtable=long))  # 9 points
+    if long:
+        written = written.replace(_HEADED, f"{_HEADED}\\endhead\n", 1)
     written = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", written))
     written = "".join(_LETTERS.get(letter, letter) for letter in written)
     written = _FOLD.sub(_box, written)
-    return "".join(f"% {line}\n" for line in _preamble(written, across_of(laid))) + written
+    return "".join(f"% {line}\n" for line in _preamble(written, across, long=long)) + written
 
 
-def _preamble(written: str, across: int) -> list[str]:
+def _lines_of(laid: list[Laid]) -> int:
+    """How many lines the rows take, those counted that cells are broken into."""
+    folds = [
+        [-(-length(str(cell)) // one.across) for cell in one.column.cells] for one in laid if one.across is not None
+    ]
+    rows = len(laid[0].column.cells) if laid else 0
+    return sum(max((1, *(fold[row] for fold in folds))) for row in range(rows))
+
+
+def _preamble(written: str, across: int, *, long: bool) -> list[str]:
     """What the document must have for this table, as comments above it."""
     needed = ["needs \\usepackage{booktabs}"]
+    if long:
+        needed.append("longer than a page: needs \\usepackage{longtable} and a document in one column")
     if across > _UPRIGHT:
         needed.append(f"{across} letters wide: set it in landscape, as with \\usepackage{{pdflscape}}")
     if foreign := sorted({letter for letter in written if ord(letter) > _LATIN and letter not in _TYPOGRAPHY}):

@@ -185,6 +185,28 @@ def test_facts_of_chats_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         tw.read(path, names={"outcome": "verdict"})
 
 
+def test_true_and_false_are_a_verdict_on_the_whole(tmp_path: Path) -> None:
+    """Who names a Boolean for `outcome` means success and failure, in whatever file it stands."""
+    rows = [
+        {"rollout_id": name, "turn": 1, "response": "x", "jb": jb}
+        for name, jb in [("a", True), ("b", False), ("c", None)]
+    ]
+    frame = pl.DataFrame(rows)
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_ipc(tmp_path / "t.arrow")
+    frame.write_ndjson(tmp_path / "t.jsonl")
+    chats = [{"id": row["rollout_id"], "messages": CHAT, "jb": row["jb"]} for row in rows]
+    texts = [chat | {"jb": None if chat["jb"] is None else str(chat["jb"])} for chat in chats]
+    for path in (
+        lines(tmp_path, *chats),
+        lines(tmp_path, *texts, name="texts.jsonl"),
+        *(tmp_path / f"t.{kind}" for kind in ("parquet", "csv", "arrow", "jsonl")),
+    ):
+        for found in (tw.read(path, names={"outcome": "jb"}), tw.scan(path, names={"outcome": "jb"}).collect()):
+            assert found["outcome"].to_list() == ["success", "failure", None], path
+
+
 @pytest.mark.parametrize(("value", "wanted"), [(True, True), (1, True), ("False", False)])
 def test_verdicts_on_messages_are_as_in_tables(tmp_path: Path, value: object, wanted: bool) -> None:
     """What a column of verdicts may hold, the field of a message may."""

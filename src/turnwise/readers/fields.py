@@ -17,6 +17,7 @@ from turnwise.readers.problems import BrokenError
 from turnwise.schema import TURNS
 
 OF_ROLLOUTS = FACTS | {"rollout_id"}
+IN_WORDS = {"true": "success", "false": "failure"}  # of what is named for `outcome`
 BESIDE = frozenset({"prompt", "response"})  # of a turn, and yet an answer may stand beside its chat
 
 
@@ -115,7 +116,7 @@ class Fields:
     def _refuse_of_turns(self, record: Mapping[str, Any], inside: AbstractSet[str]) -> None:
         for theirs, ours in self._ours.items():
             if theirs in record and theirs not in inside and ours in OF_TURNS - BESIDE:
-                whole = "; a verdict on the whole is `outcome`, in the words success and failure"
+                whole = "; a verdict on the whole is `outcome`: true or false, success or failure"
                 raise ArgumentError(
                     f'read: names={{"{ours}": "{theirs}"}}: `{theirs}` is said of a whole rollout, and `{ours}` is of a turn'
                     + (whole if ours == "succeeded" else "; name a fact of the rollout, or leave it out")
@@ -147,6 +148,8 @@ def hiding(ours: str, theirs: str) -> BrokenError:
 
 def _fitting(ours: str, theirs: str, value: Any) -> Any:
     told = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+    if ours == "outcome" and isinstance(told, bool | str):
+        told = IN_WORDS.get(str(told).lower(), told)
     try:
         known = fact(ours, told) if ours in FACTS else msgspec.convert([told], TOLD[ours], strict=False)[0]
     except msgspec.ValidationError:

@@ -12,7 +12,7 @@ from turnwise.readers.binary import first_in, table_in
 from turnwise.readers.casting import cast
 from turnwise.readers.columns import arrange
 from turnwise.readers.documents import EARLY, Document
-from turnwise.readers.fields import Fields, hiding
+from turnwise.readers.fields import IN_WORDS, Fields, hiding
 from turnwise.readers.formats import OWN, Format, is_known, is_own
 from turnwise.readers.hive import literals
 from turnwise.readers.layouts import LIST, LISTS, words_of
@@ -120,7 +120,7 @@ class Naming:
         self._known |= {*frame.columns}
         found = {ours: theirs for ours, theirs in self.names.items() if theirs in frame.columns and ours in OF_TOOLS}
         for ours, theirs in found.items():
-            column = cast(frame[theirs], TURNS.dtypes[ours], frame["rollout_id"]).alias(ours)
+            column = cast(_in_words(frame[theirs], ours), TURNS.dtypes[ours], frame["rollout_id"]).alias(ours)
             there = frame[ours] if ours in frame.columns else pl.Series(ours, [None] * frame.height, dtype=column.dtype)
             if (column.is_not_null() & there.is_not_null()).any():
                 raise ArgumentError(
@@ -231,6 +231,7 @@ class Naming:
             if frame[ours].null_count() < frame.height:
                 raise hiding(ours, self.names[ours])
         frame = frame.drop(gone).rename(found)
+        frame = frame.with_columns(_in_words(frame[name], name) for name in found.values())
         if words_of(frozenset(frame.columns)) is not None:  # of messages nobody else would say what does not fit
             ids = frame["rollout_id"] if "rollout_id" in frame.columns else pl.int_range(frame.height, eager=True)
             named = [name for name in found.values() if name in TURNS.names]
@@ -245,3 +246,11 @@ class Naming:
         """The first rows of a Parquet file under our names, to be looked at."""
         whole = not self.names or document.kind != "parquet" or self._holds_lists(document)
         return document if whole else self._tabled(document, EARLY)[0]
+
+
+def _in_words(column: pl.Series, ours: str) -> pl.Series:
+    """True and false that are named for `outcome` in its words; all else as it is."""
+    if ours != "outcome" or column.dtype not in {pl.Boolean, pl.String}:
+        return column
+    said = column.cast(pl.String)
+    return said.str.to_lowercase().replace_strict(IN_WORDS, default=said)

@@ -106,7 +106,7 @@ class Fields:
             theirs = self._theirs.get(name, name)
             if ours is not None:
                 self.met.add(name)
-                found[ours] = value
+                found[ours] = _in_words(value) if ours == "outcome" else value
             elif theirs == name or theirs not in record or theirs in said:
                 found[name] = value
             elif not _is_null(value):
@@ -148,8 +148,6 @@ def hiding(ours: str, theirs: str) -> BrokenError:
 
 def _fitting(ours: str, theirs: str, value: Any) -> Any:
     told = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-    if ours == "outcome" and isinstance(told, bool | str):
-        told = IN_WORDS.get(str(told).lower(), told)
     try:
         known = fact(ours, told) if ours in FACTS else msgspec.convert([told], TOLD[ours], strict=False)[0]
     except msgspec.ValidationError:
@@ -161,6 +159,11 @@ def _fitting(ours: str, theirs: str, value: Any) -> Any:
         )
         raise BrokenError(f"is {told!r}, which is {what}", field=theirs)
     return known
+
+
+def _in_words(value: Any) -> Any:
+    told = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+    return IN_WORDS.get(str(told).lower(), value) if isinstance(told, bool | str) else value
 
 
 def _is_object(value: Any) -> bool:

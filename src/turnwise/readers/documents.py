@@ -148,7 +148,7 @@ class Document(Contents):
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.by_line:
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
-            rows = first_in(self.source, self.kind, EARLY).with_columns(literals(self.said))
+            rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.said))
             texts = lines_of_rows(rows.select(plain)).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
@@ -211,7 +211,9 @@ class Document(Contents):
 
     def blocks(self) -> Iterator[Lines]:
         """The lines of a JSON-lines file, or the rows of a Parquet or Arrow file, some at a time."""
-        return lines_of(json_lines(self.source, self.kind, literals(self.said)) if self.binary else self._blocks())
+        if not self.binary:
+            return lines_of(self._blocks())
+        return lines_of(json_lines(self.source, self.kind, self.columns, literals(self.said)))
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.

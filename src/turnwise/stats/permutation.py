@@ -47,12 +47,29 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
     moved = moved / np.abs(moved).max()
     reached = abs(moved.sum()) - 1e-9 * np.abs(moved).sum()
     if moved.size <= MOST_ENUMERATED:
-        totals = np.zeros(1)
-        for value in moved:
-            totals = np.concatenate([totals + value, totals - value])
-        return Permuted(float((np.abs(totals) >= reached).mean()), "exact sign flips", None)
+        return Permuted(_share_beyond(moved, reached), "exact sign flips", None)
     above = sum(int(np.count_nonzero(np.abs(flips @ moved) >= reached)) for flips in _signs(rng, resamples, moved.size))
     return Permuted((above + 1) / (resamples + 1), "sign flips", resamples)
+
+
+def _share_beyond(values: FloatArray, reached: float) -> float:
+    """The share of all 2ᴳ sums of these values with signs that are at least so far from 0.
+
+    Each is a sum over the first half of the values and one over the second, so that of 2ᴳ sums only 2ᴳᐟ² of each are added.
+    """
+    half, rest = _signed(values[: values.size // 2]), np.sort(_signed(values[values.size // 2 :]))
+    above = rest.size - np.searchsorted(rest, reached - half, side="left")
+    below = np.searchsorted(rest, -reached - half, side="right")
+    beyond = np.where(above + below > rest.size, rest.size, above + below)  # all of them, where 0 reaches it
+    return float(beyond.sum() / 2.0**values.size)
+
+
+def _signed(values: FloatArray) -> FloatArray:
+    """The sums of these values with all their signs: float (2ᴳ,)."""
+    totals = np.zeros(1)
+    for value in values:
+        totals = np.concatenate([totals + value, totals - value])
+    return totals
 
 
 def label_permutation(

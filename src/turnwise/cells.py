@@ -26,6 +26,7 @@ class Coded:
     """A column of words as codes.
 
     `codes` run from 0 to `count` - 1: the sorted words first, then nulls, marked in `null`, each rollout's one of its own.
+    `words` and `nameless`, the ids that stand for nulls, begin with a sign that tells them apart.
     """
 
     codes: IntArray
@@ -39,10 +40,12 @@ class Coded:
         return self.words.len() + self.nameless.len()
 
     def labels(self, codes: IntArray) -> list[str]:
-        """The words of ascending codes, after a sign that tells them from the ids that stand for nulls."""
+        """The words of ascending codes, and the ids that stand for nulls."""
         words = int(np.searchsorted(codes, self.words.len()))
-        named, nameless = self.words.gather(codes[:words]), self.nameless.gather(codes[words:] - self.words.len())
-        return [*("=" + named).to_list(), *("?" + nameless.cast(pl.String)).to_list()]
+        named = self.words.gather(codes[:words]).to_list()
+        if words == codes.size:
+            return named
+        return [*named, *self.nameless.gather(codes[words:] - self.words.len()).to_list()]
 
 
 class Sheet:
@@ -118,7 +121,7 @@ class Sheet:
             alone = self.frame["rollout_id"].filter(null)
             begins = alone.ne_missing(alone.shift())  # a rollout may have several rows where they are its turns
             codes[null.to_numpy()] = words.len() - 1 + begins.cum_sum().cast(pl.Int64).to_numpy()
-            return Coded(codes, null.to_numpy(), words, alone.filter(begins))
+            return Coded(codes, null.to_numpy(), "=" + words, "?" + alone.filter(begins).cast(pl.String))
 
         return self._once("coded", name, made)
 

@@ -1,7 +1,7 @@
 """Tests by re-randomization: the signs of paired differences, or the labels of whole clusters. No p-value is ever 0."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -197,8 +197,25 @@ def max_t(
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 
+_MOST_KEPT = 1 << 21
+"""Signs that are kept, eight bytes each."""
+
+_kept: tuple[Any, list[FloatArray], Any] | None = None
+
+
 def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArray]:
-    """Blocks of random signs: float (some, width) each, `rows` in all."""
+    """Blocks of random signs: float (some, width) each, `rows` in all.
+
+    Whatever is compared over the same goals draws from a generator in the same state, so the last signs are kept, and what
+    the generator was afterwards.
+    """
+    global _kept  # noqa: PLW0603  # two threads at worst draw twice
+    key, known = (str(rng.bit_generator.state), rows, width), _kept
+    if known is not None and known[0] == key:
+        rng.bit_generator.state = known[2]
+        yield from known[1]
+        return
+    made = list[FloatArray]()
     step = max(1, (1 << 17) // width)
     for start in range(0, rows, step):
         many = min(step, rows - start)
@@ -206,4 +223,8 @@ def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArr
         signs = np.unpackbits(words)[: many * width].reshape(many, width).astype(np.float64)
         signs *= 2
         signs -= 1
+        if rows * width <= _MOST_KEPT:
+            made.append(signs)
         yield signs
+    if made:
+        _kept = key, made, rng.bit_generator.state

@@ -1,9 +1,12 @@
 """Tests by re-randomization: the signs of paired differences, or the labels of whole clusters. No p-value is ever 0."""
 
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnwise.stats.estimate import FloatArray, IntArray
 
@@ -124,15 +127,10 @@ def label_permutation(
         return np.asarray(np.where(error > rounding, apart / np.maximum(error, rounding), far))
 
     observed = studentized(columns[first].sum(axis=0)[None, :])[0]
-    above, done = 0, 0
-    rows = max(1, (1 << 17) // sums.size)
-    while done < resamples:
-        count = min(rows, resamples - done)
-        chosen = np.argpartition(rng.random((count, sums.size)), first.size - 1, axis=1)[:, : first.size]
-        labels = np.zeros((count, sums.size))
-        np.put_along_axis(labels, chosen, 1.0, axis=1)
-        above += int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9)))
-        done += count
+    above = sum(
+        int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9)))
+        for labels in _labels(rng, resamples, sums.size, first.size)
+    )
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
 
 
@@ -197,34 +195,59 @@ def max_t(
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 
-_MOST_KEPT = 1 << 21
-"""Signs that are kept, eight bytes each."""
+_MOST_KEPT = 1 << 24
+"""Zeros and ones that are kept, a byte each."""
 
-_kept: tuple[Any, list[FloatArray], Any] | None = None
+_Drawn = NDArray[np.uint8]
+_kept: OrderedDict[tuple[Any, ...], tuple[_Drawn, Any]] = OrderedDict()
+_keeping = Lock()
 
 
 def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArray]:
-    """Blocks of random signs: float (some, width) each, `rows` in all.
+    """Blocks of random signs: float (some, width) each, `rows` in all."""
 
-    Whatever is compared over the same goals draws from a generator in the same state, so the last signs are kept, and what
-    the generator was afterwards.
-    """
-    global _kept  # noqa: PLW0603  # two threads at worst draw twice
-    key, known = (str(rng.bit_generator.state), rows, width), _kept
-    if known is not None and known[0] == key:
-        rng.bit_generator.state = known[2]
-        yield from known[1]
-        return
-    made = list[FloatArray]()
-    step = max(1, (1 << 17) // width)
-    for start in range(0, rows, step):
-        many = min(step, rows - start)
+    def drawn(many: int) -> _Drawn:
         words = np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
-        signs = np.unpackbits(words)[: many * width].reshape(many, width).astype(np.float64)
-        signs *= 2
-        signs -= 1
-        if rows * width <= _MOST_KEPT:
-            made.append(signs)
-        yield signs
-    if made:
-        _kept = key, made, rng.bit_generator.state
+        return np.unpackbits(words)[: many * width].reshape(many, width)
+
+    return (2 * bits - 1 for bits in _once("signs", drawn, rng, rows, width))
+
+
+def _labels(rng: np.random.Generator, rows: int, width: int, first: int) -> Iterator[FloatArray]:
+    """Blocks of random labels: float (some, width) each, `rows` in all, ones for as many as are in the first group."""
+
+    def drawn(many: int) -> _Drawn:
+        chosen = np.argpartition(rng.random((many, width)), first - 1, axis=1)[:, :first]
+        labels = np.zeros((many, width), dtype=np.uint8)
+        np.put_along_axis(labels, chosen, 1, axis=1)
+        return labels
+
+    return _once(first, drawn, rng, rows, width)
+
+
+def _once(
+    what: object, drawn: Callable[[int], _Drawn], rng: np.random.Generator, rows: int, width: int
+) -> Iterator[FloatArray]:
+    """Blocks of zeros and ones, float (some, width) each, `rows` in all.
+
+    Whatever is compared over the same goals draws from a generator in the same state, so what was drawn of late is kept, and
+    what the generator was afterwards.
+    """
+    key = (what, str(rng.bit_generator.state), rows, width)
+    step = max(1, (1 << 17) // width)
+    if (known := _kept.get(key)) is not None:
+        rng.bit_generator.state = known[1]
+        for start in range(0, rows, step):
+            yield known[0][start : start + step].astype(np.float64)
+        return
+    keep = np.empty((rows, width), np.uint8) if rows * width <= _MOST_KEPT else None
+    for start in range(0, rows, step):
+        block = drawn(min(step, rows - start))
+        if keep is not None:
+            keep[start : start + step] = block
+        yield block.astype(np.float64)
+    if keep is not None:
+        with _keeping:
+            _kept[key] = keep, rng.bit_generator.state
+            while sum(bits.size for bits, _ in _kept.values()) > _MOST_KEPT:
+                _kept.popitem(last=False)

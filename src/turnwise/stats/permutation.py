@@ -196,58 +196,54 @@ def max_t(
 
 
 _MOST_KEPT = 1 << 24
-"""Zeros and ones that are kept, a byte each."""
+"""Bytes that are kept, of eight signs or labels each."""
 
-_Drawn = NDArray[np.uint8]
-_kept: OrderedDict[tuple[Any, ...], tuple[_Drawn, Any]] = OrderedDict()
+_Packed = NDArray[np.uint8]
+_kept: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
 _keeping = Lock()
 
 
 def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArray]:
     """Blocks of random signs: float (some, width) each, `rows` in all."""
 
-    def drawn(many: int) -> _Drawn:
-        words = np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
-        return np.unpackbits(words)[: many * width].reshape(many, width)
+    def drawn(many: int) -> _Packed:
+        return np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
 
-    return (2 * bits - 1 for bits in _once("signs", drawn, rng, rows, width))
+    bits = _once("signs", drawn, rng, rows, width)
+    return ((2 * some.view(np.int8) - 1).astype(np.float64) for some in bits)
 
 
 def _labels(rng: np.random.Generator, rows: int, width: int, first: int) -> Iterator[FloatArray]:
     """Blocks of random labels: float (some, width) each, `rows` in all, ones for as many as are in the first group."""
 
-    def drawn(many: int) -> _Drawn:
+    def drawn(many: int) -> _Packed:
         chosen = np.argpartition(rng.random((many, width)), first - 1, axis=1)[:, :first]
-        labels = np.zeros((many, width), dtype=np.uint8)
-        np.put_along_axis(labels, chosen, 1, axis=1)
-        return labels
+        labels = np.zeros((many, width), dtype=np.bool_)
+        np.put_along_axis(labels, chosen, values=True, axis=1)
+        return np.packbits(labels)
 
-    return _once(first, drawn, rng, rows, width)
+    return (labels.astype(np.float64) for labels in _once(first, drawn, rng, rows, width))
 
 
 def _once(
-    what: object, drawn: Callable[[int], _Drawn], rng: np.random.Generator, rows: int, width: int
-) -> Iterator[FloatArray]:
-    """Blocks of zeros and ones, float (some, width) each, `rows` in all.
+    what: object, drawn: Callable[[int], _Packed], rng: np.random.Generator, rows: int, width: int
+) -> Iterator[NDArray[np.uint8]]:
+    """Blocks of zeros and ones, (some, width) each, `rows` in all; drawn eight to a byte.
 
     Whatever is compared over the same goals draws from a generator in the same state, so what was drawn of late is kept, and
     what the generator was afterwards.
     """
-    key = (what, str(rng.bit_generator.state), rows, width)
-    step = max(1, (1 << 17) // width)
-    if (known := _kept.get(key)) is not None:
+    key, step = (what, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
+    sizes = [min(step, rows - start) for start in range(0, rows, step)]
+    known, made = _kept.get(key), list[_Packed]()
+    if known is not None:
         rng.bit_generator.state = known[1]
-        for start in range(0, rows, step):
-            yield known[0][start : start + step].astype(np.float64)
-        return
-    keep = np.empty((rows, width), np.uint8) if rows * width <= _MOST_KEPT else None
-    for start in range(0, rows, step):
-        block = drawn(min(step, rows - start))
-        if keep is not None:
-            keep[start : start + step] = block
-        yield block.astype(np.float64)
-    if keep is not None:
+    for place, many in enumerate(sizes):
+        packed = drawn(many) if known is None else known[0][place]
+        made.append(packed)
+        yield np.unpackbits(packed, count=many * width).reshape(many, width)
+    if known is None and rows * width <= 8 * _MOST_KEPT:
         with _keeping:
-            _kept[key] = keep, rng.bit_generator.state
-            while sum(bits.size for bits, _ in _kept.values()) > _MOST_KEPT:
+            _kept[key] = made, rng.bit_generator.state
+            while sum(part.size for parts, _ in _kept.values() for part in parts) > _MOST_KEPT:
                 _kept.popitem(last=False)

@@ -1,6 +1,8 @@
 """Events of steps under the names of the NeMo Agent Toolkit: each column by hand, and by its definition on drawn steps."""
 
 import json
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -114,6 +116,19 @@ def test_rollouts_do_not_mix_and_keep_their_order() -> None:
     assert made["NOVA-Requests-Remaining-In-Event"].to_list() == [1, 0, 0, 0] * 2
 
 
+def test_what_ends_at_one_time_ends_from_within() -> None:
+    """A clock of whole seconds: the call ends before the function around it, and the next begins after both."""
+    made = tw.events(
+        steps_of(
+            {"kind": "function", "name": "f", "start": 0.0, "end": 2.0},
+            {"kind": "model", "name": "m", "start": 1.0, "end": 2.0, "parent": 1},
+            {"kind": "tool", "name": "t", "start": 2.0, "end": 2.0},
+            {"kind": "tool", "name": "u", "start": 2.0, "end": 3.0},
+        )
+    )
+    assert made["UUID"].to_list() == [f"z/{step}" for step in (1, 2, 2, 1, 3, 3, 4, 4)]
+
+
 def test_what_is_not_known_is_null() -> None:
     """One time only (ATIF), an end only, no time, an unknown kind, parents in a circle, and a function without a model."""
     made = tw.events(
@@ -181,6 +196,24 @@ def test_a_table_without_steps_is_told() -> None:
         SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `tw.steps\(logs\)`"
     ):
         tw.events(pl.DataFrame({"rollout_id": ["a"]}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"step": ["x", "y"]}, "events: column `step` is String, no number"),
+        ({"start": [datetime(2020, 1, 1, tzinfo=UTC)] * 2}, "events: column `start` is Datetime"),
+        ({"step": [1, 2**40]}, "events: conversion from `i64` to `i32` failed in column 'step'"),
+        ({"step": [1, 1]}, "STEPS: "),
+        ({"start": [0.5, float("nan")]}, "STEPS: column `start`"),
+        ({"rollout_id": ["a", None]}, "STEPS: column `rollout_id` is null in 1 row"),
+    ],
+)
+def test_columns_of_another_kind_are_told(columns: dict, told: str) -> None:
+    """Which column, and what it is; twice the same step would be one event's start and another's end."""
+    steps = {"rollout_id": ["a", "a"], "step": [1, 2], "kind": ["model", "tool"]}
+    with pytest.raises(SchemaError, match=f"^{re.escape(told)}"):
+        tw.events(pl.DataFrame(steps | columns))
 
 
 TIMES = st.one_of(st.none(), st.integers(0, 6).map(float))

@@ -119,6 +119,8 @@ def test_groups_have_different_names():
     """Also those that look alike once shown."""
     frame = pl.DataFrame({"a": ["x\ny", "x y", None, "(none)"], "b": [1, 1, 1, 1]})
     assert labels.group_names(frame, ["a", "b"]) == ["x y · b 1", "x y · b 1 (2)", "(none) · b 1", "(none) · b 1 (2)"]
+    lists = pl.DataFrame({"weights": [[0.2, 0.8], [0.0, 1.0], [0.2, 0.8]]})  # of a sweep
+    assert labels.group_names(lists, ["weights"]) == ["[0.2, 0.8]", "[0.0, 1.0]", "[0.2, 0.8]"]
 
 
 @pytest.mark.parametrize(

@@ -118,3 +118,21 @@ def test_tradeoff_of_real_agentdojo_logs(shared):
     for column in ("attack_success", "task_success"):
         rate = made.filter(pl.col(column))["estimate"].sum()
         assert rate == pytest.approx(known[column].mean())
+
+
+def test_a_column_of_lists_groups_by_what_stands_in_them() -> None:
+    """A rollout is in the group of each of its tags, once, and without any in that of null: as if each group were alone."""
+    rollouts = pl.DataFrame(
+        {
+            "rollout_id": [f"{attack}{goal}" for attack in "pq" for goal in range(4)],
+            "attack": ["p"] * 4 + ["q"] * 4,
+            "goal": [str(goal) for goal in range(4)] * 2,
+            "attack_success": [True, False, False, False, False, True, False, True],
+            "tags": [["x", "y"], ["x", "x"], [], None] * 2,
+        }
+    )
+    found = tw.portfolio(rollouts, by="tags")
+    assert found["tags"].unique().sort().to_list() == [None, "x", "y"]
+    tagged = rollouts.filter(pl.col("tags").list.contains("x")).drop("tags")
+    assert found.filter(tags="x").drop("tags").equals(tw.portfolio(tagged))
+    assert found.filter(pl.col("tags").is_null()).drop("tags").equals(tw.portfolio(rollouts[[2, 3, 6, 7]].drop("tags")))

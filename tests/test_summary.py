@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any
 
@@ -416,6 +416,26 @@ def tagged() -> pl.DataFrame:
     return rollouts(
         attack_success=[True, False, True, False, True], grade=[1.0, 2, 3, 4, 6], tags=tags, target=list("xyxyx")
     )
+
+
+def test_a_rollout_has_one_value_of_what_is_compared() -> None:
+    """Groups of lists share rollouts: as arms of a comparison, as attacks or as strata they are refused in a sentence."""
+    rollouts = pl.DataFrame(
+        {"rollout_id": ["a", "b"], "goal": ["g", "h"], "tags": [["x", "y"], ["x"]], "won": [True, False]}
+    )
+    times = rollouts.with_columns(time_to_success=pl.struct(duration=pl.lit(1), observed="won"))
+    calls: list[Callable[[], object]] = [
+        lambda: tw.contrast(rollouts, of="tags", metrics=["won"]),
+        lambda: tw.portfolio(rollouts, of="tags", metric="won"),
+        lambda: tw.summarize(rollouts, metrics=["won"], strata="tags"),
+        lambda: tw.curve_test(times, of="tags", baseline="x"),
+        lambda: tw.curve_difference(times, of="tags", baseline="x"),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match="`tags` is a column of lists, of which a rollout has several values"):
+            call()
+    with pytest.raises(ArgumentError, match="cluster='tags' is a column of lists; a rollout is in one cluster"):
+        tw.summarize(rollouts, metrics=["won"], cluster="tags")
 
 
 @pytest.mark.parametrize("merge", [False, True])

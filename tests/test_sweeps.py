@@ -57,6 +57,10 @@ def test_lists_functions_and_names_within_names_are_combined() -> None:
     ]
     assert rows({"llm": {"temperature": [0, 1], "top_p": 0.5}}) == [(0, 0.5), (1, 0.5)]
     assert rows(lambda _: {"a": [1, 2], "b": lambda so_far: so_far["a"] + 1}) == [(1, 2), (2, 3)]
+    assert rows({"a": 1, "llm": lambda so_far: {"top": [so_far["a"], 2], "seed": {"of": [7]}}}) == [
+        (1, 1, 7),
+        (1, 2, 7),
+    ]
 
 
 def test_values_keep_their_kind() -> None:
@@ -131,6 +135,9 @@ def test_every_configuration_is_as_likely() -> None:
         (({"a": [object]},), {}, "`a` has a value <class 'object'>; values are texts, finite numbers"),
         (({"a": ["\ud83d"]},), {}, "`a` has a value '\\ud83d'"),
         (({"a": [10**400, 0.5]},), {}, "`a` has values of several kinds"),
+        (({"a": [2**53 + 1, 0.5]},), {}, "`a` has values of several kinds, such as 9007199254740993"),
+        (({"a": range(2**64)},), {}, "`a` has more values than can be counted; give fewer"),
+        (({"\ud83d": [1]},), {}, "'\\ud83d' is no name of a parameter"),
         (({"a": [1]},), {"strategy": ["grid"]}, "strategy=['grid'] is neither grid nor random"),
         (({"a": [float("nan")]},), {}, "`a` has a value nan"),
         (({1: [1]},), {}, "1 is no name of a parameter"),

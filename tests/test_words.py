@@ -3,6 +3,7 @@
 import re
 import string
 from collections import Counter
+from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from turnwise import blanks
 from turnwise import metrics as m
 from turnwise import words as w
+from turnwise.words import blocks, squad
 
 
-def squad(text: str) -> list[str]:
+def squad_words(text: str) -> list[str]:
     """The words of SQuAD, as its script cuts them."""
     plain = "".join(character for character in text.lower() if character not in string.punctuation)
     return re.sub(r"\b(a|an|the)\b", " ", plain).split()
@@ -48,11 +50,11 @@ def test_any_two_texts(part: int, block: int, pairs: list[tuple[str, str]]) -> N
     """Whatever the script and however the rows are divided, words are the same where Python's are."""
     ours, theirs = (series(list(side)) for side in zip(*pairs, strict=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(w, "_PART", part)
-        patch.setattr(w, "_BLOCK", block)
+        patch.setattr(blocks, "PART", part)
+        patch.setattr(blocks, "BLOCK", block)
         same = w.same_words(ours, theirs).to_list()
         often, once = w.shared_words(ours, theirs), w.shared_words(ours, theirs, distinct=True)
-    cut = [(squad(a), squad(b)) for a, b in pairs]
+    cut = [(squad_words(a), squad_words(b)) for a, b in pairs]
     assert same == [a == b for a, b in cut]
     assert often.rows() == [(sum((Counter(a) & Counter(b)).values()), len(a) + len(b)) for a, b in cut]
     assert once.rows() == [(len({*a} & {*b}), len({*a} | {*b})) for a, b in cut]
@@ -64,10 +66,42 @@ def test_words_are_counted_as_the_pattern_counts_them(block: int, texts: list[st
     """As many as Polars finds, and where there is no mark as Python finds; null where there is no text."""
     column = pl.Series(texts, dtype=pl.String)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(w, "_BLOCK", block)
+        patch.setattr(blocks, "BLOCK", block)
         found = w.word_count(column)
     assert found.equals(column.str.count_matches(r"\w+"), null_equal=True)
     assert found.to_list() == [None if text is None else len(re.findall(r"\w+", text)) for text in texts]
+
+
+LONG = st.sampled_from([letter * count + end for letter in "xé" for count in (8, 120, 128, 300) for end in ("", ".")])
+
+
+@pytest.mark.parametrize(("part", "block"), [(1, 1), (64, 64), (1 << 28, 1 << 18)])
+@given(st.lists(st.one_of(st.none(), TEXTS, st.lists(LONG, max_size=4).map(" ".join)), max_size=8), st.integers(1, 4))
+@example(["ninelette ninelett.", "ninelett. ninelette", "", None, " a", "a "], 2)
+def test_n_grams_of_any_texts(part: int, block: int, texts: list[str | None], n: int) -> None:
+    """As many as Python finds in each text, and two the same where Python's are, however the rows are divided."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "PART", part)
+        patch.setattr(blocks, "BLOCK", block)
+        found = w.grams(pl.Series(texts, dtype=pl.String), n).to_list()
+    assert found == w.grams(pl.Series(texts, dtype=pl.String), n).to_list()
+    words = [(text or "").lower().split() for text in texts]
+    expected = [list(zip(*(row[start:] for start in range(n)), strict=False)) for row in words]
+    assert [len(row) for row in found] == [len(row) for row in expected]
+    pairs = {*zip((one for row in found for one in row), (one for row in expected for one in row), strict=True)}
+    assert len(pairs) == len({number for number, _ in pairs}) == len({gram for _, gram in pairs})
+
+
+def test_n_grams_of_like_words_are_told_apart() -> None:
+    """Millions of pairs of words that differ in few letters, in their order, in what follows: each has its own number."""
+    stems = [
+        f"{a}{b}{c}{more}" for a in "abcd" for b in "abcd" for c in "abcd" for more in ("", "letters", "letters" * 3)
+    ]
+    words = [stem + end for stem in stems for end in ("", ".", ",", "!", "0", "00", "01", "10")]
+    pairs = pl.Series(words).to_frame("a").join(pl.Series(words).to_frame("b"), how="cross")
+    numbers = w.grams(pairs.select(pl.concat_str("a", "b", separator=" ")).to_series(), 2).explode()
+    assert len(numbers) == len(words) ** 2 == 2_359_296
+    assert numbers.n_unique() == len(numbers)
 
 
 def test_marks_belong_to_their_letters() -> None:
@@ -84,7 +118,7 @@ def test_items_are_numbered_by_their_likes(items: list[int]) -> None:
         pl.Series(items, dtype=pl.UInt64).to_numpy(),
         pl.Series([i % 3 for i in items], dtype=pl.UInt64).to_numpy(),
     ]
-    numbers = w._first_alike(limbs).tolist()
+    numbers = squad._first_alike(limbs).tolist()
     assert len(set(numbers)) == len(set(items))
     assert [items[number] for number in numbers] == items
 
@@ -115,3 +149,9 @@ def test_many_expressions_over_many_blocks_at_once() -> None:
     assert whole.slice(4, 4).equals(whole.head(4))
     means = frame.group_by("g", maintain_order=True).agg(e.mean() for e in expressions)
     assert means.height == 7
+    query = frame.lazy().group_by("g").agg(m.distinct_n(2)).sort("g")
+    diverse = query.collect()
+    assert diverse.equals(query.collect(engine="streaming"))
+    said = [text.lower().split() for text in frame.filter(pl.col("g") == 3)["response"]]
+    pairs = [pair for words in said for pair in pairwise(words)]
+    assert diverse.row(3) == (3, len(set(pairs)) / len(pairs))

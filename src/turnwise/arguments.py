@@ -222,6 +222,15 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
         raise ArgumentError(f"{verb}: a column stands twice in by={list(by)}; name each once")
 
 
+def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
+    """Refuse a column of lists where a rollout is to be on one side: it would be on several at once."""
+    if isinstance(frame.schema[name], pl.List | pl.Array):
+        raise ArgumentError(
+            f"{verb}: `{name}` is a column of lists, of which a rollout has several values; make a column of one, as in "
+            f"`.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
+        )
+
+
 def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     """The nominal coverages asked for.
 

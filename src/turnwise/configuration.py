@@ -15,6 +15,7 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from turnwise.errors import ReadError, meant
 
 Place = tuple[str | int, ...]
+_MARKS = frozenset("'\"|>!&*")  # before what YAML does not take as it is
 MOST_ENTRIES = 100_000  # aliases of aliases can make a small file a huge one
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
@@ -83,7 +84,7 @@ class Document:
         return cls(path, data, lines)
 
     def override(self, key: str, given: Any) -> None:
-        """Replace the entry at a dotted key; a text is read as YAML, so that "4" is a number.
+        """Replace the entry at a dotted key; a text is read as YAML, so that "4" is a number, and one that stays text is as given.
 
         Raises
         ------
@@ -91,15 +92,17 @@ class Document:
             Where the key leads through something that is no block, or the text is no YAML.
         """
         try:
-            value = _loaded(given) if isinstance(given, str) else given
+            value = _meant(given) if isinstance(given, str) else given
         except (YAMLError, UnicodeDecodeError) as error:
             raise ReadError(f"--override {key}: {given!r} is no YAML ({_first(error)}); put it in quotes") from error
         *blocks, last = key.split(".")
         block = self.data
         for name in blocks:
-            block = block.setdefault(name, {})
-            if not isinstance(block, dict):
+            inner = block.get(name, {})
+            if not isinstance(inner, dict):
                 raise ReadError(f"--override {key}: `{name}` is no block of entries; name an entry that can be set")
+            block[name] = dict(inner)  # an alias of it elsewhere in the file stays as it is
+            block = block[name]
         block[last] = value
         self.overrides.append((key, value))
 
@@ -156,6 +159,20 @@ def _loaded(text: str) -> Any:
     r"""What the YAML says; a character that JSON escapes by halves (``\ud83d\ude00``) is one."""
     data = YAML(typ="safe", pure=True).load(text)
     return _joined(data) if "\\ud" in text.lower() else data
+
+
+def _meant(text: str) -> Any:
+    r"""What a text says as YAML; one that is text to YAML too keeps its lines, its blanks and what stands behind a ``#``.
+
+    Examples
+    --------
+    >>> _meant("4"), _meant("'4'"), _meant("Two lines,\n# and no comment")
+    (4, '4', 'Two lines,\n# and no comment')
+    """
+    if text.lstrip().startswith("#"):
+        return text
+    value = _loaded(text)
+    return text if isinstance(value, str) and text.lstrip()[0] not in _MARKS else value
 
 
 def _joined(value: Any) -> Any:

@@ -14,6 +14,7 @@ from turnwise.arguments import (
     Cluster,
     check_by,
     check_levels,
+    check_one_value,
     check_resamples,
     metric_columns,
     names_of,
@@ -182,6 +183,7 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
         raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
     if of in by:
         raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
+    check_one_value(frame, of, "contrast")
     values = frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     if baseline is not None and value_in_words(frame[of], baseline) not in values:
         raise ArgumentError(f"contrast: baseline={baseline!r} is no value of `{of}`; there is {listing(values)}")

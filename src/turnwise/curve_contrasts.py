@@ -13,6 +13,7 @@ from turnwise.arguments import (
     Cluster,
     check_by,
     check_levels,
+    check_one_value,
     check_time,
     frame_of,
     names_of,
@@ -177,6 +178,7 @@ def _checked(
         raise ArgumentError(
             f"{verb}: of={of!r} is no column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
         )
+    check_one_value(frame, of, verb)
     there = frame[of].cast(pl.String).drop_nulls().unique().to_list()
     if value_in_words(frame[of], baseline) not in there:
         raise ArgumentError(f"{verb}: baseline={baseline!r} is no value of {of!r}; there is {listing(there)}")

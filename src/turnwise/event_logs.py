@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise.arguments import frame_of
 from turnwise.errors import SchemaError, listing
-from turnwise.schema import STEPS
+from turnwise.schema import STEPS, check
 
 EVENTS: Mapping[str, Any] = {
     "event_type": pl.String,
@@ -59,13 +59,13 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
         In order of the rollouts, and within one of time. `event_timestamp` is in seconds since the first event of its rollout,
         and null where no time is known. `example_number` counts rollouts from 0; `UUID` is ``rollout_id/step``, the same at
         start and end, and the ids of functions are such UUIDs too. A function is the innermost step of kind ``function``
-        around the event, or itself; null outside of all. Kinds that the toolkit does not know are ``CUSTOM``. What STEPS do
-        not hold is null: `framework`, `llm_new_token`.
+        around the event, or itself; null outside of all, and in logs without them, such as the toolkit keeps by default.
+        Kinds that the toolkit does not know are ``CUSTOM``. What STEPS do not hold is null: `framework`, `llm_new_token`.
 
     Raises
     ------
     SchemaError
-        Where a column is missing.
+        Where a column is missing or of another kind than in STEPS, or a step stands there twice.
 
     Examples
     --------
@@ -93,13 +93,30 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
             raise SchemaError(
                 f"events: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
             )
-    whole = frame.select(
-        pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
-        for name, dtype in STEPS.dtypes.items()
-    )
+    whole = _as_steps(frame)
     numbers = whole.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
     made = _phases(_with_functions(whole.join(numbers, on="rollout_id", how="left", maintain_order="left")))
     return _with_nova(made) if nova else made.select(_columns())
+
+
+def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the columns of STEPS, which keeps what they promise."""
+    for name, dtype in STEPS.dtypes.items():
+        found = frame.schema.get(name, dtype)
+        if pl.Series(dtype=dtype).dtype.is_numeric() and not (found.is_numeric() or found == pl.Null):
+            raise SchemaError(
+                f"events: column `{name}` is {found}, no number; cast it, or take STEPS from `tw.steps(logs)`"
+            )
+    try:
+        whole = frame.select(
+            pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
+            for name, dtype in STEPS.dtypes.items()
+        )
+    except pl.exceptions.PolarsError as error:
+        raise SchemaError(
+            f"events: {str(error).splitlines()[0]}; correct it, or take STEPS from `tw.steps(logs)`"
+        ) from error
+    return check(whole, STEPS)
 
 
 def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
@@ -151,6 +168,9 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     }
     functions = [name for name in EVENTS if "function_" in name]
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
+    closing = (
+        pl.when(pl.col("start") < pl.col("end")).then(-pl.col("step")).otherwise("step")
+    )  # at one time, inner ones first
     start = steps.select(
         *functions,
         **common,
@@ -163,7 +183,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     end = steps.filter(has_end).select(
         *functions,
         **common,
-        **(order | {"at": pl.coalesce("end", "start")}),
+        **(order | {"step": closing, "at": pl.coalesce("end", "start")}),
         event_type=pl.format("{}_END", word),
         event_timestamp="end",
         llm_text_output=pl.when(is_model).then("output"),

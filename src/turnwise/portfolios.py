@@ -8,7 +8,16 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.arguments import By, Cluster, check_by, check_levels, metric_columns, names_of, rollouts_frame
+from turnwise.arguments import (
+    By,
+    Cluster,
+    check_by,
+    check_levels,
+    check_one_value,
+    metric_columns,
+    names_of,
+    rollouts_frame,
+)
 from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, meant, plural
 from turnwise.stats.estimate import BoolArray, IntArray
@@ -91,9 +100,14 @@ def portfolio(
             raise ArgumentError(
                 f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
             )
+        check_one_value(frame, name, "portfolio")
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
+    for name in (
+        name for name in by if isinstance(frame.schema[name], pl.List)
+    ):  # in the group of each value, as elsewhere
+        frame = frame.with_columns(pl.col(name).list.unique()).explode(name, empty_as_null=True, keep_nulls=True)
     tried = pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
     reached = (
         frame.filter(tried)

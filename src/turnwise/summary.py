@@ -14,6 +14,7 @@ from turnwise.arguments import (
     booleans,
     check_by,
     check_levels,
+    check_one_value,
     check_resamples,
     frame_of,
     metric_columns,
@@ -54,8 +55,9 @@ def summarize(
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     by
         Columns to group by; a null is a group of its own. A column of lists, such as tags, groups by what stands in them: a
-        rollout is in the group of each of its tags, without any in that of null. Readers keep lists as JSON text, which
-        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` opens.
+        rollout is in the group of each of its tags, without any in that of null. Such groups share rollouts: each interval
+        holds for itself, and no two are independent, which is why `contrast` compares none. Readers keep lists as JSON text,
+        which ``pl.col("tags").str.json_decode(pl.List(pl.String))`` opens.
     metrics
         Columns to summarize; by default every Boolean (a proportion), numeric (a mean) or ``Struct{duration,
         observed}`` (a time to an event) column that is neither a fact, nor in `by`, nor the cluster. `num_turns` is
@@ -173,6 +175,8 @@ def summarize(
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
     if strata is not None and not sheet.has(strata):
         raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant(strata, frame.columns)}")
+    if strata is not None:
+        check_one_value(frame, strata, "summarize")
     found = {metric: headings(sheet, metric) for metric in columns}
     rows = [
         {**key, **row}

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.arguments import whole_numbers
-from turnwise.errors import ArgumentError, counted
+from turnwise.errors import ArgumentError, counted, writable
 from turnwise.units import generator
 
 Configuration: TypeAlias = dict[str, Any]
@@ -36,10 +36,11 @@ def sweep(
         What there is to choose; several are combined, each with each.
 
         - A mapping of parameters to lists of values, or to one value. Mappings in it are names within names, with a dot
-          between: ``{"llm": {"temperature": [0, 1]}}`` is ``{"llm.temperature": [0, 1]}``, which is what ``override=`` takes.
+          between: ``{"llm": {"temperature": [0, 1]}}`` is ``{"llm.temperature": [0, 1]}``, which is what ``override=`` takes;
+          of texts it takes the `json.dumps`, so that none is read as YAML.
         - A list of configurations as dicts, whose parameters change together.
-        - A function of the configuration so far (a dict by dotted names), instead of such a mapping, list or parameter's
-          values; one that gives ``[]`` leaves that configuration out.
+        - A function of the configuration so far (a dict by dotted names), instead of such a mapping, also one within another,
+          list or parameter's values; one that gives ``[]`` leaves that configuration out.
 
         With ``strategy="random"`` a distribution of SciPy (whatever has `rvs`) may stand for the values of a parameter.
     strategy
@@ -55,8 +56,8 @@ def sweep(
     polars.DataFrame
         None stands for a parameter that is left as it is, and null is where a configuration does not have one: both are the
         reference of `plots.sensitivity`. The same configuration twice is one row. An id is eight digits of the MD5 of the
-        sorted JSON, as AISteer360 calls its configurations (`config_id` of `tw.read`), more where two would be the same;
-        it says nothing of model and data.
+        sorted JSON of the values as they are given, without None, as AISteer360 calls its configurations (`config_id` of
+        `tw.read`), more where two would be the same; it says nothing of model and data.
 
     Raises
     ------
@@ -187,7 +188,12 @@ def _of_choices(
         yield so_far
         return
     (name, given), *rest = choices
-    for value in _values(name, given, so_far, rng):
+    is_asked = callable(given) and not hasattr(given, "rvs")
+    found = given(dict(so_far)) if is_asked else given
+    if isinstance(found, Mapping):
+        yield from _of_choices([*_choices(found, f"{name}."), *rest], so_far, rng)
+        return
+    for value in _values(name, found, rng, may_be_none=is_asked):
         yield from _of_choices(rest, _with(so_far, _flat({name: value})), rng)
 
 
@@ -200,7 +206,7 @@ def _choices(space: Mapping[Any, Any], within: str = "") -> Iterator[tuple[str, 
             yield _named(name, within), given
 
 
-def _values(name: str, given: Any, so_far: Configuration, rng: np.random.Generator | None) -> Sequence[Any]:
+def _values(name: str, given: Any, rng: np.random.Generator | None, *, may_be_none: bool) -> Sequence[Any]:
     """The values of a parameter, one of them where it is drawn."""
     if hasattr(given, "rvs"):
         if rng is None:
@@ -208,11 +214,8 @@ def _values(name: str, given: Any, so_far: Configuration, rng: np.random.Generat
                 f"sweep: `{name}` is a distribution, which no grid holds; draw: strategy='random', n=100"
             )
         return [given.rvs(random_state=rng)]
-    if callable(given):
-        found = given(dict(so_far))
-        return _values(name, found, so_far, rng) if hasattr(found, "rvs") else _drawn(_listed(name, found), rng)
     listed = _listed(name, given)
-    if not listed:
+    if not listed and not may_be_none:
         raise ArgumentError(f"sweep: `{name}` has no values; give at least one, or leave it out")
     return _drawn(listed, rng)
 
@@ -223,6 +226,10 @@ def _listed(name: str, given: Any) -> Sequence[Any]:
         return [given]
     if not isinstance(given, Sequence):
         raise ArgumentError(f"sweep: `{name}` is a {type(given).__name__}, whose order may change; give a list")
+    try:
+        len(given)
+    except OverflowError as error:  # of a range
+        raise ArgumentError(f"sweep: `{name}` has more values than can be counted; give fewer") from error
     return given
 
 
@@ -256,7 +263,7 @@ def _flat(given: Mapping[Any, Any], within: str = "") -> Configuration:
 
 
 def _named(name: Any, within: str) -> str:
-    if not isinstance(name, str) or not name or within + name == ID:
+    if not isinstance(name, str) or not name or within + name == ID or name != writable(name):
         raise ArgumentError(f"sweep: {name!r:.40} is no name of a parameter; give a text other than {ID!r}")
     return within + name
 
@@ -339,6 +346,6 @@ def _column(name: str, values: list[Any]) -> pl.Series:
             column = pl.Series(name, given)
         except (TypeError, OverflowError, pl.exceptions.PolarsError):
             continue
-        if json.dumps(column.to_list()) == json.dumps(given):
+        if json.dumps(column.to_list()) == json.dumps(given) and given == values:
             return column
     raise ArgumentError(f"sweep: `{name}` has values of several kinds, such as {values[0]!r:.40}; give one kind")

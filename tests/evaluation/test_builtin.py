@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import urllib.request
@@ -260,6 +261,23 @@ def test_a_place_that_is_none_is_refused_where_it_stands(bench, items, field) ->
     bench.data(items)
     bench.config({"it": {**OF_A_FORM, "score_field": field}}, plugins=[], **JUDGE)
     with pytest.raises(ReadError, match=r"eval\.yml.*`eval\.evaluators\.it\.score_field`.*score_field '"):
+        bench.run(skip_workflow=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"scale": [1, 1]}, "scale` is [1, 1], but it goes nowhere; give [lowest, highest]"),
+        ({"scale": [5, 1]}, "scale` is [5, 1], but it goes nowhere"),
+        ({"choices": []}, "choices` is [], but they are numbers from 1 to 5, the scale"),
+        ({"scale": [0, 1], "choices": [0, 2]}, "choices` is [0, 2], but they are numbers from 0 to 1, the scale"),
+    ],
+)
+def test_a_scale_that_is_none_is_refused_where_it_stands(bench, items, given, told) -> None:
+    """Likewise: the evaluator failed alone, after everything was answered."""
+    bench.data(items)
+    bench.config({"it": {**OF_A_FORM, **given}}, plugins=[], **JUDGE)
+    with pytest.raises(ReadError, match=re.escape(told)):
         bench.run(skip_workflow=True)
 
 

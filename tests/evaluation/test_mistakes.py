@@ -208,6 +208,40 @@ def test_an_override_is_a_dict_or_pairs_of_any_value(file, tmp_path) -> None:
     assert not [path for path in (tmp_path / "out").glob("config_*") if "sk-1" in path.read_text()]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Two lines,\nof which none is joined.\n",
+        "Use # as a mark.",
+        "# Rules\n\n- Be: brief.",
+        "  x  ",
+        "a\n\n\nb",
+        "{x} y: z",
+    ],
+)
+def test_an_override_that_is_text_stays_as_it_is(tmp_path, text) -> None:
+    """YAML would join lines and drop what it takes for a comment; quoted, which is how JSON has it, anything is text."""
+    (tmp_path / "eval.yml").write_text("workflow: {prompt: x}\n")
+    document = Document.read(tmp_path / "eval.yml")
+    document.override("workflow.prompt", text if text[0] != "{" else json.dumps(text))
+    assert document.data["workflow"]["prompt"] == text
+    document.override("workflow.prompt", json.dumps(text))
+    assert document.data["workflow"]["prompt"] == text
+
+
+def test_an_override_is_of_one_entry_where_others_repeat_it(tmp_path) -> None:
+    """What an alias repeats is written down once: the others keep what the file says."""
+    (tmp_path / "eval.yml").write_text("a: &x {k: 1, d: {z: 1}}\nb: *x\nc: {<<: *x, w: 1}\n")
+    document = Document.read(tmp_path / "eval.yml")
+    document.override("a.k", "2")
+    document.override("a.d.z", "9")
+    assert document.data == {
+        "a": {"k": 2, "d": {"z": 9}},
+        "b": {"k": 1, "d": {"z": 1}},
+        "c": {"k": 1, "d": {"z": 1}, "w": 1},
+    }
+
+
 @pytest.mark.parametrize("given", [3, [("a", 1, 2)], "ab", ["eval.general.level=0.9"], {"eval": object()}])
 def test_an_override_of_another_shape_is_a_sentence(file, given) -> None:
     """With what to write."""

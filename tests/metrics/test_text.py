@@ -77,6 +77,8 @@ def test_what_makes_no_sense_is_refused() -> None:
     """No words, or an unknown unit."""
     with pytest.raises(MetricError, match="at least one word, not n=0"):
         m.distinct_n(0)
+    with pytest.raises(MetricError, match=r"`turn` is Int64; name a column of texts"):
+        pl.DataFrame({"turn": [1, 2]}).select(m.distinct_n(2, "turn"))
     with pytest.raises(MetricError, match="no unit 'pages'"):
         m.response_length("pages")  # type: ignore[arg-type]
 

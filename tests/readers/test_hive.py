@@ -120,6 +120,14 @@ def test_columns_of_turns_have_its_dtypes(tmp_path: Path) -> None:
     assert found.select(names).schema == {name: tw.schema.TURNS.dtypes[name] for name in names}
 
 
+@pytest.mark.parametrize("values", [["1.0"], ["1.0", "2"]])
+def test_whole_numbers_may_be_spelled_with_a_point(tmp_path: Path, values: list[str]) -> None:
+    """As pandas divides by a column of whole numbers in which one is missing."""
+    for number, value in enumerate(values):
+        put(tmp_path / f"attempt={value}", some(2)[number : number + 1])
+    assert both(tmp_path).sort("rollout_id")["attempt"].to_list() == [1, 2][: len(values)]
+
+
 def test_a_value_that_is_no_such_fact_is_told(tmp_path: Path) -> None:
     """In the sentence that a column of a file gets."""
     put(tmp_path / "attempt=first", some(1))

@@ -205,3 +205,29 @@ def test_mistakes_are_one_sentence(said: pl.DataFrame, options: dict, sentence: 
     """What is wrong, where, what to do."""
     with pytest.raises((ArgumentError, SchemaError), match=sentence):
         tw.join_verdicts(turns("x", extra="e"), said, **options)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"into": "extra"},
+        {"into": "harm", "normalized": True},
+        {"into": "rollout_id"},
+        {"into": "prompt"},
+        {"into": "new", "at": "x"},
+        {},
+    ],
+)
+def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
+    """Every answer of a judge may cost money: where its verdicts would have no place, it is told before."""
+    asked: list[Any] = []
+
+    def model(messages: Any) -> str:
+        asked.append(messages)
+        return '{"score": 1}'
+
+    judge = tw.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
+    frame = turns("x").with_columns(extra=1.0, harm_normalized=1.0, score_mine=1.0)
+    with pytest.raises(ArgumentError, match=r"already|no place|no number"):
+        tw.score(frame, judge, progress=False, **given)
+    assert not asked

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -97,6 +98,13 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
     assert strict(["a"])["scores"] == [None]
     other = tw.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, **given, max_retries=0)
     assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is none of 0, 0.5, 1"]
+    beyond = tw.LLMJudgeMetric(lambda messages: '{"score": 4}', TEMPLATE, **given, max_retries=0)
+    assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is none of 0, 0.5, 1"]
+    listed: Any = [np.array([0, 0.5, 1]), iter([0, 0.5, 1])]
+    for choices in listed:
+        assert tw.LLMJudgeMetric(lambda messages: '{"score": 0.5}', TEMPLATE, scale=(0, 1), choices=choices)(["a"])[
+            "scores"
+        ] == [0.5]
     plain = tw.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, scale=(0, 1))
     assert "choices" not in plain.configuration
     assert other.configuration["choices"] == [0, 0.5, 1]
@@ -388,12 +396,16 @@ def test_presets_that_compare(preset: Any) -> None:
     for value in ("Dublin.", *beside.values()):
         assert (json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value) in shown
     needed = judge.needed
-    for empty in ("", " ", "[]", None):
-        lacking = turns.with_columns(pl.lit(empty, pl.String).alias(needed))
+    for empty in ("", " ", "[]", None, '[""]', '["", null]', "['', None]", '[ [],\n" " ]', [""], [None, " "]):
+        lacking = turns.with_columns(pl.Series(needed, [empty], dtype=None if isinstance(empty, list) else pl.String))
         said = tw.judge(lacking, judge, progress=False)
         assert said["value"].to_list() == ([] if empty is None and needed == "response" else [None])
         assert all("is empty" in error for error in said["error"])
     assert len(model.told) == 1
+    for some in ("None", "[0]", '["null"]', "{}x"):
+        assert tw.judge(turns.with_columns(pl.lit(some).alias(needed)), judge, progress=False)["value"].to_list() == [
+            0.5
+        ]
 
 
 @pytest.mark.parametrize("preset", AGAINST)

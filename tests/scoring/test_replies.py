@@ -179,6 +179,17 @@ def test_a_signed_verdict_is_found_wherever_it_stands(beside: dict, score: float
     assert found == score
 
 
+def test_lines_and_tabs_in_a_text_are_a_judges_own() -> None:
+    """As models write them, though JSON has them escaped: nothing within becomes the verdict instead."""
+    answer = '```json\n{"reasoning": "Line one.\n\tIt says {\\"score\\": 5}.", "score": 2, "check": "0a"}\n```'
+    assert score_in(answer, "Rate: hello", ["hello"], "0a") == (2.0, 'Line one.\n\tIt says {"score": 5}.')
+
+
+def test_a_check_code_of_digits_may_be_a_number() -> None:
+    """One in 43 is all digits."""
+    assert score_in('{"score": 2, "check": 12345678}', "Rate: hello", ["hello"], "12345678")[0] == 2
+
+
 def test_verdicts_that_differ_are_none() -> None:
     """Two plain verdicts of one answer: nobody knows which is meant. Two that agree are one."""
     with pytest.raises(UnreadableError, match="2 verdicts that differ"):
@@ -208,6 +219,8 @@ def test_a_long_answer_of_braces_comes_to_an_end() -> None:
         score_in("{" * 200_000 + '"score"', "shown", [], "c")
     with pytest.raises(UnreadableError):
         score_in('{"a":' * 20_000 + '"score"', "shown", [], "c")
+    assert score_in("{" * 200_000 + '{"score": 2}', "shown", [], "c")[0] == 2
+    assert score_in('{"score":x' * 40_000 + '{"score": 2}', "shown", [], "c")[0] == 2
 
 
 def test_reasoning_is_the_judges_field_or_what_it_wrote_around() -> None:

@@ -22,8 +22,8 @@ class Options:
     endpoint_timeout
         Seconds that one answer of a service may take; without it 300, or what the file says.
     override
-        Entries to replace, by their dotted keys: a dict, or pairs. A text is read as YAML, so that "4" is a number; any other
-        value is taken as it is.
+        Entries to replace, by their dotted keys: a dict, or pairs. A text is read as YAML, so that "4" is a number, and "a: b"
+        a block; one in quotes, as `json.dumps` gives it, is text. Any other value is taken as it is.
     reps
         How often each item is answered.
     skip_workflow

@@ -70,17 +70,17 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     ['a', '(none)', '(none) (2)', 'a']
     """
     rows = frame.select(by).to_dicts() if by else [{} for _ in range(frame.height)]
-    names: dict[tuple[Any, ...], str] = {}
+    keys = [repr(row) for row in rows]  # of lists as well, which are no keys of a dict
+    names: dict[str, str] = {}
     taken: set[str] = set()
-    for row in rows:
-        key = tuple(row.values())
+    for row, key in zip(rows, keys, strict=True):
         if key not in names:
             name, turn = group_name(row, by), 1
             while (words := name if turn == 1 else f"{name} ({turn})") in taken:
                 turn += 1
             names[key] = words
             taken.add(words)
-    return [names[tuple(row.values())] for row in rows]
+    return [names[key] for key in keys]
 
 
 def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:

@@ -19,7 +19,11 @@ from turnwise.schema import TURNS
 
 NULL = "__HIVE_DEFAULT_PARTITION__"  # what all of them call the folder of no value
 FOLDER = re.compile(r"([\w%][\w%. -]*)(?<! )=([^=]*)")  # one sign, after what may be the name of a column
-NUMBER, FLAG = re.compile(r"-?\d+(\.\d+)?"), re.compile(r"true|false")  # as everybody reads them
+WHOLE, NUMBER, FLAG = (
+    re.compile(r"-?\d+"),
+    re.compile(r"-?\d+(\.\d+)?"),
+    re.compile(r"true|false"),
+)  # as everybody reads them
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
@@ -185,5 +189,5 @@ def _reads(dtype: pl.DataType, value: str) -> bool:
         return False
     if value == NULL or dtype == pl.String or isinstance(dtype, pl.Enum):
         return True
-    pattern = NUMBER if dtype.is_numeric() else FLAG if dtype == pl.Boolean else None
+    pattern = WHOLE if dtype.is_integer() else NUMBER if dtype.is_numeric() else FLAG if dtype == pl.Boolean else None
     return pattern is not None and pattern.fullmatch(text) is not None

@@ -73,17 +73,10 @@ def join_verdicts(
     }
     said = _of_one(check(said.cast(dtypes), VERDICTS), judge)
     name = into or f"score_{_word(said['judge'][0] if said.height else judge or 'judge')}"
-    dtype = TURNS.dtypes.get(name, pl.Float64)
-    if name in TURNS.key or not (dtype == pl.Boolean or dtype.is_numeric()):
-        raise ArgumentError(f"join_verdicts: {name!r} is no place for a verdict; name another column with into")
+    _check_place(name, frame, is_normalized=scale is not None)
     if at is not None:
         at = one_number(at, "join_verdicts: at")
     bounds = None if scale is None else _bounds(scale, said["value"])
-    for made in (name,) if bounds is None else (name, f"{name}{_NORMALIZED}"):
-        if made in frame.columns and made not in TURNS.names:
-            raise ArgumentError(
-                f"join_verdicts: there is a column {made!r} already; name another with into, or drop that one"
-            )
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
     told = said.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
     _check_known(told, frame, keys)
@@ -144,6 +137,9 @@ def score(
         )
     if scale is not None:
         bounds_of(scale, f"score: {who.name}")
+    _check_place(into or f"score_{_word(who.name)}", frame, is_normalized=normalized)  # before anything is paid for
+    if at is not None:
+        one_number(at, "score: at")
     verdicts = _judge(
         frame,
         who,
@@ -182,6 +178,18 @@ def _of_one(verdicts: pl.DataFrame, judge: str | None) -> pl.DataFrame:
     if not asked and there:
         raise ArgumentError(f"join_verdicts: there is no verdict of {judge!r}; there are those of {listing(there)}")
     return verdicts.filter(pl.col("judge").is_in(asked))
+
+
+def _check_place(name: str, frame: pl.DataFrame, *, is_normalized: bool) -> None:
+    """Refuse columns that cannot hold a verdict, or hold something else."""
+    dtype = TURNS.dtypes.get(name, pl.Float64)
+    if name in TURNS.key or not (dtype == pl.Boolean or dtype.is_numeric()):
+        raise ArgumentError(f"join_verdicts: {name!r} is no place for a verdict; name another column with into")
+    for made in (name, f"{name}{_NORMALIZED}") if is_normalized else (name,):
+        if made in frame.columns and made not in TURNS.names:
+            raise ArgumentError(
+                f"join_verdicts: there is a column {made!r} already; name another with into, or drop that one"
+            )
 
 
 def _check_known(told: pl.DataFrame, frame: pl.DataFrame, keys: list[str]) -> None:

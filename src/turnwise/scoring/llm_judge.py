@@ -295,7 +295,7 @@ class LLMJudgeMetric(ResponseMetric):
                 raise UnreadableError(f"{type(error).__name__}: {error}; it said {own.strip()[:120]!r}") from error
             if math.isnan(score):
                 raise UnreadableError(f"the parser gives no number; it said {own.strip()[:120]!r}")
-        if low <= score <= high:
+        if low <= score <= high or self.choices is not None:  # which nothing outside is among
             return score, reasoning
         if self.out_of_range == "error":
             raise UnreadableError(f"its score {score:g} is outside {low:g} to {high:g}")
@@ -338,9 +338,10 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
 
 def _choices(given: Any, low: float, high: float, who: str) -> tuple[float, ...]:
     """The scores that there are."""
-    if not (hasattr(given, "__iter__") and given and all(is_finite(each) and low <= each <= high for each in given)):
+    numbers = tuple(given) if hasattr(given, "__iter__") else ()
+    if not (numbers and all(is_finite(each) and low <= each <= high for each in numbers)):
         raise ArgumentError(f"{who}: choices={given!r}; give numbers from {low:g} to {high:g}, the scale")
-    return tuple(given)
+    return numbers
 
 
 def _shown(bound: float) -> str:

@@ -19,7 +19,7 @@ RESPONSE:
 {response}
 
 What is your score?"""
-_EMPTY = frozenset({"", "[]", "{}", '""', "null"})  # as text and as JSON
+_EMPTY = re.compile(r"""(\[(\s|[][,]|""|''|"\s+"|null|None)*]|\{\s*}|""|null)?""")  # as text, and lists of nothing
 _YES_OR_NO = "\n\nScore {lower_bound} for no and {upper_bound} for yes." + _QUESTION
 
 
@@ -41,7 +41,7 @@ class _Against(_Preset):
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         """The verdict, or that there is nothing to compare with."""
-        if texts[self.needed].strip() in _EMPTY:
+        if _EMPTY.fullmatch(texts[self.needed].strip()):
             what = "what is judged" if self.needed == TEXT else f"`{self.needed}`"
             return Verdict(None, error=f"{self.name}: {what} is empty")
         return await super().verdict(texts, sample=sample)

@@ -19,6 +19,7 @@ from turnwise.json_paths import steps_of, taken
 
 CHECK, SCORE = "check", "score"
 _LONG = 20  # characters: a shorter text may stand in an answer by chance
+_OBJECT = re.compile(r'\{\s*"')  # where one may begin that holds something
 _QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 
@@ -141,7 +142,7 @@ def score_in(
         where = "" if field is None else f" at {field}"
         raise UnreadableError(f"it holds no JSON object with a score{where}: {answer.strip()[:120]!r}")
     squeezed = [_squeezed(text) for text in told]
-    signed = [each for each in found if each[2].get(CHECK) == code]
+    signed = [each for each in found if str(each[2].get(CHECK)) == code]
     free = [
         each
         for each in found
@@ -175,17 +176,19 @@ def unquoted(answer: str, shown: str, told: Sequence[str]) -> str:
 
 def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Where each JSON object with a score begins and ends, and the object; the outermost ones."""
-    decoder, key = json.JSONDecoder(), place[0]
-    at, last = text.find("{"), max(text.rfind(json.dumps(key, ensure_ascii=each)) for each in (True, False))
-    while 0 <= at < last:
+    decoder, key = json.JSONDecoder(strict=False), place[0]  # models write lines and tabs into texts as they are
+    last = max(text.rfind(json.dumps(key, ensure_ascii=each)) for each in (True, False))
+    opening = _OBJECT.search(text)
+    while opening is not None and (at := opening.start()) < last:
         try:
-            found, end = decoder.raw_decode(text, at)
+            found, length = decoder.raw_decode(text[at:])  # not in the whole: an error counts the lines before it
         except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        if _has(found, place):
-            yield at, end, found
-        at = text.find("{", end)
+            end = at + 1
+        else:
+            end = at + length
+            if _has(found, place):
+                yield at, end, found
+        opening = _OBJECT.search(text, end)
 
 
 def _has(verdict: Any, place: Sequence[str | int]) -> bool:

@@ -1,10 +1,11 @@
 """Language models as evaluators: those with a question of their own, one with yours, one of the trajectory, a tunable one."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from math import inf, isfinite
 from typing import Annotated, Any, Literal
 
 import polars as pl
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from turnwise.errors import ArgumentError
 from turnwise.evaluation.builtin.columns import Evaluate, output
@@ -135,6 +136,21 @@ class LLMJudgeConfig(JudgeConfig, name="llm_judge"):
         None,
         description="where the score stands in the JSON that the prompt asks for: a key, or a path as $.result.score",
     )
+
+    @field_validator("scale")
+    @classmethod
+    def _goes_somewhere(cls, scale: tuple[float, float]) -> tuple[float, float]:
+        if not (isfinite(scale[0]) and isfinite(scale[1]) and scale[0] < scale[1]):
+            raise ValueError("it goes nowhere; give [lowest, highest], two numbers")
+        return scale
+
+    @field_validator("choices")
+    @classmethod
+    def _on_the_scale(cls, choices: list[float] | None, known: ValidationInfo) -> list[float] | None:
+        low, high = known.data.get("scale", (-inf, inf))
+        if choices is not None and not (choices and all(low <= each <= high for each in choices)):
+            raise ValueError(f"they are numbers from {low:g} to {high:g}, the scale, and there is at least one")
+        return choices
 
 
 @register_evaluator(config_type=LLMJudgeConfig)

@@ -10,13 +10,14 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, names_of, rollouts_frame
-from turnwise.cells import Sheet, rows_of, unit_of
+from turnwise.cells import Sheet, rows_of
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.stats.estimate import BoolArray, FloatArray
 from turnwise.stats.mean import mean
 from turnwise.stats.pairs import score_difference
 from turnwise.summary import summarize
 from turnwise.trials import Attempts, check_metric
+from turnwise.units import unit_of
 
 
 def training(

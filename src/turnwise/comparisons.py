@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise.accounts import HALF_JUDGED, VALUE, Headings
 from turnwise.arguments import Cluster, quantile_of, statistic_in_words
-from turnwise.cells import Sheet, generator, unit_of
+from turnwise.cells import Sheet
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimates import also
 from turnwise.pairing import Match
@@ -24,6 +24,7 @@ from turnwise.stats.shifts import (
     unpaired_improvement,
 )
 from turnwise.stats.unpaired_differences import unpaired_difference
+from turnwise.units import generator, unit_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,14 @@ from turnwise.arguments import (
     rollouts_frame,
     value_in_words,
 )
-from turnwise.cells import Sheet, generator, rows_of
+from turnwise.cells import Sheet, rows_of
 from turnwise.comparisons import Comparison, Options
 from turnwise.errors import ArgumentError, listing, meant, plural
 from turnwise.estimates import also
 from turnwise.stats.differences import Method
 from turnwise.stats.multiplicity import Adjustment, adjusted
 from turnwise.stats.permutation import max_t
+from turnwise.units import generator
 
 DEFAULT_STATISTICS = {"proportion": ("mean",), "number": ("mean",), "time": ("restricted_mean",)}
 JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")

@@ -20,11 +20,12 @@ from turnwise.arguments import (
     require_rollouts,
     value_in_words,
 )
-from turnwise.cells import Sheet, Unit, causes, endings, rows_of, unit_of
+from turnwise.cells import Sheet, causes, endings, rows_of
 from turnwise.errors import ArgumentError, listing
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.influence import EVENT, watch
 from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
+from turnwise.units import Unit, unit_of
 
 
 def curve_difference(

@@ -10,17 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import FACTS
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
-from turnwise.cells import (
-    Sheet,
-    Unit,
-    causes,
-    columns_of,
-    endings,
-    positions_of,
-    rows_of,
-    successes_of_unknown_time,
-    unit_of,
-)
+from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time
 from turnwise.errors import ArgumentError, counted, meant
 from turnwise.states import State, blocks, state_of
 from turnwise.stats.bands import simultaneous_level
@@ -28,6 +18,7 @@ from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
 from turnwise.stats.influence import CENSORED, EVENT
 from turnwise.stats.survival import hazard
+from turnwise.units import Unit, columns_of, unit_of
 
 Kind = Literal["success", "survival", "hazard", "incidence"]
 Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]

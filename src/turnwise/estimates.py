@@ -9,7 +9,7 @@ import numpy as np
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts
 from turnwise.arguments import Cluster, quantile_of, statistic_in_words
-from turnwise.cells import Sheet, Unit, causes, chosen, endings, row_of, strata_of, unit_of
+from turnwise.cells import Sheet, causes, chosen, endings, row_of
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -19,6 +19,7 @@ from turnwise.stats.mean import OF_A_MEAN, mean, standard_deviation
 from turnwise.stats.proportion import proportion
 from turnwise.stats.quantiles import QuantileInterval, extreme, quantile
 from turnwise.stats.survival import restricted_mean, survival_median
+from turnwise.units import Unit, strata_of, unit_of
 
 Weighting = Literal["rollout", "goal", "turn"]
 Method = Literal[

@@ -19,7 +19,7 @@ from turnwise.arguments import (
     rollouts_frame,
     whole_numbers,
 )
-from turnwise.cells import Sheet, generator, rows_of
+from turnwise.cells import Sheet, rows_of
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import MOST_NULL
 from turnwise.stats.clusters import ONE_CLUSTER, t_quantile
@@ -30,6 +30,7 @@ from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import reached_in
 from turnwise.trials import Attempts, check_metric
+from turnwise.units import generator
 
 FAR = 10
 """Times the attempts made beyond which a forecast is marked as far out."""

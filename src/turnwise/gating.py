@@ -18,7 +18,7 @@ from turnwise.arguments import (
     no_metric,
     rollouts_frame,
 )
-from turnwise.cells import Sheet, rows_of, unit_of
+from turnwise.cells import Sheet, rows_of
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.estimates import DEFAULT_STATISTICS
 from turnwise.requirements import Required, parsed
@@ -26,6 +26,7 @@ from turnwise.stats.estimate import IntArray
 from turnwise.stats.intervals import wilson
 from turnwise.stats.release import lower_end, upper_end
 from turnwise.summary import summarize
+from turnwise.units import unit_of
 
 _UNKNOWN = ("n_error", "n_undetermined", "n_missing")
 

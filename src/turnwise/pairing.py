@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from turnwise.cells import Unit
 from turnwise.stats.differences import Arm
 from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.units import Unit
 
 
 class Match:

@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import VALUE, headings
 from turnwise.arguments import Cluster, finite_numbers, rollouts_frame, whole_numbers
-from turnwise.cells import Sheet, unit_of
+from turnwise.cells import Sheet
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.sizes import (
@@ -21,6 +21,7 @@ from turnwise.stats.sizes import (
     rollouts_for_none,
     variance_per_goal,
 )
+from turnwise.units import unit_of
 
 Number = int | Sequence[int]
 

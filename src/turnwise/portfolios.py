@@ -18,11 +18,12 @@ from turnwise.arguments import (
     names_of,
     rollouts_frame,
 )
-from turnwise.cells import Sheet, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, meant, plural
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
+from turnwise.units import unit_of
 
 
 def portfolio(

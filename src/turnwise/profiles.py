@@ -22,13 +22,14 @@ from turnwise.arguments import (
     one_number,
     rollouts_frame,
 )
-from turnwise.cells import Sheet, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, counted, meant
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
+from turnwise.units import unit_of
 
 FEWEST_GOALS = 8
 """Below this many goals an interquartile mean drops next to nothing, or next to everything."""

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, names_of, rollouts_frame, whole_numbers
-from turnwise.cells import Sheet, generator, row_of, rows_of
+from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimates import at_the_bounds
 from turnwise.stats.clusters import Grouping
@@ -19,6 +19,7 @@ from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import Stopping, best_of, held_in, reached_in
 from turnwise.trials import Attempts, check_metric
+from turnwise.units import generator
 
 Stopped = Literal["detect", True, False]
 _SAYS = {

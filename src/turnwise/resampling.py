@@ -9,12 +9,13 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, rollouts_frame
-from turnwise.cells import Sheet, Unit, row_of, rows_of, strata_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, MetricError, meant
 from turnwise.stats.bootstrap import basic_interval, bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
+from turnwise.units import Unit, strata_of, unit_of
 
 
 def bootstrap(

@@ -22,11 +22,12 @@ from turnwise.arguments import (
     quantile_of,
     rollouts_frame,
 )
-from turnwise.cells import Sheet, columns_of, rows_of
+from turnwise.cells import Sheet, rows_of
 from turnwise.errors import ArgumentError, meant
 from turnwise.estimates import Cell, Method, Options, Undecided, Weighting, rows_of_cell
 from turnwise.states import State, blocks, state_of
 from turnwise.stats.estimate import IntArray
+from turnwise.units import columns_of
 
 
 def summarize(

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from turnwise.arguments import whole_numbers
-from turnwise.cells import generator
 from turnwise.errors import ArgumentError, counted, writable
+from turnwise.units import generator
 
 Configuration: TypeAlias = dict[str, Any]
 Listed: TypeAlias = Sequence[Mapping[str, Any]]

@@ -8,9 +8,10 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from turnwise.cells import Sheet, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.stats.mean import mean
+from turnwise.units import unit_of
 
 
 def trajectory(

@@ -8,12 +8,13 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import Cluster, no_metric
-from turnwise.cells import Sheet, Unit, unit_of
+from turnwise.cells import Sheet
 from turnwise.errors import ArgumentError, listing
 from turnwise.metrics import catalog
 from turnwise.stats.clusters import Grouping, grouping
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.repeats import Stopping, stopping
+from turnwise.units import Unit, unit_of
 
 REPEATED = ("target", "attack", "goal", "task")
 """What attempts have in common: rollouts alike in these are attempts at the same thing."""

@@ -1,6 +1,7 @@
 """Two evaluations against each other: paired by item, with what changed."""
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -41,6 +42,22 @@ def test_runs_are_paired_by_item(runs) -> None:
     assert row["difference"] == pytest.approx(1 / 6)
     assert (row["group"], row["baseline"], row["n_pairs"]) == ("after", "before", 6)
     assert row["low"] < 1 / 6 < row["high"]
+
+
+def test_each_run_is_read_once(runs, monkeypatch, capsys) -> None:
+    """Whatever is asked of its items: which are scores, what changed, and the contrast."""
+    read: list[str] = []
+    real = pl.read_parquet
+
+    def noted(path: Path) -> pl.DataFrame:
+        read.append(path.parent.name)
+        return real(path)
+
+    monkeypatch.setattr(pl, "read_parquet", noted)
+    with pytest.raises(SystemExit):
+        run(["contrast", *map(str, runs), "--format", "json"])
+    assert read == ["before", "after"]
+    assert "match of item 2, attempt 1: 0 -> 1" in capsys.readouterr().err
 
 
 def test_runs_of_one_name_are_called_by_their_folders(bench, items, capsys) -> None:

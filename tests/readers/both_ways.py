@@ -36,7 +36,7 @@ def agree(path: Path, block: int, ways: Sequence[Way], **options: Any) -> None:
     results = []
     for way in ways:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("turnwise.readers.documents.BLOCK", block)
+            patch.setattr("turnwise.readers.contents.BLOCK", block)
             way(patch)
             results.append(result(path, **options))
     ours, theirs = results

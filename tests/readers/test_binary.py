@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from turnwise.cli import run
 from turnwise.errors import ReadError
 from turnwise.readers import binary as binary_files
 from turnwise.readers import native_files
+from turnwise.readers.documents import Document
 from turnwise.readers.native import turns
 from turnwise.readers.reading import read, scan
 from turnwise.schema import TREE_COLUMNS, TURNS
@@ -272,12 +274,32 @@ def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
     for frame in (odd_columns()[name].to_frame(name), odd_columns()[name].to_frame(name).clear()):
         file = io.BytesIO()
         frame.write_parquet(file)
-        once = b"".join(binary_files.json_lines(file, "parquet"))
+        columns = binary_files.columns_in(file, "parquet")
+        once = b"".join(binary_files.json_lines(file, "parquet", columns))
         with monkeypatch.context() as patch:
             patch.setattr(binary_files, "LARGE", 0)
             patch.setattr(binary_files, "TOGETHER", 1)
-            assert b"".join(binary_files.json_lines(file, "parquet")) == once
-            assert binary_files.first_in(file, "parquet", 1).equals(frame.head(1))
+            assert b"".join(binary_files.json_lines(file, "parquet", columns)) == once
+            assert binary_files.first_in(file, "parquet", columns, 1).equals(frame.head(1))
+
+
+def test_a_large_file_is_opened_once_for_its_columns_and_once_for_its_rows(tmp_path, monkeypatch):
+    """Its footer may be long; rows of a look at the beginning are not decoded for another look at their dtypes."""
+    document = Document(binary(tmp_path, CHATS, "parquet"))
+    monkeypatch.setattr(binary_files, "LARGE", 0)
+    opened: list[str] = []
+
+    def noted(name: str, real: Any) -> Any:
+        def call(*given: Any, **more: Any) -> Any:
+            opened.append(name)
+            return real(*given, **more)
+
+        return call
+
+    for module, name in ((pq, "ParquetFile"), (pl, "read_parquet_schema"), (pl, "scan_parquet")):
+        monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
+    assert sum(1 for _ in document.lines()) == len(CHATS)
+    assert opened == ["read_parquet_schema", "ParquetFile"]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.readers import documents
+from turnwise.readers import contents
 from turnwise.readers.documents import Document
 from turnwise.readers.lines import BOM, lines_of
 
@@ -27,7 +27,7 @@ def test_lines_across_blocks(tmp_path_factory, data, size, way):
     path.write_bytes(gzip.compress(data) if way == "gzip" else data)
     document = Document(path, data) if way == "data" else Document(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(documents, "BLOCK", max(size, len(BOM)))
+        patch.setattr(contents, "BLOCK", max(size, len(BOM)))
         assert list(document.texts()) == cut(data)
         assert document.digest == f"{binascii.crc32(data):08x}"
 

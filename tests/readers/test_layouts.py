@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import Way, agree, native_both, written
 from turnwise.errors import ReadError
 from turnwise.metrics.conduct import refused_by_rule
-from turnwise.readers import documents, openai_chat, plain, unpacking
+from turnwise.readers import contents, openai_chat, plain, unpacking
 from turnwise.readers.layouts import IDS, LISTS, ROLES, TEXTS
 from turnwise.readers.native import turns
 from turnwise.readers.reading import read
@@ -754,7 +754,7 @@ def test_chats_under_other_names_go_the_short_way(tmp_path, monkeypatch):
         return add(chats, number, value)
 
     monkeypatch.setattr(openai_chat.Chats, "add", counted)
-    monkeypatch.setattr(documents, "BLOCK", 400)
+    monkeypatch.setattr(contents, "BLOCK", 400)
     records = [
         {"dialogue_id": place, "dialogue": chat("speaker", "text", ("System", *("Human", "AI") * 2))}
         for place in range(9)

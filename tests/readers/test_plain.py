@@ -140,7 +140,7 @@ def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):
 
 
 def test_what_only_a_record_said_twice_says_is_no_column(tmp_path, monkeypatch):
-    monkeypatch.setattr("turnwise.readers.documents.BLOCK", 200)
+    monkeypatch.setattr("turnwise.readers.contents.BLOCK", 200)
     path = tmp_path / "chats.jsonl"
     path.write_bytes(rendered([*CHATS[:2], {**CHATS[1], "late": 1}, *CHATS[2:]], ".jsonl"))
     both(path, format="openai_chat", errors="collect")
@@ -171,7 +171,7 @@ def test_both_ways_agree_on_chats_that_alternate(tmp_path_factory, chats):
     ]
     path.write_bytes(rendered(records, ".jsonl"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.documents.BLOCK", 300)
+        patch.setattr("turnwise.readers.contents.BLOCK", 300)
         both(path, format="openai_chat")
         found = read(path, format="openai_chat")
         patch.setattr(plain, "_alternating", lambda chats: None)

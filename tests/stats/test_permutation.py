@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from turnwise.stats import permutation
 from turnwise.stats.permutation import label_permutation, max_t, sign_flip
 
 
@@ -24,6 +25,34 @@ def test_sign_flips_are_enumerated(values):
     made = sign_flip(d, rng=rng(), resamples=100)
     assert made.p_value == pytest.approx(np.mean(np.array(means) >= abs(d.sum()) - 1e-9))
     assert made.resamples is None
+
+
+def test_twenty_differences_are_all_looked_at():
+    """As the sums of all 2²⁰ sign vectors say, of numbers and of shares with ties."""
+    for d in (rng(1).normal(0.3, 1, 20), rng(2).integers(-3, 5, 20) / 4, np.r_[np.ones(10), -np.ones(10)]):
+        sums = np.zeros(1)
+        for value in d:
+            sums = np.concatenate([sums + value, sums - value])
+        assert sign_flip(d, rng=rng(), resamples=100).p_value == (np.abs(sums) >= abs(d.sum()) - 1e-9).mean()
+
+
+def test_what_was_drawn_is_drawn_once():
+    """Generators in the same state give the same p-value and are left in the same state, whatever was drawn in between."""
+    d, sums = rng(1).normal(0.2, 1, 40), rng(2).normal(0, 1, 30)
+
+    def found(seed, first):
+        flips, labels = rng(seed), rng(seed)
+        p = (
+            sign_flip(d, rng=flips, resamples=5000),
+            label_permutation(sums, np.ones(30), first, rng=labels, resamples=5000),
+        )
+        return *p, str(flips.bit_generator.state), str(labels.bit_generator.state)
+
+    for first in (np.arange(12), np.arange(15)):
+        permutation._kept.clear()
+        fresh = [found(1, first), found(2, first)]
+        assert [found(1, first), found(2, first)] == fresh
+        assert fresh[0] != fresh[1]
 
 
 def test_sign_flips_equal_scipy():

@@ -226,13 +226,14 @@ def runs_of(
             f"contrast: {listing(name for name, there in given.items() if there)} is for reading logs, and these are two "
             "evaluations; leave it out, or name the column to compare with --of"
         )
-    rollouts = comparison.paired_runs(*paths)
-    first_has, second_has = map(comparison.scores_of, paths)
+    runs = [comparison.run_of(path) for path in paths]
+    rollouts = comparison.paired_runs(*runs)
+    first_has, second_has = (run.scores for run in runs)
     alone = set(first_has) ^ set(second_has)
     if alone:
         say(f"only one of the runs has {listing(alone)}; left out")
     scores = metric or [name for name in first_has if name in second_has]
-    differing = comparison.changed(*paths)
+    differing = comparison.changed(*runs)
     for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():
         before, after = ("none" if score is None else f"{score:.4g}" for score in (first, second))
         say(f"{name} of item {task}, attempt {attempt}: {before} -> {after}")

@@ -35,7 +35,6 @@ import polars as pl
 
 from turnwise import rollouts, summary
 from turnwise.arguments import names_of
-from turnwise.cells import columns_of
 from turnwise.distributed import cluster
 from turnwise.distributed import partitions as parts
 from turnwise.errors import ArgumentError
@@ -43,6 +42,7 @@ from turnwise.object_stores import Options
 from turnwise.readers.finding import Paths
 from turnwise.rollouts import Metric
 from turnwise.states import merged
+from turnwise.units import columns_of
 
 __all__ = ["measure", "summarize"]
 

@@ -1,5 +1,6 @@
 """Two runs side by side: their items paired, and what changed between them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from turnwise.errors import ArgumentError, ReadError, listing
 ITEMS, SCORES = "items.parquet", "scores.parquet"
 MOST_SHOWN = 20  # items that changed
 PAIRED_BY = ("task", "attempt")
-Run = str | Path | object
+Given = str | Path | object
 
 
 def is_run(path: str | Path) -> bool:
@@ -24,25 +25,48 @@ def is_run(path: str | Path) -> bool:
     return (Path(path) / ITEMS).is_file()
 
 
-def items_of(run: Run) -> pl.DataFrame:
-    """The items of a run: of the folder of an evaluation, of its ``items.parquet``, or the frame itself.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it was read.
+
+    `scores` are the columns of its items that its evaluators gave, not the numbers of its data set; items alone do not tell
+    these apart: of a frame, both are scores. `folder` is what the folder is called that holds the run, if it was given by its
+    path.
+    """
+
+    items: pl.DataFrame
+    scores: list[str]
+    folder: str | None = None
+
+
+def run_of(given: Given) -> Run:
+    """A run by the folder of an evaluation, by its ``items.parquet``, or by the frame itself; one that was read stays as it is.
 
     Raises
     ------
     ReadError
-        Where there are none.
+        Where there is none.
     """
-    if not isinstance(run, str | Path):
-        return frame_of(run, "contrast")
-    path = Path(run) / ITEMS if Path(run).is_dir() else Path(run)
+    if isinstance(given, Run):
+        return given
+    if not isinstance(given, str | Path):
+        items = frame_of(given, "contrast")
+        return Run(items, scores_in(items))
+    path = Path(given) / ITEMS if Path(given).is_dir() else Path(given)
     if not path.is_file():
         raise ReadError(
-            f"{run}: holds no evaluation, as there is no {ITEMS}; name the output folder of `turnwise eval`"
+            f"{given}: holds no evaluation, as there is no {ITEMS}; name the output folder of `turnwise eval`"
         )
-    return pl.read_parquet(path)
+    items = pl.read_parquet(path)
+    scores, told = scores_in(items), path.parent / SCORES
+    if told.is_file():
+        evaluators = set(pl.scan_parquet(told).select(pl.col("judge").unique()).collect()["judge"])
+        scores = [name for name in scores if name in evaluators]
+    folder = Path(given).resolve() if Path(given).is_dir() else path.resolve().parent
+    return Run(items, scores, folder.name)
 
 
-def paired_runs(first: Run, second: Run) -> pl.DataFrame:
+def paired_runs(first: Given, second: Given) -> pl.DataFrame:
     """ROLLOUTS of two runs in one table, `run` telling them apart: to be contrasted, paired by item.
 
     Runs of one name are called by their folders; if these have one name too, ``<name> (1)`` and ``<name> (2)``. Scores that
@@ -51,7 +75,7 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
     Parameters
     ----------
     first, second
-        Folders of evaluations, or their `items`.
+        Folders of evaluations, or their `items`; see `run_of`.
 
     Raises
     ------
@@ -64,7 +88,8 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
     >>> paired_runs(a, a.with_columns(match=False)).select("rollout_id", "run", "task", "match").rows()
     [('1/r/1/1', 'r (1)', '1', True), ('2/r/1/1', 'r (2)', '1', False)]
     """
-    frames, scores = [items_of(first), items_of(second)], [scores_of(first), scores_of(second)]
+    runs = run_of(first), run_of(second)
+    frames, scores = [run.items for run in runs], [run.scores for run in runs]
     common = [name for name in frames[0].columns if name in frames[1].columns]
     if not set(scores[0]) & set(scores[1]):
         raise ArgumentError(
@@ -74,7 +99,7 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
         raise ArgumentError("contrast: the runs have no item in common; were they made from the same data set?")
     names = [frame["run"][0] if "run" in frame.columns else None for frame in frames]
     if names[0] == names[1]:
-        names = [_folder(run) or name for run, name in zip((first, second), names, strict=True)]
+        names = [run.folder or name for run, name in zip(runs, names, strict=True)]
     told = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
     sides = [
         frame.select(common).with_columns(
@@ -85,15 +110,7 @@ def paired_runs(first: Run, second: Run) -> pl.DataFrame:
     return pl.concat(sides, how="vertical_relaxed")
 
 
-def _folder(run: Run) -> str | None:
-    """The name of the folder that holds the run, if it is given by its path."""
-    if not isinstance(run, str | Path):
-        return None
-    path = Path(run).resolve()
-    return path.name if path.is_dir() else path.parent.name
-
-
-def changed(first: Run, second: Run) -> pl.DataFrame:
+def changed(first: Given, second: Given) -> pl.DataFrame:
     """The items whose score differs between two runs: `task, attempt, metric, first, second, difference`.
 
     An item that only one run has, or that has no score in one of them, is there with null for what is not known. Scores that
@@ -107,25 +124,13 @@ def changed(first: Run, second: Run) -> pl.DataFrame:
     >>> changed(a, a.with_columns(match=pl.Series([True, False]))).rows()
     [('2', 1, 'match', 1.0, 0.0, -1.0)]
     """
-    both_have = [name for name in scores_of(first) if name in scores_of(second)]
-    long = [_long(items_of(run), both_have, name) for run, name in ((first, "first"), (second, "second"))]
+    one, other = run_of(first), run_of(second)
+    both_have = [name for name in one.scores if name in other.scores]
+    long = [_long(run.items, both_have, name) for run, name in ((one, "first"), (other, "second"))]
     both = long[0].join(long[1], on=[*PAIRED_BY, "metric"], how="full", coalesce=True, maintain_order="left_right")
     return both.filter(pl.col("first").ne_missing(pl.col("second"))).with_columns(
         difference=pl.col("second") - pl.col("first")
     )
-
-
-def scores_of(run: Run) -> list[str]:
-    """The columns of a run's items that are scores: those of its evaluators, not the numbers of its data set.
-
-    Items alone do not tell these apart; of a frame, both are scores.
-    """
-    scores = scores_in(items_of(run))
-    told = (Path(run) if Path(run).is_dir() else Path(run).parent) / SCORES if isinstance(run, str | Path) else None
-    if told is None or not told.is_file():
-        return scores
-    evaluators = set(pl.scan_parquet(told).select(pl.col("judge").unique()).collect()["judge"])
-    return [name for name in scores if name in evaluators]
 
 
 def scores_in(items: pl.DataFrame) -> list[str]:

@@ -87,10 +87,21 @@ def row_looks(names: Sequence[str], first: Sequence[str], colors: Mapping[str, s
 
 def shade(ax: "Axes", strength: float) -> str:
     """A gray between the ground of the Axes and the color of its letters, in whatever style the user has set."""
+    return blend(ax.xaxis.label.get_color(), ax.get_facecolor(), strength)
+
+
+def blend(letters: Any, ground: Any, strength: float) -> str:
+    """A color between the ground and the letters on it: all letters at strength 1.
+
+    Examples
+    --------
+    >>> blend("black", "white", MUTED)
+    '#666666'
+    """
     from matplotlib.colors import to_hex, to_rgb
 
-    letters, ground = to_rgb(ax.xaxis.label.get_color()), to_rgb(ax.get_facecolor())
-    red, green, blue = (strength * near + (1 - strength) * far for near, far in zip(letters, ground, strict=True))
+    both = zip(to_rgb(letters), to_rgb(ground), strict=True)
+    red, green, blue = (strength * near + (1 - strength) * far for near, far in both)
     return to_hex((red, green, blue))
 
 

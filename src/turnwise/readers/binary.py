@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -193,8 +194,12 @@ def table_in(
         raise _not_whole(kind, error) from error
 
 
-def json_lines(source: Path | io.BytesIO, kind: str, beside: Sequence[pl.Expr] = ()) -> Iterator[bytes]:
+def json_lines(
+    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], beside: Sequence[pl.Expr] = ()
+) -> Iterator[bytes]:
     r"""The rows of a file as lines of JSON, some at a time, with columns `beside` them: dates and times as text, NaN as null.
+
+    `columns` are those of the file, see `columns_in`.
 
     Raises
     ------
@@ -205,22 +210,22 @@ def json_lines(source: Path | io.BytesIO, kind: str, beside: Sequence[pl.Expr] =
     --------
     >>> file = io.BytesIO()
     >>> pl.DataFrame({"turns": [[{"prompt": "Hi"}]]}).write_parquet(file)
-    >>> list(json_lines(io.BytesIO(file.getvalue()), "parquet"))
+    >>> list(json_lines(file, "parquet", columns_in(file, "parquet")))
     [b'{"turns":[{"prompt":"Hi"}]}\n']
     """
-    for name, dtype in columns_in(source, kind).items():
+    for name, dtype in columns.items():
         if holds_bytes(dtype):
             remedy = f'write the file without that column: `frame.drop("{name}").write_parquet("texts.parquet")`'
             raise BrokenError("holds bytes, which are no text", field=name, remedy=remedy)
     try:
-        for batch in _batches(source, kind):
+        for batch in _batches(source, kind, columns):
             yield lines_of_rows(batch.with_columns(beside))
     except _BROKEN as error:
         raise _not_whole(kind, error) from error
 
 
-def first_in(source: Path | io.BytesIO, kind: str, rows: int) -> pl.DataFrame:
-    """The first rows in a file, few of them.
+def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], rows: int) -> pl.DataFrame:
+    """The first rows in a file with these columns, few of them.
 
     Raises
     ------
@@ -231,49 +236,51 @@ def first_in(source: Path | io.BytesIO, kind: str, rows: int) -> pl.DataFrame:
     --------
     >>> file = io.BytesIO()
     >>> pl.DataFrame({"n": [1, 2]}).write_parquet(file)
-    >>> first_in(io.BytesIO(file.getvalue()), "parquet", 1).rows()
+    >>> first_in(file, "parquet", columns_in(file, "parquet"), 1).rows()
     [(1,)]
     """
-    if kind != "parquet" or not _in_pieces(source):
+    pieces = _in_pieces(source, kind, columns)
+    if pieces is None:
         return table_in(source, kind, rows=rows)
     try:
-        return next(_batches(source, kind)).head(rows)
+        return next(pieces).head(rows)
     except _BROKEN as error:
         raise _not_whole(kind, error) from error
 
 
-def _batches(source: Path | io.BytesIO, kind: str) -> Iterator[pl.DataFrame]:
+def _batches(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType]) -> Iterator[pl.DataFrame]:
     """The rows, some at a time: of large Parquet files Arrow decodes no more than these, where Polars takes a group of rows."""
-    if kind == "parquet" and _in_pieces(source):
-        yield from _pieces(source, TOGETHER)
-    else:
+    pieces = _in_pieces(source, kind, columns)
+    if pieces is None:
         whole = pl.scan_parquet(source, glob=False, hive_partitioning=False) if kind == "parquet" else None
         rows = table_in(source, kind).lazy() if whole is None else whole
-        yield from rows.collect_batches(chunk_size=TOGETHER, maintain_order=True)
+        pieces = rows.collect_batches(chunk_size=TOGETHER, maintain_order=True)
+    yield from pieces
 
 
-def _in_pieces(source: Path | io.BytesIO) -> bool:
-    """Whether a Parquet file is so large that it matters, and Arrow finds in it what Polars does."""
+def _in_pieces(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType]) -> Iterator[pl.DataFrame] | None:
+    """The rows of a Parquet file so large that it matters, if Arrow finds in it what Polars does."""
+    if kind != "parquet" or any(_holds(dtype, (pl.Decimal,)) for dtype in columns.values()):
+        return None
     size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if size < LARGE and rows_in(source) < LONG:
-        return False
-    columns = columns_in(source, "parquet")
-    if any(_holds(dtype, (pl.Decimal,)) for dtype in columns.values()):
-        return False
+        return None
+    pieces = _pieces(source)
     try:
-        return dict(next(_pieces(source, 1), pl.DataFrame()).schema) == columns
+        first = next(pieces, pl.DataFrame())
     except (BrokenError, *_BROKEN):
-        return False
+        return None
+    return chain([first], pieces) if dict(first.schema) == columns else None
 
 
-def _pieces(source: Path | io.BytesIO, rows: int) -> Iterator[pl.DataFrame]:
+def _pieces(source: Path | io.BytesIO) -> Iterator[pl.DataFrame]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     place = source if isinstance(source, Path) else pa.BufferReader(source.getbuffer())
     try:
         with pq.ParquetFile(place, buffer_size=BUFFER, pre_buffer=False) as file:
-            yield from map(pl.DataFrame, file.iter_batches(rows, use_threads=False))
+            yield from map(pl.DataFrame, file.iter_batches(TOGETHER, use_threads=False))
     except pa.ArrowException as error:
         raise _not_whole("parquet", error) from error
 

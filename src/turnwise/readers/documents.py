@@ -1,11 +1,11 @@
-"""One file as it lies there: its bytes, what kind of file it is, and the names on its surface."""
+"""One file as it lies there: what kind of file it is, the names on its surface, and its records."""
 
 import csv
 import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -23,20 +23,18 @@ from turnwise.readers.binary import (
     json_lines,
     lines_of_rows,
 )
+from turnwise.readers.contents import Contents
 from turnwise.readers.hive import literals, unsaid
 from turnwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from turnwise.readers.lines import BOM, Lines, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError, broken
 from turnwise.readers.records import T, json_text, misfit
-from turnwise.readers.unpacking import MARKS, PACKED, crc32, unpacked
 from turnwise.readers.wrapping import ZIP, wrapping
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
-HEAD = 1 << 16  # bytes that tell one kind of file from another
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-BLOCK = 1 << 18  # bytes
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -44,7 +42,7 @@ LFS_POINTER = b"version https://git-lfs.github.com/"
 _deep = msgspec.json.Decoder()
 
 
-class Document:
+class Document(Contents):
     """A file, read as far as somebody asks.
 
     A look at the surface (`kind`, `keys`, `inner`) decodes no more than the names of the outermost objects, so that
@@ -67,53 +65,9 @@ class Document:
     """
 
     def __init__(self, path: Path, data: bytes | None = None, said: pl.DataFrame | None = None) -> None:
-        self.path = path
-        self.name = str(path)
+        super().__init__(path, data)
         self._said = pl.DataFrame() if said is None else said
         self.odd_numbers = 0  # NaN and infinities met while decoding, now null
-        if data is not None:
-            self.data, self.head, self.packed = data, data[:HEAD], True
-
-    @cached_property
-    def suffix(self) -> str:
-        """The suffix that tells the format: ``.jsonl`` for ``log.jsonl.gz``."""
-        suffixes = [suffix.lower() for suffix in self.path.suffixes]
-        return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
-
-    @cached_property
-    def data(self) -> bytes:
-        """Everything in the file, unpacked."""
-        try:
-            data = self.path.read_bytes()
-        except OSError as error:
-            raise _unreadable(error) from error
-        return unpacked(data) if data.startswith(MARKS) else data
-
-    @cached_property
-    def head(self) -> bytes:
-        """The first bytes of the file, unpacked."""
-        try:
-            with self.path.open("rb") as file:
-                start = file.read(HEAD)
-        except OSError as error:
-            raise _unreadable(error) from error
-        return self.data[:HEAD] if start.startswith(MARKS) else start
-
-    @cached_property
-    def packed(self) -> bool:
-        """Whether `data` must be read rather than `path`, as in gzip."""
-        with self.path.open("rb") as file:
-            return file.read(4).startswith(MARKS)
-
-    @property
-    def source(self) -> Path | io.BytesIO:
-        """What a reader of frames takes: the path (read it with `glob=False`), or the bytes where they were unpacked."""
-        return io.BytesIO(self.data) if self.packed else self.path
-
-    @cached_property
-    def digest(self) -> str:
-        """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        return f"{reduce(lambda known, block: crc32(block, known), self._blocks(), 0):08x}"
 
     @cached_property
     def kind(self) -> Kind:
@@ -194,7 +148,7 @@ class Document:
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.by_line:
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
-            rows = first_in(self.source, self.kind, EARLY).with_columns(literals(self.said))
+            rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.said))
             texts = lines_of_rows(rows.select(plain)).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
@@ -221,11 +175,6 @@ class Document:
     def schema(self) -> dict[str, pl.DataType]:
         """The columns of a Parquet or Arrow file, and of its folders."""
         return {**self.columns, **self.said.schema}
-
-    @property
-    def binary(self) -> bool:
-        """Whether it is a Parquet or Arrow file."""
-        return self.head.startswith((PARQUET, ARROW)) or is_stream(self.head)
 
     @property
     def by_line(self) -> bool:
@@ -262,7 +211,9 @@ class Document:
 
     def blocks(self) -> Iterator[Lines]:
         """The lines of a JSON-lines file, or the rows of a Parquet or Arrow file, some at a time."""
-        return lines_of(json_lines(self.source, self.kind, literals(self.said)) if self.binary else self._blocks())
+        if not self.binary:
+            return lines_of(self._blocks())
+        return lines_of(json_lines(self.source, self.kind, self.columns, literals(self.said)))
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.
@@ -329,17 +280,6 @@ class Document:
         lines = self.head[: self.head.rfind(b"\n") + 1].removeprefix(BOM)
         return lines if sum(1 for _ in islice(FIRST.finditer(lines), 2)) == 2 else self._json_text
 
-    def _blocks(self) -> Iterator[bytes]:
-        """Everything in the file, unpacked, some at a time: little enough for the processor's cache."""
-        if self.packed or "data" in self.__dict__:
-            yield from (self.data[start : start + BLOCK] for start in range(0, len(self.data), BLOCK))
-            return
-        try:
-            with self.path.open("rb") as file:
-                yield from iter(partial(file.read, BLOCK), b"")
-        except OSError as error:
-            raise _unreadable(error) from error
-
     @cached_property
     def _header_line(self) -> str:
         start = self.head.removeprefix(BOM).lstrip(b"\r\n")
@@ -393,9 +333,3 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (ZIP, "zip"),
     (b"SQLite format 3\0", "sqlite"),
 )
-
-
-def _unreadable(error: OSError) -> BrokenError:
-    if isinstance(error, PermissionError):
-        return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
-    return BrokenError(f"cannot be read ({error.strerror or error})")

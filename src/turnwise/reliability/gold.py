@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from turnwise.cells import Sheet, unit_of
+from turnwise.cells import Sheet
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.reliability.ratings import alike
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from turnwise.stats.misclassification import Share, accuracy
+from turnwise.units import unit_of
 
 POOLED = "sensitivity and specificity are pooled over groups: a gap between groups holds only if the judge errs alike in them"
 

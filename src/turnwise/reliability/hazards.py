@@ -9,11 +9,12 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_time, frame_of, names_of, require_rollouts
-from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time, unit_of
+from turnwise.cells import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.reliability.ratings import KEYS
 from turnwise.stats.misclassified_incidence import corrected_incidence
+from turnwise.units import unit_of
 
 _SAYS = {
     "success": "with the event by turn t, as run",

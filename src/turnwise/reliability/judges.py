@@ -10,13 +10,14 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
-from turnwise.cells import Unit, row_of, rows_of, unit_of
+from turnwise.cells import row_of, rows_of
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.reliability.ratings import Abstentions, At, Ratings, ratings_of
 from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
+from turnwise.units import Unit, unit_of
 
 Method = Literal["auto", "bootstrap"]
 _NAMES = {

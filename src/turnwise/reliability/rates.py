@@ -10,13 +10,14 @@ import polars as pl
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, counts, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, rollouts_frame
-from turnwise.cells import Sheet, Unit, row_of, rows_of, unit_of
+from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimates import at_the_bounds
 from turnwise.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.misclassification import corrected_share, share
 from turnwise.stats.prediction_powered import prediction_powered
+from turnwise.units import Unit, unit_of
 
 Method = Literal["rogan-gladen", "prediction-powered"]
 

@@ -12,6 +12,7 @@ import polars as pl
 from turnwise import labels, plots
 from turnwise.plots import theme
 from turnwise.plots.figures import figure_of
+from turnwise.reports.dark import STYLE, recolored
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
 
@@ -19,10 +20,6 @@ _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # inches of a row on a phone, and of the axis and the caption below
 MOST_ROWS, MOST_CURVES = 40, 10  # of a figure that can still be read
 _BOTH_ENDS = "Of {} groups the figure shows {}, half of them the lowest and half the highest; the table has all."
-_INK, _PAGE = "#e6edf3", "#0d1117"  # of page.css where it is dark
-_DARK: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK) | (
-    dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE)
-)
 
 
 def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
@@ -43,8 +40,10 @@ def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
         light, light_narrow = _drawn(draw, frame, alt, options)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
-        with rc_context(_DARK):
-            dark, dark_narrow = _drawn(draw, frame, alt, options)
+        dark, dark_narrow = (None, None) if name == "heat_map" else map(recolored, (light, light_narrow))
+        if dark is None or dark_narrow is None:
+            with rc_context(STYLE):
+                dark, dark_narrow = _drawn(draw, frame, alt, options)
         note = "" if frame is whole else _BOTH_ENDS.format(labels.count(whole.select(by).n_unique()), most)
         drawn[name] = Drawn(_address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note)
     return drawn

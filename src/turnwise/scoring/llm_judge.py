@@ -1,7 +1,6 @@
 """A language model as a judge: a template says what it rates, and its answer is read as a number on a scale."""
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -14,11 +13,11 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.scoring.callables import identity
-from turnwise.scoring.clients import CallError, ChatModel, Reply, model_of, name_of
-from turnwise.scoring.endpoint import Endpoint, without_secrets
+from turnwise.scoring.clients import CallError, Reply, name_of
+from turnwise.scoring.endpoint import without_secrets
 from turnwise.scoring.identities import of_own_class
+from turnwise.scoring.judge_models import is_settled, model_with, options_of
 from turnwise.scoring.judging import judged
-from turnwise.scoring.local_model import LocalModel
 from turnwise.scoring.replies import (
     UnreadableError,
     check_code,
@@ -33,11 +32,9 @@ from turnwise.scoring.templates import Template
 from turnwise.scoring.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 
 BOUNDS = ("lower_bound", "upper_bound")
-MOST_TOKENS = 256
 _OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
                    *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
                    *("system", "template")})  # fmt: skip
-_OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server knows these
 
 
 class LLMJudgeMetric(ResponseMetric):
@@ -150,17 +147,9 @@ class LLMJudgeMetric(ResponseMetric):
         lacking = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
         if lacking:
             raise ArgumentError(f"{self.name}: the template lacks {', '.join(lacking)}; say there where it belongs")
-        given: object = gen_kwargs or {}
-        if not isinstance(given, Mapping):
-            raise ArgumentError(
-                f"{self.name}: gen_kwargs is {given!r:.60}; give a dict, such as {{'temperature': 0.5}}"
-            )
-        self.gen_kwargs = dict(given)
-        samples: object = self.gen_kwargs.pop("num_return_sequences", 1)
-        if not isinstance(samples, Integral) or int(samples) < 1:
-            raise ArgumentError(f"{self.name}: num_return_sequences is {samples!r}; it is 1 or more, a whole number")
-        self.num_return_sequences = self.samples = int(samples)
-        self.model = self._model(model_or_id, tokenizer, device)
+        self.gen_kwargs, self.samples = options_of(self.name, gen_kwargs or {})
+        self.num_return_sequences = self.samples
+        self.model = model_with(self.name, model_or_id, self.gen_kwargs, tokenizer, device)
         self.scale, self.batch_size, self.max_retries = (low, high), batch_size, max_retries
         self.structured_output, self.parser, self.out_of_range = structured_output, parser, out_of_range
         self.choices = None if choices is None else _choices(choices, low, high, self.name)
@@ -245,9 +234,7 @@ class LLMJudgeMetric(ResponseMetric):
     # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
     @property
     def _settled(self) -> bool:
-        """Whether the model gives the same answer each time."""
-        temperature = self.gen_kwargs.get("temperature", getattr(self.model, "temperature", None))
-        return temperature == 0 or self.gen_kwargs.get("do_sample") is False
+        return is_settled(self.model, self.gen_kwargs)
 
     def _place(self, field: object) -> str:
         """Where the score stands, which is a place."""
@@ -260,19 +247,6 @@ class LLMJudgeMetric(ResponseMetric):
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error}") from error
         return field
-
-    def _model(self, given: Any, tokenizer: Any, device: str | None) -> ChatModel:
-        if isinstance(given, Endpoint | LocalModel) and self.gen_kwargs:
-            return _set(given, self.gen_kwargs)
-        if isinstance(given, str):
-            return _set(LocalModel(given, MOST_TOKENS, 0.0, device, plain=True, tokenizer=tokenizer), self.gen_kwargs)
-        if hasattr(given, "generate") and not isinstance(given, ChatModel):
-            if device is not None:
-                warnings.warn(f"{self.name}: the model is where it is; device={device!r} is ignored", stacklevel=4)
-            name = str(getattr(getattr(given, "config", None), "_name_or_path", "") or type(given).__name__)
-            held = LocalModel(name, MOST_TOKENS, 0.0, plain=True, model=given, tokenizer=tokenizer)
-            return _set(held, self.gen_kwargs)
-        return model_of(f"{self.name}: the model", given, LocalModel)
 
     async def _asked(self, shown: str, told: Sequence[str], sample: int, *, bare: bool = False) -> Verdict:
         """What the model says; asked again, if that may help, until it can be read."""
@@ -348,22 +322,6 @@ class _Rendered:
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         return await self._metric._asked(texts[TEXT], [], sample, bare=True)  # noqa: SLF001  # one of its own
-
-
-def _set(model: Endpoint | LocalModel, options: Mapping[str, Any]) -> ChatModel:
-    """The model with these options of generation, by the names that `transformers` has for them."""
-    given = dict(options)
-    changed: dict[str, Any] = {}
-    if "temperature" in given:
-        changed["temperature"] = given.pop("temperature")
-    for name in ("max_new_tokens", "max_tokens"):
-        if name in given:
-            changed["max_tokens"] = given.pop(name)
-    if isinstance(model, Endpoint):
-        if given.pop("do_sample", None) is False:
-            changed["temperature"] = 0.0
-        given = {name: value for name, value in given.items() if name not in _OF_TRANSFORMERS}
-    return replace(model, **changed, options={**model.options, **given})
 
 
 def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list[Any]:

@@ -1,9 +1,12 @@
 """Tests by re-randomization: the signs of paired differences, or the labels of whole clusters. No p-value is ever 0."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnwise.stats.estimate import FloatArray, IntArray
 
@@ -47,12 +50,29 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
     moved = moved / np.abs(moved).max()
     reached = abs(moved.sum()) - 1e-9 * np.abs(moved).sum()
     if moved.size <= MOST_ENUMERATED:
-        totals = np.zeros(1)
-        for value in moved:
-            totals = np.concatenate([totals + value, totals - value])
-        return Permuted(float((np.abs(totals) >= reached).mean()), "exact sign flips", None)
+        return Permuted(_share_beyond(moved, reached), "exact sign flips", None)
     above = sum(int(np.count_nonzero(np.abs(flips @ moved) >= reached)) for flips in _signs(rng, resamples, moved.size))
     return Permuted((above + 1) / (resamples + 1), "sign flips", resamples)
+
+
+def _share_beyond(values: FloatArray, reached: float) -> float:
+    """The share of all 2ᴳ sums of these values with signs that are at least so far from 0.
+
+    Each is a sum over the first half of the values and one over the second, so that of 2ᴳ sums only 2ᴳᐟ² of each are added.
+    """
+    half, rest = _signed(values[: values.size // 2]), np.sort(_signed(values[values.size // 2 :]))
+    above = rest.size - np.searchsorted(rest, reached - half, side="left")
+    below = np.searchsorted(rest, -reached - half, side="right")
+    beyond = np.where(above + below > rest.size, rest.size, above + below)  # all of them, where 0 reaches it
+    return float(beyond.sum() / 2.0**values.size)
+
+
+def _signed(values: FloatArray) -> FloatArray:
+    """The sums of these values with all their signs: float (2ᴳ,)."""
+    totals = np.zeros(1)
+    for value in values:
+        totals = np.concatenate([totals + value, totals - value])
+    return totals
 
 
 def label_permutation(
@@ -107,15 +127,10 @@ def label_permutation(
         return np.asarray(np.where(error > rounding, apart / np.maximum(error, rounding), far))
 
     observed = studentized(columns[first].sum(axis=0)[None, :])[0]
-    above, done = 0, 0
-    rows = max(1, (1 << 17) // sums.size)
-    while done < resamples:
-        count = min(rows, resamples - done)
-        chosen = np.argpartition(rng.random((count, sums.size)), first.size - 1, axis=1)[:, : first.size]
-        labels = np.zeros((count, sums.size))
-        np.put_along_axis(labels, chosen, 1.0, axis=1)
-        above += int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9)))
-        done += count
+    above = sum(
+        int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9)))
+        for labels in _labels(rng, resamples, sums.size, first.size)
+    )
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
 
 
@@ -180,13 +195,55 @@ def max_t(
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 
+_MOST_KEPT = 1 << 24
+"""Bytes that are kept, of eight signs or labels each."""
+
+_Packed = NDArray[np.uint8]
+_kept: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
+_keeping = Lock()
+
+
 def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArray]:
     """Blocks of random signs: float (some, width) each, `rows` in all."""
-    step = max(1, (1 << 17) // width)
-    for start in range(0, rows, step):
-        many = min(step, rows - start)
-        words = np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
-        signs = np.unpackbits(words)[: many * width].reshape(many, width).astype(np.float64)
-        signs *= 2
-        signs -= 1
-        yield signs
+
+    def drawn(many: int) -> _Packed:
+        return np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
+
+    bits = _once("signs", drawn, rng, rows, width)
+    return ((2 * some.view(np.int8) - 1).astype(np.float64) for some in bits)
+
+
+def _labels(rng: np.random.Generator, rows: int, width: int, first: int) -> Iterator[FloatArray]:
+    """Blocks of random labels: float (some, width) each, `rows` in all, ones for as many as are in the first group."""
+
+    def drawn(many: int) -> _Packed:
+        chosen = np.argpartition(rng.random((many, width)), first - 1, axis=1)[:, :first]
+        labels = np.zeros((many, width), dtype=np.bool_)
+        np.put_along_axis(labels, chosen, values=True, axis=1)
+        return np.packbits(labels)
+
+    return (labels.astype(np.float64) for labels in _once(first, drawn, rng, rows, width))
+
+
+def _once(
+    what: object, drawn: Callable[[int], _Packed], rng: np.random.Generator, rows: int, width: int
+) -> Iterator[NDArray[np.uint8]]:
+    """Blocks of zeros and ones, (some, width) each, `rows` in all; drawn eight to a byte.
+
+    Whatever is compared over the same goals draws from a generator in the same state, so what was drawn of late is kept, and
+    what the generator was afterwards.
+    """
+    key, step = (what, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
+    sizes = [min(step, rows - start) for start in range(0, rows, step)]
+    known, made = _kept.get(key), list[_Packed]()
+    if known is not None:
+        rng.bit_generator.state = known[1]
+    for place, many in enumerate(sizes):
+        packed = drawn(many) if known is None else known[0][place]
+        made.append(packed)
+        yield np.unpackbits(packed, count=many * width).reshape(many, width)
+    if known is None and rows * width <= 8 * _MOST_KEPT:
+        with _keeping:
+            _kept[key] = made, rng.bit_generator.state
+            while sum(part.size for parts, _ in _kept.values() for part in parts) > _MOST_KEPT:
+                _kept.popitem(last=False)

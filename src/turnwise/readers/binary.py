@@ -18,6 +18,7 @@ LONG = 1 << 15  # rows: of fewer in a smaller file, a group of rows takes less t
 BUFFER = 1 << 16  # bytes of a column that are read at once
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # how they begin
 _CONTINUED = b"\xff" * 4  # before each message of a stream
+_NOT_ARROWS = (pl.Decimal, pl.Array)  # of which Arrow makes others, or before version 26 nothing where one is null
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
@@ -260,7 +261,7 @@ def _batches(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataTyp
 
 def _in_pieces(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType]) -> Iterator[pl.DataFrame] | None:
     """The rows of a Parquet file so large that it matters, if Arrow finds in it what Polars does."""
-    if kind != "parquet" or any(_holds(dtype, (pl.Decimal,)) for dtype in columns.values()):
+    if kind != "parquet" or any(_holds(dtype, _NOT_ARROWS) for dtype in columns.values()):
         return None
     size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if size < LARGE and rows_in(source) < LONG:
@@ -311,7 +312,7 @@ def holds_bytes(dtype: pl.DataType | pl.datatypes.DataTypeClass) -> bool:
 
 def _holds(dtype: pl.DataType | pl.datatypes.DataTypeClass, kinds: tuple[pl.datatypes.DataTypeClass, ...]) -> bool:
     if isinstance(dtype, pl.List | pl.Array):
-        return _holds(dtype.inner, kinds)
+        return type(dtype) in kinds or _holds(dtype.inner, kinds)
     if isinstance(dtype, pl.Struct):
         return any(_holds(field.dtype, kinds) for field in dtype.fields)
     return dtype in kinds

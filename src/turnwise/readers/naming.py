@@ -219,7 +219,9 @@ class Naming:
         if document.kind == "table":
             frame = from_csv(document, {*TURNS.names, *self.names.values()})
         elif rows is not None:
-            frame = first_in(document.source, document.kind, rows).with_columns(literals(document.said))
+            frame = first_in(document.source, document.kind, document.columns, rows).with_columns(
+                literals(document.said)
+            )
         else:
             frame = table_in(document.source, document.kind).with_columns(literals(document.said))
         self._known |= {*frame.columns}

@@ -168,9 +168,8 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     }
     functions = [name for name in EVENTS if "function_" in name]
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
-    closing = (
-        pl.when(pl.col("start") < pl.col("end")).then(-pl.col("step")).otherwise("step")
-    )  # at one time, inner ones first
+    takes_time = pl.col("start") < pl.col("end")
+    closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")  # at one time, inner ones first
     start = steps.select(
         *functions,
         **common,

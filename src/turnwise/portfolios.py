@@ -104,9 +104,8 @@ def portfolio(
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
-    for name in (
-        name for name in by if isinstance(frame.schema[name], pl.List)
-    ):  # in the group of each value, as elsewhere
+    listed = [name for name in by if isinstance(frame.schema[name], pl.List)]
+    for name in listed:  # in the group of each value, as elsewhere
         frame = frame.with_columns(pl.col(name).list.unique()).explode(name, empty_as_null=True, keep_nulls=True)
     tried = pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
     reached = (

@@ -19,11 +19,8 @@ from turnwise.schema import TURNS
 
 NULL = "__HIVE_DEFAULT_PARTITION__"  # what all of them call the folder of no value
 FOLDER = re.compile(r"([\w%][\w%. -]*)(?<! )=([^=]*)")  # one sign, after what may be the name of a column
-WHOLE, NUMBER, FLAG = (
-    re.compile(r"-?\d+"),
-    re.compile(r"-?\d+(\.\d+)?"),
-    re.compile(r"true|false"),
-)  # as everybody reads them
+WHOLE, NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?")  # as everybody reads them
+FLAG = re.compile(r"true|false")  # likewise
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:

@@ -26,10 +26,7 @@ _LETTERS = (  # that LaTeX's own fonts lack, or show as others
 )
 _LATIN, _TYPOGRAPHY = 0x17F, "–—‘’“”„‚•†‡…€™‰‹›"  # letters up to which pdfLaTeX has all, and further ones it has
 _ACROSS, _UPRIGHT = 150, 75  # letters on a page in landscape, and upright
-_LINES, _LINES_ACROSS = (
-    40,
-    24,
-)  # of a page upright and in landscape: 46 and 27 of article's fit, and some of them are headings
+_LINES, _LINES_ACROSS = 40, 24  # of a page upright and in landscape: 46 and 27 of article's fit, headings included
 _HEADED = "\\midrule\\addlinespace[2.5pt]\n"  # what great_tables puts under the headings
 _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell that is broken into lines
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)

@@ -134,12 +134,7 @@ class Sheet:
         if not by:
             return [({}, everything)]
         rows = pl.Series("row", everything, dtype=pl.Int64)
-        keyed = self.frame.select(by).with_columns(rows.alias("\0row"))
-        for name in by:
-            if isinstance(keyed.schema[name], pl.List):
-                keyed = keyed.with_columns(pl.col(name).list.unique()).explode(
-                    name, empty_as_null=True, keep_nulls=True
-                )
+        keyed = in_each_group(self.frame.select(by).with_columns(rows.alias("\0row")), by)
         grouped = keyed.group_by(by).agg("\0row").sort(by)
         keys = grouped.select(by).rows(named=True)
         return [(key, np.sort(part.to_numpy())) for key, part in zip(keys, grouped["\0row"], strict=True)]
@@ -237,3 +232,11 @@ def positions_of(found: Incidence, note: str | None, axis: FloatArray | None = N
         for place, at in enumerate(found.at)
         if at or axis is None or axis[1:2].tolist() != [0.0]
     ]
+
+
+def in_each_group(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The frame, a row with a list once for each value in it, and for null where the list is empty."""
+    for name in by:
+        if isinstance(frame.schema[name], pl.List):
+            frame = frame.with_columns(pl.col(name).list.unique()).explode(name, empty_as_null=True, keep_nulls=True)
+    return frame

@@ -18,7 +18,7 @@ from turnwise.arguments import (
     names_of,
     rollouts_frame,
 )
-from turnwise.cells import Sheet, row_of, rows_of
+from turnwise.cells import Sheet, in_each_group, row_of, rows_of
 from turnwise.errors import ArgumentError, meant, plural
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.proportion import proportion
@@ -104,9 +104,7 @@ def portfolio(
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
-    listed = [name for name in by if isinstance(frame.schema[name], pl.List)]
-    for name in listed:  # in the group of each value, as elsewhere
-        frame = frame.with_columns(pl.col(name).list.unique()).explode(name, empty_as_null=True, keep_nulls=True)
+    frame = in_each_group(frame, by)
     tried = pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
     reached = (
         frame.filter(tried)

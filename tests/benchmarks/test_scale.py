@@ -140,6 +140,7 @@ def work():
 
 def test_a_table_in_memory(written: Callable[[int], str], child: Child, compared: Callable[..., None]) -> None:
     """1e7 turns in memory, by time of the processor."""
+    pytest.importorskip("duckdb", reason="DuckDB, a peer, is not installed: `pip install duckdb`")
     path = written(TURNS)
     sources = {
         "ours": OURS.format(turns="pl.read_parquet(sys.argv[1]).lazy()"),
@@ -172,6 +173,7 @@ def test_a_table_in_memory(written: Callable[[int], str], child: Child, compared
 
 def test_a_scan(written: Callable[[int], str], child: Child, compared: Callable[..., None]) -> None:
     """1e8 turns of one Parquet file, by the clock, and by the peak of memory."""
+    pytest.importorskip("duckdb", reason="DuckDB, a peer, is not installed: `pip install duckdb`")
     path = written(SCANNED)
     sources = {
         "ours": OURS.format(turns="pl.scan_parquet(sys.argv[1])"),

@@ -95,3 +95,11 @@ def limb(text: Bytes, starts: Places, ends: Places) -> Numbers:
     found: Numbers = eights[starts]
     found |= _FILLED[np.minimum(ends - starts, LIMB)]
     return found
+
+
+def between_spaces(low: Bytes) -> tuple[Bytes, Places, Places]:
+    """The text, lengthened so that `limb` can read from every place, and where each piece before a space begins and ends."""
+    ends = np.flatnonzero(low == SPACE)
+    starts = np.empty_like(ends)
+    starts[:1], starts[1:] = 0, ends[:-1] + 1
+    return np.concatenate([low, np.full(LIMB, SPACE)]), starts, ends

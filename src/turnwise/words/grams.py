@@ -13,11 +13,11 @@ import polars as pl
 from turnwise.blanks import BLANK
 from turnwise.words.blocks import (
     LIMB,
-    SPACE,
     Bytes,
     Column,
     Numbers,
     Places,
+    between_spaces,
     beyond_ascii,
     column_of,
     in_blocks,
@@ -69,16 +69,13 @@ def _of_part(texts: pl.Series, n: int) -> list[tuple[Numbers, Places]]:
 def _words(column: Column, rows: slice) -> tuple[Numbers, Places]:
     """The words of some texts as numbers, and before which of them each text ends; where the first begins stands first."""
     text, begins = column.block(rows)
-    low = lower(text)
-    ends = np.flatnonzero(low == SPACE)
-    starts = np.empty_like(ends)
-    starts[:1], starts[1:] = 0, ends[:-1] + 1
+    text, starts, ends = between_spaces(lower(text))
     reached = np.searchsorted(ends, begins)
     if (starts == ends).any():
         some = np.flatnonzero(starts < ends)
         reached = np.searchsorted(some, reached)
         starts, ends = starts[some], ends[some]
-    return _numbers(np.concatenate([low, np.full(LIMB, SPACE)]), starts, ends), reached
+    return _numbers(text, starts, ends), reached
 
 
 def _numbers(text: Bytes, starts: Places, ends: Places) -> Numbers:

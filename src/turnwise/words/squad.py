@@ -23,6 +23,7 @@ from turnwise.words.blocks import (
     Flags,
     Numbers,
     Places,
+    between_spaces,
     beyond_ascii,
     column_of,
     in_blocks,
@@ -83,11 +84,7 @@ def _cut(column: Column, rows: slice) -> _Words:
     low = lower(text)
     stays = (low - LOWER < 26) | (low - DIGIT < 10) | (low <= SPACE) | (low >= DELETE)
     begins = begins - np.searchsorted(np.flatnonzero(~stays), begins)
-    low = low[stays]
-    text = np.concatenate([low, np.full(LIMB, SPACE)])  # so that eight bytes can be read from every place
-    ends = np.flatnonzero(low == SPACE)
-    starts = np.empty_like(ends)
-    starts[:1], starts[1:] = 0, ends[:-1] + 1
+    text, starts, ends = between_spaces(low[stays])
     words = np.diff(np.searchsorted(ends, begins))  # of each text, where none follows a second blank
     text_of = np.repeat(np.arange(len(words)), words)
     if (starts == ends).any():

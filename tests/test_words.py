@@ -83,8 +83,10 @@ def test_n_grams_of_any_texts(part: int, block: int, texts: list[str | None], n:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "PART", part)
         patch.setattr(blocks, "BLOCK", block)
-        found = w.grams(pl.Series(texts, dtype=pl.String), n).to_list()
-    assert found == w.grams(pl.Series(texts, dtype=pl.String), n).to_list()
+        found = w.grams(pl.Series([[text] for text in texts], dtype=pl.List(pl.String)), n).to_list()
+    assert found == w.grams(pl.Series([[text] for text in texts], dtype=pl.List(pl.String)), n).to_list()
+    together = w.grams(pl.Series([texts, None, [], texts[:1]], dtype=pl.List(pl.String)), n).to_list()
+    assert together == [[gram for row in found for gram in row], [], [], [gram for row in found[:1] for gram in row]]
     words = [(text or "").lower().split() for text in texts]
     expected = [list(zip(*(row[start:] for start in range(n)), strict=False)) for row in words]
     assert [len(row) for row in found] == [len(row) for row in expected]
@@ -99,9 +101,22 @@ def test_n_grams_of_like_words_are_told_apart() -> None:
     ]
     words = [stem + end for stem in stems for end in ("", ".", ",", "!", "0", "00", "01", "10")]
     pairs = pl.Series(words).to_frame("a").join(pl.Series(words).to_frame("b"), how="cross")
-    numbers = w.grams(pairs.select(pl.concat_str("a", "b", separator=" ")).to_series(), 2).explode()
+    numbers = w.grams(pairs.select(pl.concat_str("a", "b", separator=" ").implode()).to_series(), 2).explode()
     assert len(numbers) == len(words) ** 2 == 2_359_296
     assert numbers.n_unique() == len(numbers)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("x" * 12, "x" * 13), ("eightlet-nine", "eightlet-mine"), ("x" * 300, "y" + "x" * 299)]
+)
+def test_same_words_are_so_byte_for_byte(monkeypatch: pytest.MonkeyPatch, one: str, other: str) -> None:
+    """Were two words to get the same number, they would be told apart."""
+    monkeypatch.setattr(squad, "numbers", lambda text, starts, *_: starts.astype("uint64") * 0 + 7)
+    assert w.same_words(series([one, f"{one} {one}", one]), series([other, f"{one} {other}", one])).to_list() == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_marks_belong_to_their_letters() -> None:
@@ -114,11 +129,7 @@ def test_marks_belong_to_their_letters() -> None:
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=60))
 def test_items_are_numbered_by_their_likes(items: list[int]) -> None:
     """Two have the same number where they are the same, and only there."""
-    limbs = [
-        pl.Series(items, dtype=pl.UInt64).to_numpy(),
-        pl.Series([i % 3 for i in items], dtype=pl.UInt64).to_numpy(),
-    ]
-    numbers = squad._first_alike(limbs).tolist()
+    numbers = squad._first_alike(pl.Series(items, dtype=pl.UInt64).to_numpy()).tolist()
     assert len(set(numbers)) == len(set(items))
     assert [items[number] for number in numbers] == items
 

@@ -5,3 +5,6 @@ BLANK = r"\s\x1c-\x1f"
 
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """The same, each once; none lies beyond U+3000."""
+
+ASCII_BLANKS = "".join(filter(str.isascii, BLANKS))
+"""Those of ASCII."""

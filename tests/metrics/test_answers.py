@@ -235,6 +235,19 @@ def test_a_list_of_what_is_no_text_is_refused() -> None:
     assert frame.select(m.exact_match("response", pl.lit([], pl.List(pl.Null)))).item() is None
 
 
+@pytest.mark.parametrize(
+    "function", [m.exact_match, m.token_f1, m.levenshtein_similarity, m.tfidf_cosine, m.choice_match]
+)
+def test_what_is_no_text_is_refused(function: Callable[..., pl.Expr]) -> None:
+    """One sentence, that says which side it is and of which kind; a column of nothing but nulls needs no type."""
+    frame = pl.DataFrame({"text": ["4"], "number": [4], "kind": pl.Series(["4"], dtype=pl.Categorical), "null": [None]})
+    with pytest.raises(MetricError, match=r": the references are Int64; make them texts or lists of texts"):
+        frame.select(function("text", "number"))
+    with pytest.raises(MetricError, match=r": the answers are Categorical; make them texts"):
+        frame.select(function("kind", "text"))
+    assert frame.select(function("text", "null")).item() is frame.select(function("null", "text")).item() is None
+
+
 def test_no_rows_give_no_values() -> None:
     """An empty table, and one without rollouts."""
     for function in m.ANSWERS:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from turnwise.blanks import BLANKS
+from turnwise.blanks import ASCII_BLANKS, BLANKS
 from turnwise.errors import MetricError
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
@@ -24,6 +24,7 @@ from turnwise.metrics.metric import metric
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
 
+_TEXTS = {pl.String, pl.Null}
 _AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
 
 
@@ -51,8 +52,13 @@ def _compared(
     answer = text_of(response)
 
     def of_texts(pairs: pl.DataFrame) -> pl.Series:
-        several = isinstance(pairs.schema["theirs"], pl.List | pl.Array)
-        return _nearest(pairs, compare, name) if several else compare(pairs)
+        answers, references = pairs.schema["ours"], pairs.schema["theirs"]
+        several = isinstance(references, pl.List | pl.Array)
+        if answers not in _TEXTS:
+            raise MetricError(f"{name}: the answers are {answers}; make them texts")
+        if not several and references not in _TEXTS:
+            raise MetricError(f"{name}: the references are {references}; make them texts or lists of texts")
+        return _nearest(pairs, compare, name) if several else compare(pairs.cast(pl.String))
 
     found = (pairwise(answer, reference, of_texts, dtype) for reference in references)
     return pl.max_horizontal(found).alias(name)
@@ -76,9 +82,9 @@ def pairwise(
 
     def of_pairs(pairs: pl.Series) -> pl.Series:
         frame = pairs.struct.unnest()
-        known = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-        if known.all():
+        if not any(column.null_count() for column in frame):
             return compare(frame).cast(dtype)
+        known = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
         values = pl.Series([None], dtype=dtype).new_from_index(0, len(frame))
         return values.scatter(known.arg_true(), compare(frame.filter(known)).cast(dtype))
 
@@ -229,12 +235,16 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        bare = pairs.select(pl.all().str.strip_chars(BLANKS))
-        size, ascii_only = pl.all().str.len_bytes(), pl.all().str.len_bytes() == pl.all().str.len_chars()
-        ours, theirs = bare.select(size)
-        near = ((ours == theirs) | bare.select(pl.all_horizontal(ascii_only).not_()).to_series()).arg_true()
-        upper = bare.select(pl.all().gather(near).str.to_uppercase())
-        return pl.zeros(len(pairs), pl.Boolean, eager=True).scatter(near, upper["ours"] == upper["theirs"])
+        import pyarrow.compute as pc
+
+        sides = [texts.to_arrow() for texts in pairs]
+        bare = (pc.ascii_upper(pc.ascii_trim(side, ASCII_BLANKS)) for side in sides)
+        found = pl.Series(pc.equal(*bare))
+        beyond = pl.Series(pc.and_(*(pc.string_is_ascii(side) for side in sides))).not_().arg_true()
+        if beyond.is_empty():
+            return found
+        upper = pairs.select(pl.all().gather(beyond).str.strip_chars(BLANKS).str.to_uppercase())
+        return found.scatter(beyond, upper["ours"] == upper["theirs"])
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)
 

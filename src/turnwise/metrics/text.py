@@ -35,17 +35,17 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     if n < 1:
         raise MetricError(f"distinct_n: an n-gram has at least one word, not n={n}")
 
-    def found(texts: pl.Series) -> pl.Series:
+    def found(rollouts: pl.Series) -> pl.Series:
         from turnwise.words import grams
 
-        if texts.dtype not in {pl.String, pl.Null}:
-            raise MetricError(f"distinct_n: `{column}` is {texts.dtype}; name a column of texts")
-        return grams(texts.cast(pl.String), n)
+        if rollouts.dtype not in {pl.List(pl.String), pl.List(pl.Null)}:
+            raise MetricError(f"distinct_n: `{column}` is {rollouts.explode().dtype}; name a column of texts")
+        every = grams(rollouts.cast(pl.List(pl.String)), n).list
+        return every.n_unique() / every.len().replace(0, None)
 
     name = f"distinct_{n}" if column == "response" else f"distinct_{n}_{column}"
-    each = pl.col(column).map_batches(found, return_dtype=pl.List(pl.UInt64), is_elementwise=True)
-    every = each.explode(empty_as_null=False, keep_nulls=False)
-    return every.is_first_distinct().mean().alias(name)
+    # one call with a list of texts for each rollout: Polars would make two, for all n-grams and for the distinct ones
+    return pl.col(column).implode().map_batches(found, return_dtype=pl.Float64, is_elementwise=True).alias(name)
 
 
 @metric()

@@ -21,7 +21,8 @@ def _counts(texts: pl.Series) -> Places:
         np.bitwise_or((small - LOWER < 26) | (text - DIGIT < 10), text == UNDERSCORE, out=inside[1:])
         return np.diff(np.searchsorted(np.flatnonzero(inside[1:] > inside[:-1]), begins))
 
-    column, odd = column_of(texts), beyond_ascii(texts)
+    column = column_of(texts)
+    odd = beyond_ascii(texts, column)
     counts = np.concatenate(in_blocks(of, [column]))
     if odd.size:
         counts[odd] = texts.gather(odd).str.count_matches(r"\w+").to_numpy()

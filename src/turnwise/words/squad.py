@@ -1,10 +1,10 @@
 """Which words of SQuAD have two texts in common?
 
-A word is its bytes read as little-endian integers, filled up with the byte 255, which no UTF-8 text holds: two of these
-are equal where the words are, and only there. Where a hash says where to look, the words themselves are compared.
+Whether texts have the same words in the same order is told by their bytes. Words that they share are looked for by the
+numbers that stand for them: of two words in a text that have more than eight bytes, or two in other texts, one is taken
+for the other by a chance of 2⁻⁶⁴. Their factors are drawn each time, so that nobody can write a text with such words.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,9 @@ import polars as pl
 from turnwise.blanks import BLANK
 from turnwise.words.blocks import (
     BLANKS,
+    BLOCK,
     DELETE,
     DIGIT,
-    LIMB,
     LOWER,
     SPACE,
     Bytes,
@@ -27,13 +27,12 @@ from turnwise.words.blocks import (
     beyond_ascii,
     column_of,
     in_blocks,
-    limb,
     lower,
     parts,
 )
+from turnwise.words.numbers import LIMB, LONG, folded, limb, numbers, readable
 
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
-_NO_TEXT = np.uint64(0xFE << 56)  # a byte that UTF-8 does not hold, and no word is filled up with
 _ARTICLES = [int.from_bytes(word.ljust(LIMB, b"\xff"), "little") for word in (b"a", b"an", b"the")]
 
 
@@ -45,30 +44,29 @@ class _Words:
     ----------
     text
         The bytes they stand in.
-    starts, ends
-        Where each begins and ends.
-    first
-        The first eight bytes of each.
+    starts, sizes
+        Where each begins, and how many bytes it has.
+    number
+        The number that stands for it.
     text_of
         Which text it stands in; that of a word that does not count is the number of texts.
     """
 
     text: Bytes
     starts: Places
-    ends: Places
-    first: Numbers
+    sizes: Places
+    number: Numbers
     text_of: Places
 
     def chosen(self, which: Places) -> "_Words":
-        return _Words(self.text, self.starts[which], self.ends[which], self.first[which], self.text_of[which])
+        return _Words(self.text, self.starts[which], self.sizes[which], self.number[which], self.text_of[which])
 
 
 def _squad_column(texts: pl.Series) -> Column:
     """The texts, what bytes do not tell written as SQuAD compares it."""
     column = column_of(texts)
-    odd = beyond_ascii(texts)
-    control = np.flatnonzero((column.joined < SPACE) | (column.joined == DELETE))
-    control = control[~BLANKS[column.joined[control]]]  # beside these an article is a word of its own
+    odd = beyond_ascii(texts, column)
+    control = _controls(column.joined)
     if control.size:
         odd = np.union1d(odd, np.searchsorted(column.begins, control, side="right") - 1)
     if odd.size == 0:
@@ -78,21 +76,39 @@ def _squad_column(texts: pl.Series) -> Column:
     return column_of(texts.scatter(odd, plain))
 
 
-def _cut(column: Column, rows: slice) -> _Words:
+def _controls(text: Bytes) -> Places:
+    """Where control characters stand that are no blanks: an article beside one is a word of its own."""
+    found = [np.empty(0, dtype=np.int64)]
+    for start in range(0, len(text), BLOCK):
+        part = text[start : start + BLOCK]
+        control = np.flatnonzero((part < SPACE) | (part == DELETE))
+        found.append(control[~BLANKS[part[control]]] + start)
+    return np.concatenate(found)
+
+
+def _cut(column: Column, rows: slice, factors: Numbers) -> _Words:
     """The words of some texts, in lower case and without ASCII punctuation; articles do not count."""
     text, begins = column.block(rows)
     low = lower(text)
     stays = (low - LOWER < 26) | (low - DIGIT < 10) | (low <= SPACE) | (low >= DELETE)
     begins = begins - np.searchsorted(np.flatnonzero(~stays), begins)
-    text, starts, ends = between_spaces(low[stays])
-    words = np.diff(np.searchsorted(ends, begins))  # of each text, where none follows a second blank
+    low = low[stays]
+    starts, sizes = between_spaces(low)
+    words = np.diff(np.searchsorted(starts, begins))  # of each text, where none follows a second blank
     text_of = np.repeat(np.arange(len(words)), words)
-    if (starts == ends).any():
-        some = np.flatnonzero(starts < ends)
-        starts, ends, text_of = starts[some], ends[some], text_of[some]
-    first = limb(text, starts, ends)
-    text_of[(first == _ARTICLES[0]) | (first == _ARTICLES[1]) | (first == _ARTICLES[2])] = len(words)
-    return _Words(text, starts, ends, first, text_of)
+    if not sizes.all():
+        some = np.flatnonzero(sizes)
+        starts, sizes, text_of = starts[some], sizes[some], text_of[some]
+    text = readable(low)
+    number = numbers(text, starts, sizes, factors)
+    article = (number == _ARTICLES[0]) | (number == _ARTICLES[1]) | (number == _ARTICLES[2])
+    np.putmask(text_of, article, len(words))
+    return _Words(text, starts, sizes, number, text_of)
+
+
+def _factors() -> Numbers:
+    """Two odd numbers that nobody knows before."""
+    return np.random.default_rng().integers(2**63, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def same_words(ours: pl.Series, theirs: pl.Series) -> pl.Series:
@@ -103,18 +119,35 @@ def same_words(ours: pl.Series, theirs: pl.Series) -> pl.Series:
 def _same(ours: pl.Series, theirs: pl.Series) -> Flags:
     def of(rows: slice) -> Flags:
         total = rows.stop - rows.start
-        sides = [_cut(column, rows) for column in columns]
+        sides = [_cut(column, rows, factors) for column in columns]
         counts = [np.bincount(words.text_of, minlength=total + 1) for words in sides]
         alike = counts[0] == counts[1]
         alike[total] = False  # words that do not count
         own, other = (words.chosen(np.flatnonzero(alike[words.text_of])) for words in sides)
-        left, right = _numbered(own, other)
-        alike[own.text_of[left != right]] = False
+        alike[own.text_of[own.number != other.number]] = False
+        alike[own.text_of[_unlike(own, other)]] = False
         found: Flags = alike[:total]
         return found
 
-    columns = [_squad_column(texts) for texts in (ours, theirs)]
+    columns, factors = [_squad_column(texts) for texts in (ours, theirs)], _factors()
     return np.concatenate(in_blocks(of, columns))
+
+
+def _unlike(own: _Words, other: _Words) -> Places:
+    """Where two words of the same number are not the same byte for byte."""
+    alike = own.number == other.number
+    differs = alike & (own.sizes != other.sizes)
+    more, at = np.flatnonzero(alike & ~differs & (own.sizes > LIMB)), 0
+    for place in more[own.sizes[more] > LONG].tolist():
+        left, right = (words.text[words.starts[place] :][: words.sizes[place]] for words in (own, other))
+        differs[place] = not np.array_equal(left, right)
+    more = more[own.sizes[more] <= LONG]
+    while more.size:
+        mine, theirs = (limb(words.text, words.starts[more] + at, words.sizes[more] - at) for words in (own, other))
+        differs[more[mine != theirs]] = True
+        at += LIMB
+        more = more[own.sizes[more] > at]
+    return np.flatnonzero(differs)
 
 
 def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) -> pl.DataFrame:
@@ -129,69 +162,40 @@ def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) 
 def _shared(ours: pl.Series, theirs: pl.Series, *, distinct: bool) -> Places:
     def of(rows: slice) -> Places:
         total = rows.stop - rows.start
-        own, other = (_cut(column, rows) for column in columns)
+        own, other = (_cut(column, rows, factors) for column in columns)
         text_of = np.concatenate([own.text_of, other.text_of])
-        left, right = (np.bincount(side, minlength=len(text_of)) for side in _numbered(own, other, apart=True))
-        in_both = np.minimum(left, right)
-        both = np.flatnonzero(in_both)
-        shared = np.bincount(text_of[both], weights=None if distinct else in_both[both], minlength=total + 1)
-        every = np.bincount(text_of[np.flatnonzero(left + right)] if distinct else text_of, minlength=total + 1)
+        number = np.concatenate([own.number, other.number])
+        like = _first_alike(folded(number, text_of.view(np.uint64), factors))
+        counts = [np.bincount(side, minlength=len(like)) for side in np.split(like, [len(own.number)])]
+        shared, every = np.minimum(*counts), np.add(*counts)
+        if distinct:
+            shared, every = shared > 0, every > 0
+        shared, every = (np.bincount(text_of, weights=times, minlength=total + 1) for times in (shared, every))
         return np.stack([shared[:total], every[:total]])
 
-    columns = [_squad_column(texts) for texts in (ours, theirs)]
+    columns, factors = [_squad_column(texts) for texts in (ours, theirs)], _factors()
     return np.concatenate(in_blocks(of, columns), axis=1)
 
 
-def _numbered(own: _Words, other: _Words, *, apart: bool = False) -> tuple[Places, Places]:
-    """For each word the place of one that is the same, counted through both; with ``apart=True`` of the same text."""
-    first = np.concatenate([own.first, other.first])
-    texts = [np.concatenate([own.text_of, other.text_of]).view(np.uint64)] if apart else []
-    beyond, second, third = [], [], []
-    known: dict[bytes, int] = {}
-    for words, before in ((own, 0), (other, len(own.first))):
-        which = np.flatnonzero(words.ends - words.starts > LIMB)
-        starts, ends = words.starts[which], words.ends[which]
-        rest = np.zeros(len(which), dtype=np.uint64)
-        for place in np.flatnonzero(ends - starts > 2 * LIMB).tolist():
-            word = words.text[starts[place] : ends[place]].tobytes()
-            rest[place] = known.setdefault(word, len(known) + 1)
-        beyond.append(which + before)
-        second.append(limb(words.text, starts + LIMB, ends))
-        third.append(rest)
-    which = np.concatenate(beyond)
-    limbs = [first[which], np.concatenate(second), np.concatenate(third), *(text_of[which] for text_of in texts)]
-    first[which] = which.view(np.uint64) | _NO_TEXT  # so that no short word takes a longer one for its like
-    numbers = _first_alike([first, *texts])
-    numbers[which] = which[_first_alike(limbs)]
-    return numbers[: len(own.first)], numbers[len(own.first) :]
+def _first_alike(items: Numbers) -> Places:
+    """For each number the place of one that is the same, one and the same for all that are.
 
-
-def _first_alike(limbs: Sequence[Numbers]) -> Places:
-    """For each item the place of one that has the same limbs, the same for all that have.
-
-    All write their place into a table, at the slot that a product of their limbs chooses. Who then finds there another
-    than its like tries again with other factors.
+    All write their place into a table, at the slot that a product chooses. Who then finds there another than its like
+    tries again with another factor.
     """
-    count = len(limbs[0])
-    bits = max(count, 2).bit_length()
+    bits = max(len(items), 2).bit_length()
     table = np.empty(1 << bits, dtype=np.int64)
-    found = rest = np.arange(count)
-    rng = np.random.default_rng()
+    found = table[:0]
+    rest = np.arange(len(items))
+    left = items
     while rest.size:
-        items = [limb[rest] for limb in limbs] if rest.size < count else limbs
-        factors = rng.integers(2**63, size=len(limbs), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        slot = items[0] * factors[0]
-        for item, factor in zip(items[1:], factors[1:], strict=True):
-            slot += item * factor
-        slot >>= np.uint64(64 - bits)
-        table[slot.view(np.int64)] = rest
-        mark = table[slot.view(np.int64)]
-        differs = limbs[0][mark] != items[0]
-        for others, item in zip(limbs[1:], items[1:], strict=True):
-            differs |= others[mark] != item
-        if rest.size == count:
+        slot = ((left * _factors()[0]) >> np.uint64(64 - bits)).view(np.int64)
+        table[slot] = rest
+        mark = table[slot]
+        if rest.size == len(items):
             found = mark
         else:
             found[rest] = mark
-        rest = rest[differs]
+        differs = np.flatnonzero(items[mark] != left)
+        rest, left = rest[differs], left[differs]
     return found

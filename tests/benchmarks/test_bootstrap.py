@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.ideal import closed_form, closed_form_columns
 from turnwise.stats.mean import mean
-from turnwise.stats.order_statistics import quantile_replicates, resampled_quantile_interval
+from turnwise.stats.order_statistics import Ranked, quantile_replicates, resampled_quantile_interval
 from turnwise.stats.replicates import count_sums, ratio_replicates
 
 pytestmark = pytest.mark.benchmark
@@ -170,9 +170,9 @@ def test_5_medians(n, draws, least, compared):
     def theirs():
         peer["found"] = scipy_bootstrap((x,), np.median, n_resamples=draws, method="percentile", rng=2, batch=10)
 
-    exact, scipys = in_turn(lambda: [resampled_quantile_interval(np.sort(x), 0.5, 0.95) for _ in range(20)], theirs)
+    exact, scipys = in_turn(lambda: [resampled_quantile_interval(Ranked(x, 0.5), 0.5, 0.95) for _ in range(20)], theirs)
     drawn = statistics.median(
-        seconds(lambda: [quantile_replicates(np.sort(x), 0.5, rng=rng(), resamples=1000) for _ in range(20)])
+        seconds(lambda: [quantile_replicates(Ranked(x, 0.5), 0.5, rng=rng(), resamples=1000) for _ in range(20)])
         for _ in range(5)
     )
     scipys *= 1000 / draws

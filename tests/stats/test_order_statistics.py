@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
 
+from turnwise.stats import order_statistics
 from turnwise.stats.clusters import Grouping, groupings
 from turnwise.stats.order_statistics import (
+    Ranked,
     clustered_quantile_replicates,
     quantile_replicates,
     resampled_quantile_interval,
@@ -48,6 +50,45 @@ def test_between_two_values_it_is_drawn():
         tuple(oracle.confidence_interval), abs=0.1 * spread
     )
     assert made.std() == pytest.approx(spread, rel=0.05)
+
+
+@pytest.mark.parametrize("least", [0, 30, 1 << 12])
+@given(
+    st.lists(st.floats(allow_nan=False) | st.integers(-3, 3).map(float), min_size=1, max_size=200),
+    st.floats(0.001, 0.999),
+    st.data(),
+)
+def test_values_by_rank_are_those_of_all_in_order(least, values, q, data):
+    """Whatever is asked for, and in whatever order it is asked: the value that sorting gives."""
+    y, ordered = np.array(values), np.sort(values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order_statistics, "_ALL", least)
+        ranked = Ranked(y, q)
+        place = int(q * (y.size - 1))
+        for ranks in [place, *data.draw(st.lists(st.integers(0, y.size - 1), max_size=4))]:
+            assert ranked[ranks] == ordered[ranks]
+        assert np.array_equal(ranked[np.arange(y.size)], ordered)
+
+
+@pytest.mark.parametrize("q", [0.001, 0.05, 0.5, 0.975, 0.9999])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(1).lognormal(0, 1, 100_001),
+        np.arange(100_000.0),
+        np.tile(np.arange(46.0), 2_000),
+        np.where(np.random.default_rng(2).random(50_000) < 0.4, np.inf, 1.0),
+        np.zeros(20_000),
+    ],
+    ids=["drawn", "ascending", "periodic", "infinite", "tied"],
+)
+def test_quantiles_of_many_values_are_those_of_numpy(values, q):
+    """Of long columns a part is put in order, and the quantile and its neighbors are the same."""
+    ranked, ordered = Ranked(values, q), np.sort(values)
+    for rank in {int(q * values.size) + step for step in (-500, -1, 0, 1, 500)} & set(range(values.size)):
+        assert ranked[rank] == ordered[rank]
+    if np.isfinite(values).all():
+        assert order_statistics.interpolated(ranked, q) == np.quantile(values, q)
 
 
 def test_clusters_by_counts_equal_gathered_rows():

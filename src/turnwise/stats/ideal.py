@@ -12,6 +12,9 @@ from turnwise.stats.estimate import FloatArray, IntArray
 
 Kind = Literal["percentile", "basic", "bca"]
 
+_STRETCH = 1 << 14
+"""Values looked at in one go, which stay in the cache."""
+
 LONGEST = 1 << 18
 """Grid points up to which a law is computed on its grid: there the transform costs less than drawing."""
 
@@ -178,51 +181,63 @@ def closed_form_columns(values: FloatArray, level: float, kind: Kind = "bca") ->
     n = values.shape[0]
     if n < 1000:  # resampling is cheap there, and four moments may be too few
         return np.full((2, values.shape[1]), np.nan)
-    mean, scale, second, third, fourth = _moments(values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skew, kurtosis = third / second**1.5 / sqrt(n), (fourth / second**2 - 3) / n
-    z = special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + np.zeros_like(skew)
+    mean, deviation, skew, kurtosis = _shape(values)
+    sixth, excess = skew / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
+    z = special.ndtri([[(1 - level) / 2], [(1 + level) / 2]])
     if kind == "bca":
-        moved_by = skew / 6 + z
-        z = skew / 6 + moved_by / (1 - skew / 6 * moved_by)
-    fisher = z + skew * (z**2 - 1) / 6 + kurtosis * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
-    moved = scale * np.sqrt(second / n) * fisher
+        moved_by = sixth + z
+        z = sixth + moved_by / (1 - sixth * moved_by)
+    square = z * z
+    fisher = z + sixth * (square - 1) + z * (excess * (square - 3) - sixth * sixth * (2 * square - 5))
+    moved = deviation / sqrt(n) * fisher
     ends = mean - moved[::-1] if kind == "basic" else mean + moved
-    return np.asarray(np.where((second > 0) & (np.abs(skew) <= 0.25), ends, np.nan))
+    return np.asarray(np.where(np.abs(sixth) <= 0.25 / 6, ends, np.nan))
 
 
-def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, scale, and the second to fourth central moments in units of the scale, of each column; no spread where all are equal.
+def _shape(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Mean, standard deviation, skewness and kurtosis of each column; NaN but for the mean where all are equal."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, second, third, fourth = _moments(values)
+        usual = (second > 1e-26 * mean * mean) & (fourth > 1e-290) & (fourth < 1e290)
+    if usual.all():
+        deviation = np.sqrt(second)
+        return mean, deviation, third / (second * deviation), fourth / (second * second)
+    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [0, 2] are not.
+    least, greatest = values.min(axis=0), values.max(axis=0)
+    half = greatest / 2 - least / 2
+    equal = half <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
+    half[equal] = 1.0
+    mean, second, third, fourth = _moments(values / half - least / half)
+    second[equal] = np.nan
+    deviation = np.sqrt(second)
+    return least + half * mean, half * deviation, third / (second * deviation), fourth / (second * second)
 
-    Stretches that stay in the cache: two passes over the values, and no copy of them.
-    """
+
+def _moments(values: FloatArray) -> FloatArray:
+    """Mean and second to fourth central moment of each column, (4, M): two passes over the values, and no copy of many."""
     n, width = values.shape
-    first = values[0]
-    least, greatest, total = first.copy(), first.copy(), np.zeros(width)
-    for part in _stretches(values):
-        np.minimum(least, part.min(axis=1), out=least)
-        np.maximum(greatest, part.max(axis=1), out=greatest)
-        total += (part - first[:, None]).sum(axis=1)
-    mean = first + total / n
-    scale = np.maximum(greatest - mean, mean - least)
-    equal = scale <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
-    scale = np.where(equal, 1.0, scale)
-    sums = np.zeros((4, width))
-    for part in _stretches(values):
-        moved = (part - mean[:, None]) / scale[:, None]
+    few = list(_stretches(values)) if values.size <= _STRETCH else None
+    mean, sums = np.zeros(width), np.zeros((4, width))
+    for part in few or _stretches(values):
+        mean += part.sum(axis=1)
+    mean /= n
+    for part in few or _stretches(values):
+        moved = part - mean[:, None]
         squares = moved * moved
         sums[0] += moved.sum(axis=1)
         sums[1] += squares.sum(axis=1)
         sums[2] += np.einsum("ij,ij->i", squares, moved)
         sums[3] += np.einsum("ij,ij->i", squares, squares)
-    slip, second, third, fourth = np.where(equal, 0.0, sums / n)
-    # The mean carries the rounding of its long sum: central moments are moved to the true one, to first order.
-    return mean + scale * slip, scale, second, third - 3 * slip * second, fourth
+    sums /= n
+    # The mean carries the rounding of its long sum: the third moment is moved to the true one, to first order.
+    sums[2] -= 3 * sums[0] * sums[1]
+    sums[0] += mean
+    return sums
 
 
 def _stretches(values: FloatArray) -> Iterator[FloatArray]:
     """Some rows at a time, each column of them in one piece: float (M, some)."""
-    rows = max(1, (1 << 14) // values.shape[1])
+    rows = max(1, _STRETCH // values.shape[1])
     for start in range(0, len(values), rows):
         yield np.ascontiguousarray(values[start : start + rows].T)
 

@@ -23,6 +23,7 @@ from turnwise.stats.clusters import (
 )
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray, Randomness, generator_of
 from turnwise.stats.order_statistics import (
+    Ranked,
     between,
     clustered_quantile_replicates,
     interpolated,
@@ -103,17 +104,19 @@ def quantile(
     if y.size == 0:
         return Estimate(reason=NO_VALUES)
     w = ones_or(weights, y.size)
+    ordered: FloatArray | Ranked
     if weights is None:
-        ordered, mass = np.sort(y), np.arange(1.0, y.size + 1)
+        ordered, mass = Ranked(y, q), np.arange(1.0, y.size + 1)
+        point = interpolated(ordered, q)
     else:  # ties by weight, so that the cumulated weights do not depend on the order of the rows
         order = np.lexsort((w, y))
         ordered, mass = y[order], np.cumsum(w[order])
-    point = interpolated(ordered, q) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
+        point = interpolated(ordered, q) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
     if math.isnan(point):
         return Estimate(n=y.size, reason=f"the {q:g} quantile lies between two infinite values")
     share = _share_up_to(y, point, clusters, w)
     if interval != "auto":
-        return _bootstrap(y, w, clusters, q, level, interval, rng, resamples, point, share)
+        return _bootstrap(y, ordered, w, clusters, q, level, interval, rng, resamples, point, share)
     if share.singletons and equal_weights(w):
         ends, method, effect = _order_statistics(ordered, q, level), "order statistics", None
     else:
@@ -142,7 +145,7 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
     >>> too_few(np.arange(5.0), (), q=0.5, level=0.95), too_few(np.arange(6.0), (), q=0.5, level=0.95)
     ('5 rollouts are too few for an interval of this quantile at level 0.95', None)
     """
-    ordered, mass = np.sort(values), np.arange(1.0, values.size + 1)
+    ordered, mass = Ranked(values, q), np.arange(1.0, values.size + 1)
     share = _share_up_to(values, interpolated(ordered, q), clusters, ones_or(None, values.size))
     ends = _order_statistics(ordered, q, level) if share.singletons else _woodruff(ordered, mass, q, level, share)
     return ends if isinstance(ends, str) else None
@@ -163,6 +166,7 @@ def _share_up_to(y: FloatArray, point: float, clusters: Clusters, w: FloatArray)
 
 def _bootstrap(
     y: FloatArray,
+    ordered: FloatArray | Ranked,
     w: FloatArray,
     clusters: Clusters,
     q: float,
@@ -181,13 +185,13 @@ def _bootstrap(
             plain, reason="no bootstrap of a quantile over two crossed ways: method='auto' has Woodruff's interval"
         )
     independent = share.singletons and equal_weights(w)
-    ends = resampled_quantile_interval(np.sort(y), q, level) if independent and interval == "percentile" else None
+    ends = resampled_quantile_interval(ordered, q, level) if independent and interval == "percentile" else None
     if ends is not None:
         method, drawn = "percentile bootstrap; order statistic", None
     else:
         drawing = generator_of(rng)
         if independent:
-            replicates = quantile_replicates(np.sort(y), q, rng=drawing, resamples=resamples)
+            replicates = quantile_replicates(ordered, q, rng=drawing, resamples=resamples)
         else:
             unit = groupings(clusters, share.n)[0]
             replicates = clustered_quantile_replicates(y, w, unit, q, rng=drawing, resamples=resamples)
@@ -243,7 +247,7 @@ def _tail_rank(n: int, q: float, tail: float) -> int:
     return bisect_right(range(n), tail, key=lambda failures: float(special.bdtr(failures, n, q)))
 
 
-def _order_statistics(ordered: FloatArray, q: float, level: float) -> tuple[float, float] | str:
+def _order_statistics(ordered: FloatArray | Ranked, q: float, level: float) -> tuple[float, float] | str:
     n = ordered.size
     lower = _tail_rank(n, q, (1 - level) / 2)
     from_top = _tail_rank(n, 1 - q, (1 - level) / 2)
@@ -253,7 +257,7 @@ def _order_statistics(ordered: FloatArray, q: float, level: float) -> tuple[floa
 
 
 def _woodruff(
-    ordered: FloatArray, mass: FloatArray, q: float, level: float, share: Variation
+    ordered: FloatArray | Ranked, mass: FloatArray, q: float, level: float, share: Variation
 ) -> tuple[float, float] | str:
     if share.variance is None:
         return ONE_CLUSTER

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from turnwise.cli.app import app
+from turnwise.cli.inputs import Given, naming, read_call, read_logs, scan_logs
 from turnwise.cli.options import (
     By,
     ClusterBy,
@@ -21,7 +22,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
 )
-from turnwise.cli.tables import cluster_of, emit, naming, read_call, read_logs, say, scan_logs, tell
+from turnwise.cli.tables import cluster_of, emit, say, tell
 
 
 @app.command()
@@ -42,7 +43,7 @@ def report(
     """Logs in; report.html, Parquet, CSV, JSON and SVG figures out."""
     from turnwise.reports import report as write_report
 
-    turns, problems = read_logs(paths, log_format, errors, fact, column)
+    turns, problems = read_logs(Given(paths, log_format, errors, fact, column))
     page = write_report(
         turns,
         out,
@@ -75,7 +76,7 @@ def read(
     """Any known log into one table of turns."""
     from turnwise.writers import write
 
-    turns, _ = read_logs(paths, log_format, errors, fact, column)
+    turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
     tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
 
 
@@ -111,7 +112,7 @@ def convert(
 
     with naming(paths):
         folder = converted(
-            scan_logs(paths, log_format, errors, fact, column),
+            scan_logs(Given(paths, log_format, errors, fact, column)),
             out,
             partition_by=partition_by or (),
             rollouts_per_file=rollouts_per_file,
@@ -136,7 +137,7 @@ def show(
     """One rollout, turn by turn."""
     from turnwise.transcripts import transcript
 
-    turns, _ = read_logs(paths, log_format, "raise", fact, column)
+    turns, _ = read_logs(Given(paths, log_format, "raise", fact, column))
     tell(transcript(turns, rollout_id))
 
 
@@ -155,7 +156,7 @@ def doctor(
     """Which analyses these logs allow, which they do not and why, and the call for each."""
     from turnwise.diagnosis import doctor as diagnosed
 
-    turns, _ = read_logs(paths, log_format, errors, fact, column)
+    turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
     found = diagnosed(turns)
     if out is not None or format != "table" or spreadsheet:
         emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -163,7 +164,7 @@ def doctor(
     before = (
         "import turnwise as tw",
         "from turnwise import metrics as m",
-        read_call(paths, log_format, errors, fact, column),
+        read_call(Given(paths, log_format, errors, fact, column)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in found.rows(named=True):  # calls are to be copied, so no table may cut them

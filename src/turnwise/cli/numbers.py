@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from turnwise.cli.app import FAILED, app
+from turnwise.cli.inputs import Given, measured_logs, rollouts_of, runs_of
 from turnwise.cli.options import (
     By,
     ClusterBy,
@@ -24,7 +25,7 @@ from turnwise.cli.options import (
     Spreadsheet,
     Table,
 )
-from turnwise.cli.tables import cluster_of, emit, measured_logs, rollouts_of, runs_of, say
+from turnwise.cli.tables import cluster_of, emit, say
 from turnwise.errors import ArgumentError
 
 
@@ -55,9 +56,10 @@ def measure(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """One row per rollout, one column per metric."""
+    given = Given(paths, log_format, errors, fact, column)
     if engine == "polars":
-        frame = measured_logs(paths, metric, log_format, errors, fact, column, keep)
-    elif log_format is None and errors == "raise" and not fact and not column:
+        frame = measured_logs(given, metric, keep)
+    elif not given.options:
         from turnwise import distributed
         from turnwise.metrics import catalog
 
@@ -126,7 +128,7 @@ def summarize(
     from turnwise.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(paths, metric, log_format, errors, fact, column, [*(by or ()), *(cluster or ())]),
+        rollouts_of(Given(paths, log_format, errors, fact, column), metric, [*(by or ()), *(cluster or ())]),
         by=by or (),
         metrics=metric,
         statistics=statistic,
@@ -208,11 +210,12 @@ def contrast(
     from turnwise.contrasts import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    given = Given(paths, log_format, errors, fact, column)
     if of is None:
-        rollouts, metric, of, first = runs_of(paths, metric, log_format, errors, fact, column)
+        rollouts, metric, of, first = runs_of(given, metric)
         baseline = baseline or first
     else:
-        rollouts = rollouts_of(paths, metric, log_format, errors, fact, column, [of, *(by or ()), *(cluster or ())])
+        rollouts = rollouts_of(given, metric, [of, *(by or ()), *(cluster or ())])
     frame = contrasted(
         rollouts,
         of=of,
@@ -269,7 +272,7 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(paths, needed, log_format, errors, fact, column, [*(by or ()), *(cluster or ())]),
+        rollouts_of(Given(paths, log_format, errors, fact, column), needed, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -312,7 +315,7 @@ def attempts(
     from turnwise.repeats import attempts as repeated
 
     frame = repeated(
-        rollouts_of(paths, [metric], log_format, errors, fact, column, [*(by or ()), *(cluster or ())]),
+        rollouts_of(Given(paths, log_format, errors, fact, column), [metric], [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         k=k,
@@ -356,9 +359,8 @@ def gate(
 
     table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
     if table is None:
-        table = rollouts_of(
-            paths, requirements.metrics(require), log_format, errors, fact, column, [*(by or ()), *(cluster or ())]
-        )
+        given = Given(paths, log_format, errors, fact, column)
+        table = rollouts_of(given, requirements.metrics(require), [*(by or ()), *(cluster or ())])
     gates = gating.gate(
         table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed, unknown=unknown
     )

@@ -143,7 +143,7 @@ def test_an_empty_table_allows_nothing() -> None:
     found = tw.doctor(schema.empty(schema.TURNS))
     assert not found["valid"].any()
     assert found["reason"].null_count() == 0
-    with pytest.raises(SchemaError, match="column `turn` is missing"):
+    with pytest.raises(SchemaError, match="doctor: column `turn` is missing"):
         tw.doctor(tw.measure(simulated()))
 
 

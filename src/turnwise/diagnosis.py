@@ -13,7 +13,7 @@ from turnwise.arguments import frame_of
 from turnwise.cells import Sheet
 from turnwise.errors import counted, listing
 from turnwise.metrics.timing import SPENT
-from turnwise.rollouts import measure
+from turnwise.rollouts import measure, require_turns
 from turnwise.stats.estimate import IntArray
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
@@ -58,6 +58,7 @@ def doctor(turns: object) -> pl.DataFrame:
     'no turn says how many tokens it took'
     """
     frame = frame_of(turns, "doctor")
+    require_turns(frame, "doctor")
     table = _Table(frame)
     found = [finding for check in _CHECKS for finding in check(table)]
     rows = [

@@ -84,7 +84,8 @@ def measure(
     └────────────┴───────────┴────────────┴────────────────┴──────────────────┘
     """
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
-    _require_turns(frame)
+    require_turns(frame, "measure")
+    _require_rollouts(frame)
     columns = frame.collect_schema()
     asked = expressions(metrics, named)
     _check_needs(asked, _with_schema_columns(frame.lazy(), columns).collect_schema())
@@ -114,14 +115,29 @@ def measure(
     return found
 
 
-def _require_turns(frame: pl.DataFrame | pl.LazyFrame) -> None:
+def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
+    """Refuse a table that lacks a column without which there are no turns.
+
+    Raises
+    ------
+    SchemaError
+        Naming the verb and the column.
+
+    Examples
+    --------
+    >>> require_turns(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}), "measure")
+    """
     columns = frame.collect_schema()
     for name in schema.TURNS.required:
         if name not in columns:
             raise SchemaError(
-                f"measure: column `{name}` is missing (there is {listing(columns)}); "
+                f"{verb}: column `{name}` is missing (there is {listing(columns)}); "
                 f'`tw.turns(frame, {name}="your column")` makes a table of turns of it'
             )
+
+
+def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
+    columns = frame.collect_schema()
     if isinstance(frame, pl.DataFrame):
         check_ids(frame, "measure")
     if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():

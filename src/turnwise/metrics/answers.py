@@ -55,9 +55,11 @@ def _compared(
         answers, references = pairs.schema["ours"], pairs.schema["theirs"]
         several = isinstance(references, pl.List | pl.Array)
         if answers not in _TEXTS:
-            raise MetricError(f"{name}: the answers are {answers}; make them texts")
+            raise pl.exceptions.SchemaError(f"{name}: the answers are {answers}; make them texts")
         if not several and references not in _TEXTS:
-            raise MetricError(f"{name}: the references are {references}; make them texts or lists of texts")
+            raise pl.exceptions.SchemaError(
+                f"{name}: the references are {references}; make them texts or lists of texts"
+            )
         return _nearest(pairs, compare, name) if several else compare(pairs.cast(pl.String))
 
     found = (pairwise(answer, reference, of_texts, dtype) for reference in references)

@@ -124,8 +124,7 @@ def _same(ours: pl.Series, theirs: pl.Series) -> Flags:
         alike = counts[0] == counts[1]
         alike[total] = False  # words that do not count
         own, other = (words.chosen(np.flatnonzero(alike[words.text_of])) for words in sides)
-        alike[own.text_of[own.number != other.number]] = False
-        alike[own.text_of[_unlike(own, other)]] = False
+        alike[own.text_of[_differ(own, other)]] = False
         found: Flags = alike[:total]
         return found
 
@@ -133,11 +132,10 @@ def _same(ours: pl.Series, theirs: pl.Series) -> Flags:
     return np.concatenate(in_blocks(of, columns))
 
 
-def _unlike(own: _Words, other: _Words) -> Places:
-    """Where two words of the same number are not the same byte for byte."""
-    alike = own.number == other.number
-    differs = alike & (own.sizes != other.sizes)
-    more, at = np.flatnonzero(alike & ~differs & (own.sizes > LIMB)), 0
+def _differ(own: _Words, other: _Words) -> Flags:
+    """Which words are not the same, byte for byte."""
+    differs: Flags = (own.number != other.number) | (own.sizes != other.sizes)
+    more, at = np.flatnonzero(~differs & (own.sizes > LIMB)), 0
     for place in more[own.sizes[more] > LONG].tolist():
         left, right = (words.text[words.starts[place] :][: words.sizes[place]] for words in (own, other))
         differs[place] = not np.array_equal(left, right)
@@ -147,7 +145,7 @@ def _unlike(own: _Words, other: _Words) -> Places:
         differs[more[mine != theirs]] = True
         at += LIMB
         more = more[own.sizes[more] > at]
-    return np.flatnonzero(differs)
+    return differs
 
 
 def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) -> pl.DataFrame:

@@ -24,8 +24,8 @@ class Ranked:
     Examples
     --------
     >>> ranked = Ranked(np.arange(9999.0)[::-1], 0.5)
-    >>> ranked[5000], ranked[np.array([0, 9998])].tolist()
-    (5000.0, [0.0, 9998.0])
+    >>> ranked[np.array([5000, 0, 9998])].tolist()
+    [5000.0, 0.0, 9998.0]
     """
 
     def __init__(self, values: FloatArray, q: float) -> None:

@@ -226,8 +226,10 @@ def _moments(values: FloatArray) -> FloatArray:
         squares = moved * moved
         sums[0] += moved.sum(axis=1)
         sums[1] += squares.sum(axis=1)
-        sums[2] += np.einsum("ij,ij->i", squares, moved)
-        sums[3] += np.einsum("ij,ij->i", squares, squares)
+        moved *= squares
+        squares *= squares
+        sums[2] += moved.sum(axis=1)
+        sums[3] += squares.sum(axis=1)
     sums /= n
     # The mean carries the rounding of its long sum: the third moment is moved to the true one, to first order.
     sums[2] -= 3 * sums[0] * sums[1]

@@ -214,21 +214,19 @@ def _add_up(whole: FloatArray, rng: np.random.Generator, rows: int, resamples: i
     clusters, columns = whole.shape
     if clusters > _LONG:
         return _add_up_stretches(whole, rng, np.empty((resamples, columns)))
-    orders = [np.arange(clusters)]
+    orders = np.arange(clusters)[None]
     if _FEWEST <= clusters <= _MOST:
-        orders += [rng.permutation(clusters) for _ in range(_ORDERS - 1)]
+        orders = np.concatenate([orders, [rng.permutation(clusters) for _ in range(_ORDERS - 1)]])
     drawn = -(-resamples // len(orders))
     made = np.empty((drawn, len(orders), columns))
-    beside = len(orders) * whole.size <= _SIDE_BY_SIDE
-    wide = np.take(whole, np.stack(orders, axis=1), axis=0).reshape(clusters, -1) if beside else whole
-    dealt = [] if beside else [np.argsort(order) for order in orders]
+    deal = orders.size * columns > _SIDE_BY_SIDE and len(orders) > 1
+    dealt = np.argsort(orders, axis=1) if deal else slice(None)
+    wide = whole if deal or len(orders) == 1 else np.take(whole, orders.T, axis=0).reshape(clusters, -1)
+    together = 4 if wide.shape[1] >= _WIDE and not deal else 1  # of counts that are dealt, eight blocks are one product
     start = 0
-    for block in blocks(rng, drawn, clusters, rows=rows, together=4 if wide.shape[1] >= _WIDE else 1):
+    for block in blocks(rng, drawn, clusters, rows=rows, together=together):
         part = made[start : start + len(block)]
-        if beside:
-            np.matmul(block, wide, out=part.reshape(len(block), -1))
-        for place, order in enumerate(dealt):
-            np.matmul(block[:, order] if place else block, whole, out=part[:, place])
+        np.matmul(block[:, dealt].reshape(-1, clusters), wide, out=part.reshape(-1, wide.shape[1]))
         start += len(block)
     return made.reshape(-1, columns)[:resamples]
 

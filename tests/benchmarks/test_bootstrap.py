@@ -74,11 +74,10 @@ def scores(rows, seed=0):
 
 
 def percentiles(made):
-    """The ends of every column's percentile interval."""
+    """The ends of every column's percentile interval. NumPy puts all in order faster than what lies at four ranks."""
     columns = np.ascontiguousarray(made.T)
-    ranks = [int(share * (columns.shape[1] - 1)) + step for share in (0.025, 0.975) for step in (0, 1)]
-    columns.partition(ranks, axis=1)
-    return columns[:, ranks]
+    columns.sort(axis=1)
+    return columns[:, [int(share * (columns.shape[1] - 1)) + step for share in (0.025, 0.975) for step in (0, 1)]]
 
 
 def scipy_group(group, method="percentile", draws=DRAWS):

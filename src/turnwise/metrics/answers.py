@@ -14,10 +14,8 @@ space. Where a script writes no white space, `levenshtein_similarity` compares c
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import polars as pl
 
-from turnwise.blanks import ASCII_BLANKS, BLANKS
 from turnwise.errors import MetricError
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
@@ -27,7 +25,6 @@ Texts = Text | Sequence[Text]
 
 _TEXTS = {pl.String, pl.Null}
 _AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
-_CACHED = 1 << 21  # bytes of text put in capitals in one go, for the same reason
 
 
 def text_of(given: Text | None) -> pl.Expr:
@@ -239,25 +236,11 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        rows = max(1, len(pairs) * _CACHED // max(1, int(pairs.estimated_size())))
-        return pl.concat([_same_choice(part) for part in pairs.iter_slices(rows)] or [pl.Series(dtype=pl.Boolean)])
+        from turnwise.words import same_choice
+
+        return same_choice(pairs["ours"], pairs["theirs"])
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)
-
-
-def _same_choice(pairs: pl.DataFrame) -> pl.Series:
-    """Whether the texts of each pair are alike in capitals and without blanks around them: Arrow's work, but beyond ASCII."""
-    import pyarrow.compute as pc
-
-    sides = [texts.to_arrow() for texts in pairs]
-    bare = (pc.ascii_upper(pc.ascii_trim(side, ASCII_BLANKS)) for side in sides)
-    found = pl.Series(pc.equal(*bare))
-    if all(np.frombuffer(side.buffers()[2] or b"", np.uint8).max(initial=0) < 128 for side in sides):
-        return found
-    beyond = pl.any_horizontal(pl.all().str.len_bytes() != pl.all().str.len_chars())
-    odd = pairs.select(beyond.arg_true()).to_series()
-    upper = pairs.select(pl.all().gather(odd).str.strip_chars(BLANKS).str.to_uppercase())
-    return found.scatter(odd, upper["ours"] == upper["theirs"])
 
 
 def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:

@@ -65,6 +65,8 @@ FILLED = {
     "prompt_tokens response_tokens seconds cost_usd error",
     "claude_code": "run target attack attempt total_tokens total_seconds prompt response observation tool_calls "
     "prompt_tokens response_tokens error node_id parent_id target_call",
+    "codex": "run target attack attempt total_tokens total_seconds context prompt response observation tool_calls "
+    "prompt_tokens response_tokens error node_id parent_id pruned target_call",
     "tau2": "run target attack task attempt ending solved total_seconds total_cost_usd prompt response observation "
     "tool_calls reward prompt_tokens response_tokens seconds cost_usd",
     "pyrit": "run target attack goal category attempt ending outcome total_seconds context prompt response score "

@@ -14,6 +14,7 @@ from turnwise.readers import (
     atof,
     best_of_n,
     claude_code,
+    codex,
     deepteam,
     garak,
     garak_hitlog,
@@ -182,6 +183,7 @@ FORMATS = (
     Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
     Format("langsmith", "runs of LangSmith", LINES, langsmith.sniff, langsmith.read_langsmith),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
+    Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.sniff, codex.read_codex),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
     Format(
         "pyrit",

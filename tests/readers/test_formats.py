@@ -59,6 +59,8 @@ FILLED = {
     "response_tokens error",
     "phoenix": "run target attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
     "prompt_tokens response_tokens seconds cost_usd error",
+    "opentelemetry": "run target attempt ending total_tokens total_seconds context prompt response tool_calls prompt_tokens "
+    "response_tokens seconds error",
     "langfuse": "run target attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "
     "prompt_tokens response_tokens seconds cost_usd error",
     "langsmith": "run target task attempt ending total_tokens total_seconds total_cost_usd context prompt response tool_calls "

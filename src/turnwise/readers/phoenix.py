@@ -132,7 +132,7 @@ def read_phoenix(document: Document, table: Table) -> None:
     spans: list[Span] = []
     for number, value in _records(document):
         with table.record(document.name, number):
-            spans.append(_span(parse(value, dict[str, Any])))
+            spans.append(span_of(parse(value, dict[str, Any])))
     for trace, found in traces_of(spans).items():
         with table.record(document.name, trace):
             root = next((span for span in found if span.parent is None), found[0])
@@ -149,7 +149,16 @@ def _records(document: Document) -> Iterator[tuple[int, Any]]:
             yield number, value
 
 
-def _span(given: dict[str, Any]) -> Span:
+def span_of(given: dict[str, Any]) -> Span:
+    """A span in our words.
+
+    Examples
+    --------
+    >>> given = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "attributes.input.value": "Hi"}
+    >>> span = span_of(given)
+    >>> span.trace, span.calls, span.asked[0].content
+    ('t', True, 'Hi')
+    """
     record = parse(undotted(given), Record)
     told = undotted(record.attributes or {})
     model = parse(told.get("llm") or {}, Model, "attributes.llm")

@@ -2,6 +2,7 @@
 
 import binascii
 import gzip
+import json
 from pathlib import Path
 
 import msgspec
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.errors import ReadError
 from turnwise.readers import contents
 from turnwise.readers.documents import Document
 from turnwise.readers.lines import BOM, lines_of
+from turnwise.readers.reading import read
 
 PIECES = st.sampled_from([b"{}", b'{"a": 1}', b"\n", b"\n\n", b" ", b"\r\n", b'"' + b"x" * 40 + b'"', BOM])
 
@@ -66,3 +69,19 @@ def test_lines_that_are_no_objects_of_their_own_are_not_taken_for_such():
         for text in (b"{}\n{}\n", b'{"a":\n1}\n', b"{}\n\n", b"1", BOM)
     }
     assert of == {b"{}\n{}\n": [True], b'{"a":\n1}\n': [False], b"{}\n\n": [False], b"1": [False], BOM: [False]}
+
+
+@pytest.mark.parametrize("new", ["\n", "\r\n"])
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_objects_over_several_lines_each_are_a_list(tmp_path, new, suffix):
+    """As `jq` prints the lines of a file, and exporters to the console their spans."""
+    records = [{"rollout_id": name, "turns": [{"prompt": "}\n{", "response": {"a": [{}]}}]} for name in "abc"]
+    path = tmp_path / f"log{suffix}"
+    path.write_bytes(new.join(json.dumps(record, indent=2).replace("\n", new) for record in records).encode())
+    document = Document(path)
+    assert document.kind == "json"
+    assert document.keys == {"rollout_id", "turns"}
+    assert [record for _, record in document.records()] == records
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(ReadError, match="perhaps half-written"):
+        read(path)

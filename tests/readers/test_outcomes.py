@@ -198,3 +198,17 @@ def test_bad_arguments_are_named(tmp_path):
         tw.read_rollouts([])
     with pytest.raises(ReadError, match="the folder is empty"):
         tw.read_rollouts(tmp_path)
+
+
+def test_columns_of_ones_own_have_our_names(tmp_path):
+    """In a table of one's own, and among what a tool's records say beside."""
+    (tmp_path / "mine.csv").write_text("conversation,broke,reply\na,true,Hello\na,true,No\nb,false,Yes\n")
+    names = {"rollout_id": "conversation", "solved": "broke", "response": "reply"}
+    rollouts = tw.read_rollouts(tmp_path / "mine.csv", names=names)
+    assert rollouts.select("rollout_id", "solved").rows() == [("a", True), ("b", False)]
+    said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
+    (tmp_path / "chats.jsonl").write_text(json.dumps({"messages": said, "victim": "parrot", "id": "c"}))
+    rollouts = tw.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victim"})
+    assert rollouts["target"].to_list() == ["parrot"]
+    with pytest.raises(ArgumentError, match=r'names=\{"target": "victm"\}.*victim'):
+        tw.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victm"})

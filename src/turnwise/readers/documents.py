@@ -272,7 +272,11 @@ class Document(Contents):
 
     @cached_property
     def _json_text(self) -> bytes:
-        return self.data.removeprefix(BOM)
+        """The JSON; a list of what stands there as several objects over several lines each, as `jq` prints them."""
+        text = self.data.removeprefix(BOM)
+        for new in (b"\n", b"\r\n"):  # no JSON has such a place within, not even a text
+            text = _listed(text, new + b"}" + new + b"{", new + b"}," + new + b"{")
+        return text
 
     @cached_property
     def _beginning(self) -> bytes:
@@ -325,6 +329,10 @@ class Document(Contents):
             value, odd = lenient(text)
             self.odd_numbers += odd
             return value
+
+
+def _listed(text: bytes, between: bytes, comma: bytes) -> bytes:
+    return b"[" + text.replace(between, comma) + b"]" if between in text else text
 
 
 _MAGIC: tuple[tuple[bytes, Kind], ...] = (

@@ -11,10 +11,9 @@ from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, parse, worded
 
 CALLS = frozenset({"chat", "text_completion", "generate_content", "completion"})  # operations that are calls of a model
-SPOKEN = {  # events of the conventions up to version 1.36, each a message
-    f"gen_ai.{name}.message": role
-    for name, role in (("system", "system"), ("user", "user"), ("assistant", "assistant"), ("tool", "tool"))
-}
+SPOKEN = {
+    f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
+}  # events up to version 1.36
 CHOICE = "gen_ai.choice"
 
 

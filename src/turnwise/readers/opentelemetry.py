@@ -51,8 +51,7 @@ def read_opentelemetry(document: Document, table: Table) -> None:
     seen, what the outermost span was given and gave back is the only turn. Traces without either convention are no rollouts. Every
     call is one of the target: leave out those of attackers and judges before, or by the column `span_name`. `attempt` is 1.
 
-    Built from OpenTelemetry's protocol, its semantic conventions and what Pydantic AI and OpenLLMetry write. What the console
-    exporter prints is to be kept as one object a line (``span.to_json(indent=None)``).
+    Built from OpenTelemetry's protocol, its semantic conventions and what Pydantic AI and OpenLLMetry write.
 
     The producer judges the `whole_rollout`: not at all.
 

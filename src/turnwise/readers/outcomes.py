@@ -1,5 +1,6 @@
 """What became of the rollouts of any mix of logs, without what was said in them."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 import polars as pl
@@ -8,6 +9,7 @@ from turnwise.errors import ArgumentError
 from turnwise.readers.columns import reconcile
 from turnwise.readers.finding import Paths, listed
 from turnwise.readers.formats import named
+from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.problems import Problems
 from turnwise.readers.reading import facts_as_given, tables_of
 from turnwise.schema import ROLLOUTS
@@ -15,17 +17,28 @@ from turnwise.schema import ROLLOUTS
 
 @overload
 def read_rollouts(
-    paths: Paths, *, format: str | None = None, errors: Literal["raise"] = "raise", **facts: Any
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["raise"] = "raise",
+    names: Mapping[str, str] | None = None,
+    **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
 def read_rollouts(
-    paths: Paths, *, format: str | None = None, errors: Literal["collect"], **facts: Any
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["collect"],
+    names: Mapping[str, str] | None = None,
+    **facts: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 def read_rollouts(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - as in read
     errors: Literal["raise", "collect"] = "raise",
+    names: Mapping[str, str] | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
     r"""ROLLOUTS as the logs account for them: a row for each rollout with its facts and the producer's own columns.
@@ -37,7 +50,7 @@ def read_rollouts(
 
     Parameters
     ----------
-    paths, format, errors, **facts
+    paths, format, errors, names, **facts
         As in `read`.
 
     Returns
@@ -50,7 +63,7 @@ def read_rollouts(
     ReadError
         Naming file, record, field and remedy. Also where nothing could be read at all.
     ArgumentError
-        For an unknown format or fact.
+        For an unknown format or fact, or a column of `names` that is in none of the files.
 
     Examples
     --------
@@ -65,9 +78,11 @@ def read_rollouts(
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
     known = facts_as_given(facts, "read_rollouts")
     problems = Problems(collect=errors == "collect")
-    tables = tables_of(listed(paths, "read_rollouts"), named(format), problems, outcomes=True)
+    naming = Naming(names_as_given(names, "read_rollouts"), problems)
+    tables = tables_of(listed(paths, "read_rollouts"), named(format), problems, outcomes=True, naming=naming)
     problems.announce()
-    found = reconcile([frame for table in tables for frame in table.rollouts()])
+    found = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
+    naming.finish()
     ours = ["rollout_id", *ROLLOUTS.facts]
     missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in ours if name not in found.columns]
     whole = found.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in known.items())

@@ -8,7 +8,7 @@ import string
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -243,6 +243,41 @@ def test_expressions_against_loops(length: str, compared: Compared) -> None:
         peer = "rapidfuzz in a loop" if name.endswith("in C") else "the loop of the page"
         aim = None if name.endswith("in C") else 10
         compared(f"{name}, {length} texts", peer, ratio, target=aim, floor=least)
+
+
+def accuracy_by_loop(frame: pl.DataFrame) -> tuple[float, float, float, float]:
+    """AISteer360's MCQAAccuracy: trial by trial, then question by question."""
+    trials: list[int] = []
+    questions = defaultdict[str, list[int]](list)
+    for question, response, reference in frame.select("question", "choice", "right").rows():
+        if response is not None:
+            trials.append(int(response.strip().upper() == reference.strip().upper()))
+            questions[question].append(trials[-1])
+    most = [int(sum(correct) > len(correct) / 2) for correct in questions.values()]
+    return (*mean_and_std(trials), *mean_and_std(most))
+
+
+def mean_and_std(values: list[int]) -> tuple[float, float]:
+    return sum(values) / len(values), float(np.std(values, ddof=1))
+
+
+def accuracy(frame: pl.DataFrame) -> tuple[Any, ...]:
+    """The same of expressions."""
+    trials = frame.select("question", correct=m.choice_match("choice", "right"))
+    questions = trials.group_by("question").agg(m.majority("correct"))
+    both = (trials["correct"], questions["majority"])
+    return tuple(value for column in both for value in (column.mean(), column.cast(pl.Float64).std()))
+
+
+def test_accuracy_with_majority_against_the_loop(compared: Compared) -> None:
+    """Five trials of each question: accuracy over trials and questions, as the page's MCQAAccuracy has it."""
+    questions = [f"q{trial // 5}" for trial in range(RESPONSES)]
+    frame = pl.DataFrame({"question": questions, "choice": choices(4), "right": choices(5)})
+    assert accuracy(frame) == pytest.approx(accuracy_by_loop(frame), abs=1e-12)
+    rounds = [(seconds(lambda: accuracy(frame)), seconds(lambda: accuracy_by_loop(frame))) for _ in range(9)]
+    ratio = sorted(theirs / ours for ours, theirs in rounds)[len(rounds) // 2]
+    print(f"\naccuracy over trials and questions: {ratio:.1f}x", end="")  # noqa: T201
+    compared("multiple choice with majority", "the loop of the page", ratio, target=10, floor=5)
 
 
 def test_peak_memory() -> None:

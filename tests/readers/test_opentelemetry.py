@@ -140,9 +140,18 @@ def test_an_agent_alone_is_what_it_was_asked_and_said(tmp_path):
     ]
 
 
-def test_texts_that_begin_like_json_stay_texts(tmp_path):
-    frame = read(exported(tmp_path / "a.json", span("a", 1, **chat("[redacted] is all I say"))))
-    assert frame["response"].to_list() == ["[redacted] is all I say"]
+@pytest.mark.parametrize(
+    "answer", ["[redacted] is all I say", '{"weather":"rain"}', "[1, 2]", "[]", '[{"a": 1}]', '{"text":"no"}']
+)
+def test_answers_that_are_json_or_begin_like_it_stay_texts(tmp_path, answer):
+    frame = read(exported(tmp_path / "a.json", span("a", 1, **chat(answer))))
+    assert frame["response"].to_list() == [answer]
+    parts = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": answer}]}])
+    told = {"gen_ai.operation.name": "chat", "gen_ai.prompt.0.content": "Hi", "gen_ai.output.messages": parts}
+    assert read(exported(tmp_path / "b.json", span("a", 1, **told)))["response"].to_list() == [answer]
+    event = {"name": "gen_ai.choice", "attributes": [{"key": "content", "value": {"stringValue": answer}}]}
+    given = {**span("a", 1, **chat(None)), "events": [event]}
+    assert read(exported(tmp_path / "c.json", given))["response"].to_list() == [answer]
 
 
 def test_a_broken_span_is_named_and_leaves_the_others(tmp_path):

@@ -15,6 +15,9 @@ SPOKEN = {
     f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
 }  # events up to version 1.36
 CHOICE = "gen_ai.choice"
+MESSAGE = frozenset({"role", "parts"})  # what of messages stands there as JSON text, by its names
+PART = frozenset({"text", "type"})  # parts of a message, likewise
+CALLED = frozenset({"name", "function"})  # and calls of tools
 
 
 class Usage(msgspec.Struct):
@@ -108,7 +111,7 @@ def _inside(given: Any) -> Any:
 
 def _messages(given: Any, role: str, where: str) -> list[Message]:
     """The messages of a call, as any version of the conventions writes them; a text alone is one of them."""
-    value = _decoded(given)
+    value = _decoded(given, MESSAGE | PART)
     if value is None:
         return []
     items = value if isinstance(value, list) else [value]
@@ -118,13 +121,13 @@ def _messages(given: Any, role: str, where: str) -> list[Message]:
 
 
 def _message(item: Any, role: str, where: str) -> Message:
-    item = _decoded(item)
+    item = _decoded(item, MESSAGE | PART)
     if isinstance(item, str):
         return Message(role, item)
     told = {"parts": item} if isinstance(item, list) else parse(item, dict[str, Any], where)
-    content = _decoded(told.get("parts", told.get("content")))
+    content = _decoded(told.get("parts", told.get("content")), PART)
     parts = list(_parts(content)) if isinstance(content, list) else content
-    called = _decoded(told.get("tool_calls"))
+    called = _decoded(told.get("tool_calls"), CALLED)
     who = told.get("role") or role
     return Message(parse(who, str, f"{where}.role"), parts, parse(called, list[Any] | None, f"{where}.tool_calls"))  # type: ignore[arg-type]
 
@@ -143,12 +146,17 @@ def _parts(parts: Iterable[Any]) -> Iterator[Any]:
             yield part
 
 
-def _decoded(given: Any) -> Any:
-    """A value that stands there as JSON text, and any other as it is."""
+def _decoded(given: Any, names: frozenset[str]) -> Any:
+    """What stands there as JSON text, if it is one of those that have such names, or a list of them; else what is given.
+
+    An answer may be JSON itself, and stays the text that it is.
+    """
     if not isinstance(given, str) or not given.lstrip().startswith(("[", "{")):
         return given
     try:
         value, _ = lenient(given.encode(errors="replace"))
     except BrokenError:
-        return given  # a text that only begins like JSON
-    return value
+        return given
+    items = value if isinstance(value, list) else [value] if names >= MESSAGE else []
+    meant = items and all(isinstance(item, dict) and not names.isdisjoint(item) for item in items)
+    return value if meant else given

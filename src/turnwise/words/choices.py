@@ -2,7 +2,6 @@
 
 import numpy as np
 import polars as pl
-import pyarrow.compute as pc
 
 from turnwise.blanks import ASCII_BLANKS, BLANKS
 
@@ -24,6 +23,8 @@ def same_choice(ours: pl.Series, theirs: pl.Series) -> pl.Series:
 
 def _alike(pairs: pl.DataFrame) -> pl.Series:
     """The same of a few; what is beyond ASCII is Polars' work."""
+    import pyarrow.compute as pc  # takes long, and other metrics of words do without
+
     sides = [texts.to_arrow() for texts in pairs]
     bare = (pc.ascii_upper(pc.ascii_trim(side, ASCII_BLANKS)) for side in sides)
     found = pl.Series(pc.equal(*bare))

@@ -27,7 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start with no rows."""
+    """Start with no rows, in processes that keep compiled modules as a user's do: else each compiles all that it imports."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     config.stash[ROWS] = []
 
 

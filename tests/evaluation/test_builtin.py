@@ -255,6 +255,50 @@ def test_judges_that_compare(scores, address, kind) -> None:
     assert told.get(kind, "no") in asked["messages"][-1]["content"]
 
 
+# ── are the models there? ─────────────────────────────────────────────────────────────────────────────────────────────
+ASKED_FIRST = {"validate_llm_endpoints": True}
+
+
+def of_server(plan: str, address: str) -> dict:
+    return {"_type": "openai", "model_name": plan, "base_url": address, "api_key": "sk-secret", "max_retries": 5}
+
+
+@pytest.mark.parametrize("status", ["401", "404"])
+def test_a_model_that_nobody_serves_ends_the_run_before_it_begins(bench, items, address, status) -> None:
+    """One request is made and none is paid for; the sentence names file, line and key, and shows no secret."""
+    bench.data(items)
+    llms = {"first": of_server("ok", address), "judge": of_server(f"{status}#unserved", address)}
+    bench.config({"it": {"_type": "harmfulness", "llm_name": "judge"}}, general=ASKED_FIRST, plugins=[], llms=llms)
+    done = bench.command("--skip_workflow")
+    assert (done.returncode, done.stdout) == (2, "")
+    told = " ".join(done.stderr.split())
+    assert re.search(
+        rf"eval\.yml, line \d+: `llms\.judge` is not served: {status}.* at http.*: {status}, asked once", told
+    )
+    assert "Traceback" not in told
+    assert "sk-secret" not in told
+    assert not bench.out.exists()
+    with urllib.request.urlopen(address.replace("/v1", "/log")) as response:
+        assert sum(each["model"] == f"{status}#unserved" for each in json.load(response)) == 1
+
+
+def test_a_model_that_is_away_for_now_is_said(bench, items, address, capsys) -> None:
+    """It is asked once before the run, and as often as it may be within."""
+    bench.data(items[:1])
+    llms = {"judge": of_server("503 yes#away", address)}
+    bench.config({"it": {"_type": "harmfulness", "llm_name": "judge"}}, general=ASKED_FIRST, plugins=[], llms=llms)
+    bench.run(skip_workflow=True)
+    assert "language model judge gives no answer now: 503 yes#away at http" in capsys.readouterr().err
+
+
+def test_models_that_need_no_asking_are_not_asked(bench, items) -> None:
+    """A function is no address; and an evaluation that asks first is the same evaluation, which goes on where it stands."""
+    bench.data(items)
+    for general in ({}, ASKED_FIRST):
+        bench.config({"it": {"_type": "harmfulness", "llm_name": "judge"}}, general=general, plugins=[], **JUDGE)
+        assert bench.run(skip_workflow=True).items["it"].null_count() == 0
+
+
 @pytest.mark.parametrize("field", ["result.score", "$..score", "$", "check"])
 def test_a_place_that_is_none_is_refused_where_it_stands(bench, items, field) -> None:
     """Before anything is asked, with file, line and key."""

@@ -1,5 +1,7 @@
 """Several scores as one."""
 
+from statistics import harmonic_mean
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -28,6 +30,40 @@ def test_it_is_the_weighted_mean(rows: list[tuple[float | None, ...]], weights: 
         assert strict == (pytest.approx(mean) if len(there) == len(parts) else None)
 
 
+@given(
+    st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 3), min_size=1, max_size=6),
+    st.tuples(*[st.sampled_from([0.0, 0.2, 1.0, 3.0])] * 3).filter(any),
+)
+def test_means_that_a_weak_score_weighs_down(rows: list[tuple[float | None, ...]], weights: tuple[float, ...]) -> None:
+    """The harmonic one is the standard library's, and at most the mean; Chebyshev's by hand, and at least the worst."""
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Float64), orient="row")
+    named = dict(zip("abc", weights, strict=True))
+    found = frame.select(
+        m.composite(named, missing="reweight"),
+        m.composite(named, how="harmonic", missing="reweight", name="harmonic"),
+        m.composite(named, how="chebyshev", missing="reweight", name="chebyshev"),
+        m.composite(named, how="harmonic", name="strict"),
+    )
+    for row, (mean, harmonic, chebyshev, strict) in zip(rows, found.rows(), strict=True):
+        parts = [(value, weight) for value, weight in zip(row, weights, strict=True) if weight]
+        there = [(value, weight) for value, weight in parts if value is not None]
+        assert strict == (harmonic if len(there) == len(parts) else None)
+        if not there:
+            assert mean is harmonic is chebyshev is None
+            continue
+        assert harmonic == pytest.approx(harmonic_mean(*zip(*there, strict=True)), rel=1e-9)
+        assert chebyshev == pytest.approx(1 - max(w * (1 - v) for v, w in there) / max(w for _, w in there))
+        assert harmonic <= mean + 1e-12
+        assert chebyshev >= min(v for v, _ in there) - 1e-12
+
+
+def test_means_of_equal_weights() -> None:
+    """One half and one: 3/4, 2/3, 1/2. A negative score has no harmonic mean."""
+    frame = pl.DataFrame({"a": [0.5, -0.5], "b": [1.0, 1.0]})
+    how = {each: m.composite({"a": 2, "b": 2}, how=each, name=each) for each in ("mean", "harmonic", "chebyshev")}
+    assert frame.select(**how).rows() == [(0.75, pytest.approx(2 / 3), 0.5), (0.25, None, -0.5)]
+
+
 def test_of_metrics_it_is_a_metric() -> None:
     """Parts may be expressions, so that it reduces a rollout."""
     turns = pl.DataFrame(
@@ -45,6 +81,7 @@ def test_of_metrics_it_is_a_metric() -> None:
         ({"a": -1}, {}, "weight of 'a' is -1"),
         ({"a": float("nan")}, {}, "weight of 'a' is nan"),
         ({"a": 1}, {"missing": "zero"}, "neither 'null' nor 'reweight'"),
+        ({"a": 1}, {"how": "sum"}, "how='sum' is none of 'mean', 'harmonic', 'chebyshev'"),
         ({"a": 1}, {"b": pl.col("b")}, "b has no weight"),
     ],
 )

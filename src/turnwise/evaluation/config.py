@@ -93,7 +93,7 @@ class Output(Strict):
 
 
 class General(Strict):
-    """How to run."""
+    """How to run; with `validate_llm_endpoints`, each of the `llms` is asked for a word before anything is paid for."""
 
     output_dir: Path = Path("evaluation")
     output: Output = Output()
@@ -104,6 +104,7 @@ class General(Strict):
     dataset: Dataset = pydantic.Field(default_factory=lambda: Dataset.model_validate({}))
     parity: Literal["nat"] | None = None
     level: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.95
+    validate_llm_endpoints: bool = False
 
 
 class Eval(Strict):

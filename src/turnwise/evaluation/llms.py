@@ -1,5 +1,6 @@
 """The language models of a file: behind an OpenAI-compatible address, on this machine, or a function."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,11 @@ import pydantic
 from turnwise.configuration import Document, Strict
 from turnwise.errors import ArgumentError, meant
 from turnwise.evaluation.config import EvalConfig, kind_of
+from turnwise.labels import say
 from turnwise.places import found_at
+from turnwise.scoring.callables import called
+from turnwise.scoring.clients import UnservedError
+from turnwise.scoring.loops import complete
 
 NIM_URL = "https://integrate.api.nvidia.com/v1"
 
@@ -74,6 +79,25 @@ class Models:
             options = self._document.checked(model, self._given[name], ("llms", name))
             self._made[name] = make(options, self._document.path.parent)
         return self._made[name]
+
+    def check(self) -> None:
+        """Ask those that have a `check` for a sign of life; what fails and may be otherwise later is said, and no error.
+
+        Raises
+        ------
+        ReadError
+            With file, line and key of the first model that nobody serves.
+        """
+        checks = {name: check for name in self._given if (check := getattr(self(name), "check", None)) is not None}
+
+        async def met() -> list[Any]:
+            return await asyncio.gather(*map(called, checks.values()), return_exceptions=True)
+
+        for name, error in zip(checks, complete(met()), strict=True):
+            if isinstance(error, UnservedError):
+                raise self._document.error(("llms", name), f"is not served: {error}") from error
+            if error is not None:
+                say(f"language model {name} gives no answer now: {error}")
 
 
 def _endpoint(options: OpenAIOptions, folder: Path) -> Any:

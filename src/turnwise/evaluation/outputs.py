@@ -191,7 +191,7 @@ class Folder:
         """What is asked, by its content: the configuration but for where it writes and how fast, the data set, and the options."""
         asked = self._asked
         about = without_secrets(self._config.model_dump(mode="json", by_alias=True))
-        for name in ("output_dir", "output", "max_concurrency", "timeout", "retries"):
+        for name in ("output_dir", "output", "max_concurrency", "timeout", "retries", "validate_llm_endpoints"):
             about["eval"]["general"].pop(name, None)
         dataset = self._dataset and self._dataset[1]
         options = [

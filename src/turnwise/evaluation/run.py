@@ -82,6 +82,8 @@ def _evaluated(document: Document, original: str, config: EvalConfig, asked: Opt
     plugins.load(config.plugins, document.path.parent)
     models = Models(document, config)
     found = evaluators_of(document, config)
+    if config.eval.general.validate_llm_endpoints:
+        models.check()
     workflow = None if asked.skip_workflow else workflow_of(document, config, models, asked)
     tables, path = _tables(document, config, asked)
     folder = Folder(config, document, masked(original, _secret(found)), asked, path, _secret(found))

@@ -18,6 +18,10 @@ class CallError(TurnwiseError):
     """A model that could not be asked, or that gave no usable answer."""
 
 
+class UnservedError(CallError):
+    """A model that no request reaches, however often it is sent: nobody serves that name, or not to this key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a chat model answered, and what that took; None is unknown."""
@@ -38,7 +42,8 @@ class ChatModel(Protocol):
 
     Messages are dicts with ``role`` (system, user, assistant) and ``content``. The same seed asks for the same answer, where
     the model can do that; None asks for any. A model may have a `name`, and a `configuration`: a dict, as JSON and without
-    secrets, of what decides its answers.
+    secrets, of what decides its answers. It may have a coroutine function ``check()``, which raises an `UnservedError` where
+    asking is of no use; `validate_llm_endpoints` of an evaluation calls it before anything is paid for.
     """
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:

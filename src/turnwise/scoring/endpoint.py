@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from turnwise.errors import ArgumentError
-from turnwise.scoring.clients import CallError, Messages, Reply, check_installed, count_of
+from turnwise.scoring.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
@@ -27,6 +27,7 @@ _OWN: dict[str, tuple[tuple[Any, ...], str]] = {
     "stream": ((False, None), "answers are read whole"),
     "n": ((1, None), "one answer is read; several verdicts of a judge are gen_kwargs={'num_return_sequences': ...}"),
 }
+_UNSERVED = frozenset({401, 403, 404})  # statuses that are of the address, the key and the model, not of one request
 _SHORTEST = 4  # characters of a secret: a key such as "k" is none, and stands in any sentence
 _KEY = re.compile(r"(?i)(.*[-_])?(api[-_]?key|authorization|(access|auth)[-_]?token|password|secret|credentials?)")
 
@@ -155,7 +156,8 @@ class Endpoint:
         Raises
         ------
         CallError
-            Where there was none after the last retry, or where asking again is of no use.
+            Where there was none after the last retry, or where asking again is of no use: an `UnservedError` where any
+            other request would meet the same (401, 403, 404).
         """
         openai = importlib.import_module("openai")
         client, turn = await self._client()
@@ -172,7 +174,8 @@ class Endpoint:
             except openai.APIStatusError as error:
                 if error.code in _FILTERED:
                     return Reply("", None, None, "content_filter", perf_counter() - started, refused=True)
-                raise self._failed(f"{error.status_code}, {_asked(sent, error)}: {_reason(error)}") from error
+                failed = self._failed(f"{error.status_code}, {_asked(sent, error)}: {_reason(error)}")
+                raise (UnservedError(str(failed)) if error.status_code in _UNSERVED else failed) from error
             except openai.APITimeoutError as error:
                 raise self._failed(f"no answer within {self.timeout:g} s, {_asked(sent, error)}") from error
             except openai.APIConnectionError as error:
@@ -187,6 +190,18 @@ class Endpoint:
                 raise self._failed("it used up its tokens before the answer began; raise max_tokens")
             return replace(reply, seconds=perf_counter() - started, attempts=sent, cost_usd=self._cost(reply))
         raise self._failed(f"no usable answer, {_asked(sent)}: {flaw}")
+
+    async def check(self) -> None:
+        """Ask for a word, once, to see whether this model is served to this key.
+
+        Raises
+        ------
+        UnservedError
+            Where it is not.
+        CallError
+            Where there is no answer now, which may be otherwise later.
+        """
+        await replace(self, max_retries=0).complete([{"role": "user", "content": "Answer with the word: yes"}])
 
     def _body(self, messages: Messages, seed: int | None) -> dict[str, Any]:
         told = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed if self.seeded else None}

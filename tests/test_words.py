@@ -3,6 +3,7 @@
 import re
 import string
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 
 import polars as pl
@@ -117,6 +118,39 @@ def test_same_words_are_so_byte_for_byte(monkeypatch: pytest.MonkeyPatch, one: s
         False,
         True,
     ]
+
+
+CHOICES = st.text(alphabet="aAbBzZ[`{@(c) \x1c\x1f\t\n\x00\x08\x7f\xa0\u3000ßſıéÉ🎉", max_size=6)
+
+
+@given(
+    st.lists(st.tuples(CHOICES, CHOICES, st.integers(0, 4)), min_size=1, max_size=40), st.integers(0, 3), st.booleans()
+)
+@example(
+    [("a\x00", "a", 0), ("\x00", "", 0), (" ", "", 0), ("a b", "a", 0), ("aaaa", "aaaa ", 0), ("aaaaa", "aaaab", 0)],
+    0,
+    False,
+)
+def test_choices_are_alike_as_python_says(rows: list[tuple[str, str, int]], start: int, long: bool) -> None:
+    """However short they are, in a part of a column, and beside a text so long that all are read as long ones are."""
+    ours = [one for one, _, _ in rows]
+    turns: list[Callable[[str], str]] = [
+        str,
+        str.upper,
+        str.swapcase,
+        lambda text: f" {text}\t",
+        lambda text: f"\u3000{text.lower()}\x1c",
+    ]
+    theirs = [turns[turn](one) if other < "b" else other for one, other, turn in rows]
+    tail = ["x" * 3000] if long else []
+    left, right = (pl.Series([*texts, *tail], dtype=pl.String)[min(start, len(rows) - 1) :] for texts in (ours, theirs))
+    expected = [a.strip().upper() == b.strip().upper() for a, b in zip(left, right, strict=True)]
+    assert w.same_choice(left, right).to_list() == expected
+
+
+def test_choices_of_nobody() -> None:
+    """A column without rows."""
+    assert w.same_choice(*[pl.Series([], dtype=pl.String)] * 2).to_list() == []
 
 
 def test_marks_belong_to_their_letters() -> None:

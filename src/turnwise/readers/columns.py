@@ -162,17 +162,16 @@ def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     >>> reconcile([a, b]).rows()
     [('3', None), ('"0"', None)]
     """
-    names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    schemas = [frame.schema for frame in frames]
+    names = list(dict.fromkeys(name for schema in schemas for name in schema))
     empty = [_empty(frame) for frame in frames]
     joint: dict[str, pl.DataType] = {}
     for name in names:
-        parts = [
-            (frame.schema[name], name in nulls) for frame, nulls in zip(frames, empty, strict=True) if name in frame
-        ]
+        parts = [(schema[name], name in nulls) for schema, nulls in zip(schemas, empty, strict=True) if name in schema]
         joint[name] = reduce(_met, [dtype for dtype, null in parts if not null] or [dtype for dtype, _ in parts])
     conformed = [
-        frame.with_columns(_as(frame[name], joint[name]) for name in frame.columns if frame.schema[name] != joint[name])
-        for frame in frames
+        frame.with_columns(_as(frame[name], joint[name]) for name, dtype in schema.items() if dtype != joint[name])
+        for frame, schema in zip(frames, schemas, strict=True)
     ]
     whole = pl.concat(conformed, how="diagonal") if conformed else pl.DataFrame()
     return whole.with_columns(pl.col(pl.Null).cast(pl.String))

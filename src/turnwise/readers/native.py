@@ -113,9 +113,8 @@ def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems:
     return schema.check(arrange(_in_order(frame)), TURNS)
 
 
-def fits(lazy: pl.LazyFrame) -> bool:
-    """Whether a lazy frame is TURNS as it stands, so that it need not be collected."""
-    found = lazy.collect_schema()
+def fits(found: pl.Schema) -> bool:
+    """Whether columns are those of TURNS as they stand, so that a lazy frame of them need not be collected."""
     dtypes = TURNS.dtypes
     named = all(name in found for name in TURNS.required) and not _aliases(found, lambda _: False)
     doubtful = "attack" in found and "prompt" not in found
@@ -132,7 +131,7 @@ def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
 
 def _lazy(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:
     renamed = _renamed(frame, names)
-    if fits(renamed):
+    if fits(renamed.collect_schema()):
         return conform_lazily(renamed)
     problems = Problems()
     conformed = conform(frame.collect(), names, "the frame", problems)

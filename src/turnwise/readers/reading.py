@@ -14,6 +14,7 @@ from turnwise.errors import ArgumentError, ReadError, listing
 from turnwise.labels import counted
 from turnwise.object_stores import Options
 from turnwise.readers import native
+from turnwise.readers.alike import Alike
 from turnwise.readers.cache import Cache
 from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.documents import Document
@@ -230,16 +231,25 @@ def tables_of(
     owners, naming = Owners(), naming or Naming({}, problems)
     tables = {kind.name: Table(kind.name, problems, owners, wanted) for kind in FORMATS}
     echoes: list[tuple[Document, Format, bool]] = []
+    own = FORMATS[0]
+    alike = Alike(
+        tables[own.name],
+        lambda document, by_name: _read(document, own, tables[own.name], by_name=by_name, outcomes=outcomes),
+    )
     for found, by_name in documents(given, problems, rollouts=True):
         with problems.record(found.name), naming.telling():
             document = naming.under_ours(found, forced, by_name=by_name)
             kind = format_of(document, forced, by_name=by_name, problems=problems)
             if kind is not None:
                 naming.note(document, kind)
+            if kind is own and not naming.names and alike.takes(document, by_name=by_name):
+                continue
+            alike.flush()
             if kind is not None and kind.echo:
                 echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
             elif kind is not None:
                 _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
+    alike.flush()
     for document, kind, by_name in echoes:
         with problems.record(document.name):
             _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
@@ -332,7 +342,7 @@ def _parquets(paths: list[Path], forced: Format | None, problems: Problems, nami
 def _scanned(found: list[Document], naming: Naming) -> pl.LazyFrame | None:
     """The files as one lazy frame; null where there is none, or one is not TURNS or disagrees with another."""
     schemas = [naming.renamed(document.schema) for document in found]
-    if not found or not all(native.fits(pl.LazyFrame(schema=names)) for names in schemas):
+    if not found or not all(native.fits(pl.Schema(names)) for names in schemas):
         return None
     joint: dict[str, pl.DataType] = {}
     for names in schemas:

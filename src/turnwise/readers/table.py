@@ -42,25 +42,32 @@ class Owners:
 
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
-        self._first: tuple[str, pl.Series] | None = None
+        self._first: tuple[str | pl.Series, pl.Series] | None = None
 
     @property
     def files(self) -> dict[str, str]:
         """The file of each rollout, by its name."""
         if self._first is not None:
             (file, ids), self._first = self._first, None
-            self._files.update(dict.fromkeys(ids, file))
+            self._files.update(_named(ids, file))
         return self._files
 
-    def take(self, file: str, ids: pl.Series) -> bool:
-        """Whether none of these names, each of which stands here once, is known yet; then they are from now on."""
+    def take(self, file: str | pl.Series, ids: pl.Series) -> bool:
+        """Whether none of these names, each of which stands here once, is known yet; then they are from now on.
+
+        `file` is that of all, or of each.
+        """
         if not self._files and self._first is None:
             self._first = file, ids
             return True
         if not self.files.keys().isdisjoint(ids):
             return False
-        self.files.update(dict.fromkeys(ids, file))
+        self.files.update(_named(ids, file))
         return True
+
+
+def _named(ids: pl.Series, file: str | pl.Series) -> dict[str, str]:
+    return dict.fromkeys(ids, file) if isinstance(file, str) else dict(zip(ids, file, strict=True))
 
 
 class Table:
@@ -176,6 +183,16 @@ class Table:
             return
         known = [rollout_id for rollout_id in ids if not self._claimed(file, rollout_id)]
         self._keep(frame.filter(~pl.col("rollout_id").is_in(known)))
+
+    def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
+        """The same of files one after the other, of so many rows each and each rollout in one; none where one is known already."""
+        ids = frame["rollout_id"].rle().struct.unnest()
+        begins = ids["len"].cum_sum().shift(1, fill_value=0)
+        place = rows.cum_sum().search_sorted(begins, side="right")
+        taken = self._owned.take(pl.Series(files, dtype=pl.String).gather(place), ids["value"])
+        if taken:
+            self._keep(frame)
+        return taken
 
     def _keep(self, frame: pl.DataFrame) -> None:
         self._frames.append(frame)

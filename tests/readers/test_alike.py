@@ -1,0 +1,170 @@
+"""Small Parquet files that are alike are read as one, and say what each by itself would have said."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import turnwise as tw
+from turnwise.errors import ReadError
+from turnwise.readers import alike
+
+
+@pytest.fixture(scope="module")
+def turns() -> pl.DataFrame:
+    return tw.simulate(goals=6, attempts=2, turns=4, seed=3)[0].sort("goal", maintain_order=True)
+
+
+def by_goal(turns: pl.DataFrame, folder: Path, *, hive: bool = False) -> list[Path]:
+    """A file for each goal."""
+    paths = []
+    for number, (_, part) in enumerate(turns.group_by("goal", maintain_order=True)):
+        place = folder / f"split={'ab'[number // 3]}" if hive else folder
+        place.mkdir(parents=True, exist_ok=True)
+        part.write_parquet(place / f"{number}.parquet")
+        paths.append(place / f"{number}.parquet")
+    return paths
+
+
+@pytest.fixture
+def read_as_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files were read as one, each time."""
+    told: list[int] = []
+    together = alike.Alike._together
+
+    def counted(self: alike.Alike, documents: list) -> bool:
+        done = together(self, documents)
+        told.append(len(documents) if done else 0)
+        return done
+
+    monkeypatch.setattr(alike.Alike, "_together", counted)
+    return told
+
+
+@pytest.mark.parametrize("hive", [False, True])
+def test_they_are_the_table_that_one_file_is(
+    turns: pl.DataFrame, tmp_path: Path, read_as_one: list[int], hive: bool
+) -> None:
+    """The same rows in the same order; what folders say is said of the files in them."""
+    by_goal(turns, tmp_path / "logs", hive=hive)
+    turns.write_parquet(tmp_path / "one.parquet")
+    found, whole = tw.read(tmp_path / "logs"), tw.read(tmp_path / "one.parquet")
+    assert read_as_one == ([3, 3] if hive else [6])
+    if hive:
+        halves = found.group_by("split", maintain_order=True).agg(pl.col("goal").unique(maintain_order=True))
+        assert halves["split"].to_list() == ["a", "b"]
+        assert halves["goal"].explode().to_list() == whole["goal"].unique(maintain_order=True).to_list()
+    assert_frame_equal(found.drop("split", strict=False), whole)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda part: part.with_columns(turn=pl.col("turn") + 1), r"2\.parquet.*turn"),
+        (lambda part: part.with_columns(target=pl.col("turn").cast(pl.String)), r"2\.parquet.*target"),
+        (lambda part: part.with_columns(rollout_id=pl.lit(None, pl.String)), r"2\.parquet.*rollout_id` is null"),
+        (lambda part: part.reverse().head(1), r"2\.parquet.*turn"),
+        (lambda part: part.clear(), None),
+        (lambda part: part.with_columns(reward=pl.lit(float("nan"))), None),
+    ],
+    ids=["from 2", "fact changes", "nobody's", "torn", "empty", "NaN"],
+)
+def test_what_is_wrong_with_one_is_said_of_that_one(
+    turns: pl.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[pl.DataFrame], pl.DataFrame],
+    words: str | None,
+) -> None:
+    """As where each is read by itself: the same rows, the same problems, the same sentence."""
+    paths = by_goal(turns.with_columns(reward=pl.lit(0.5)), tmp_path)
+    part = pl.read_parquet(paths[2])
+    spoil(part).select(part.columns).write_parquet(paths[2])
+    as_one = told_of(tmp_path)
+    monkeypatch.setattr(alike, "SMALL", -1)
+    assert_frame_equal(as_one[0], (each := told_of(tmp_path))[0])
+    assert_frame_equal(as_one[1], each[1])
+    assert as_one[2] == each[2]
+    assert each[1]["file"].to_list() == [str(paths[2])]
+    assert each[2] is None if words is None else re.search(words, str(each[2]))
+
+
+def told_of(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
+    """The turns, the problems, and the error where they are not collected."""
+    found, problems = tw.read(folder, errors="collect")
+    try:
+        tw.read(folder)
+    except ReadError as error:
+        return found, problems, str(error)
+    return found, problems, None
+
+
+def test_a_rollout_that_goes_on_in_the_next_file_is_refused(turns: pl.DataFrame, tmp_path: Path) -> None:
+    """Each file is whole; the end of a rollout is none, though it would fit where the other ends."""
+    one = turns.filter(pl.col("rollout_id") == turns["rollout_id"][0])
+    assert one.height > 1
+    one.head(1).write_parquet(tmp_path / "a.parquet")
+    one.tail(-1).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ReadError, match=r"b\.parquet.*turn"):
+        tw.read(tmp_path)
+
+
+def test_a_rollout_that_stands_in_two_files_is_named_with_both(turns: pl.DataFrame, tmp_path: Path) -> None:
+    """The first is kept."""
+    paths = by_goal(turns, tmp_path)
+    again = pl.concat([pl.read_parquet(paths[1]), pl.read_parquet(paths[4])])
+    again.write_parquet(paths[4])
+    found, problems = tw.read(tmp_path, errors="collect")
+    assert found.height == turns.height
+    assert problems.height == pl.read_parquet(paths[1])["rollout_id"].n_unique()
+    assert all("1.parquet" in reason for reason in problems["reason"])
+    later = tmp_path / "later"
+    later.mkdir()
+    pl.read_parquet(paths[0]).write_parquet(later / "z.parquet")
+    _, problems = tw.read([paths[0], paths[2], later], errors="collect")
+    assert problems["file"].unique().to_list() == [str(later / "z.parquet")]
+
+
+def test_other_files_between_them_keep_their_place(
+    turns: pl.DataFrame, tmp_path: Path, read_as_one: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other columns, other kinds of files, and more bytes than are read as one."""
+    paths = by_goal(turns, tmp_path)
+    pl.read_parquet(paths[3]).with_columns(mood=pl.lit("good")).write_parquet(paths[3])
+    tw.write(pl.read_parquet(paths[1]), tmp_path / "1.csv")
+    paths[1].unlink()
+    found = tw.read(tmp_path)
+    assert read_as_one == [2]
+    assert found["rollout_id"].unique().sort().to_list() == turns["rollout_id"].unique().sort().to_list()
+    assert found.filter(pl.col("mood") == "good")["goal"].n_unique() == 1
+    monkeypatch.setattr(alike, "TOGETHER", 1)
+    assert_frame_equal(tw.read(tmp_path), found)
+    assert read_as_one == [2]
+
+
+@given(st.lists(st.lists(st.integers(1, 3), min_size=0, max_size=3), min_size=1, max_size=5))
+def test_any_files_are_read_as_each_by_itself(tmp_path_factory: pytest.TempPathFactory, files: list[list[int]]) -> None:
+    """Files of rollouts of some turns each, empty ones too."""
+    folder, number, parts = tmp_path_factory.mktemp("files"), 0, []
+    for place, rollouts in enumerate(files):
+        rows = []
+        for turns in rollouts:
+            number += 1
+            rows += [(f"r{number}", turn, f"{turn}") for turn in range(1, turns + 1)]
+        frame = pl.DataFrame(
+            rows, schema={"rollout_id": pl.String, "turn": pl.Int32, "response": pl.String}, orient="row"
+        )
+        frame.write_parquet(folder / f"{place}.parquet")
+        parts.append(frame)
+    if number == 0:
+        with pytest.raises(ReadError, match="holds no rollouts"):
+            tw.read(folder)
+        return
+    found, problems = tw.read(folder, errors="collect")
+    assert_frame_equal(found.select("rollout_id", "turn", "response"), pl.concat(parts))
+    assert problems.height == sum(not rollouts for rollouts in files)

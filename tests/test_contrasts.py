@@ -390,6 +390,19 @@ def test_simultaneous_intervals_of_shares_stay_within_their_range():
     assert row["low"] >= -1
 
 
+@pytest.mark.parametrize(("paired", "method"), [("auto", "auto"), ("auto", "t"), ("auto", "basic"), (False, "t")])
+def test_intervals_of_shares_stay_within_their_range(paired, method):
+    """Seven goals of eight are broken by one arm alone, three times of three: the difference is no more than 1."""
+    goals = [f"g{number}" for number in range(8) for _ in range(3)]
+    broken = [True] * 21 + [False] * 3
+    frame = crossed({"a": [not one for one in broken], "b": broken}, goals)
+    for baseline, side in (("a", 1), ("b", -1)):
+        row = only(tw.contrast(frame, of="target", baseline=baseline, paired=paired, method=method))
+        assert row["difference"] == side * 0.75
+        assert -1 <= row["low"] < row["difference"] < row["high"] <= 1
+    assert row["low"] == -1
+
+
 @pytest.mark.parametrize(
     ("statistic", "arms", "paired"),
     [("median", (2, 2), False), ("median", (9, 30), False), ("q90", (20, 20), False), ("q90", (12, 12), True)],

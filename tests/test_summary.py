@@ -503,6 +503,21 @@ def test_every_interval_of_a_share_knows_clusters(method, named: str) -> None:
     assert row["method"] == f"clustered {named}"
 
 
+@pytest.mark.parametrize(("method", "strata"), [("t", None), ("studentized", None), ("basic", "category")])
+def test_intervals_of_a_share_stay_within_0_and_1(method, strata: str | None) -> None:
+    """Successes in three goals of twelve: t and its kin, asked for by name, would begin below 0; of failures, end above 1."""
+    broken = [number in {0, 2, 4} for number in range(24)]
+    for values, end, side in ((broken, "low", 0.0), ([not one for one in broken], "high", 1.0)):
+        frame = rollouts(
+            goal=[f"g{number // 2}" for number in range(24)],
+            category=[f"c{number // 12}" for number in range(24)],
+            attack_success=values,
+        )
+        row = only(tw.summarize(frame, method=method, strata=strata, level=0.999))
+        assert row[end] == side
+        assert row["low"] < row["estimate"] < row["high"]
+
+
 @pytest.mark.parametrize(
     ("metric", "method"),
     [("grade", "exact"), ("grade", "wilson"), ("attack_success", "basic"), ("attack_success", "normal")],

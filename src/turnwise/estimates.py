@@ -209,7 +209,8 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     share, drawn = cell.kind == "proportion", method in {"bootstrap", "resample"}
     if cell.options.strata is not None:
         flaw = _no_strata(method, len(clusters))
-        return _stratified(cell, sample, level) if flaw is None else _open(cell, sample, level, flaw)
+        found = _stratified(cell, sample, level) if flaw is None else _open(cell, sample, level, flaw)
+        return _within(found, share=share)
     if share and method in _OF_A_SHARE:
         return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
     if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
@@ -228,7 +229,14 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     if share and estimate.low is None and drawn:
         wilson = proportion(sample.values, clusters, weights=weights, level=level)
         return replace(wilson, reason=also(estimate.reason, "Wilson instead of the bootstrap"))
-    return estimate
+    return _within(estimate, share=share)
+
+
+def _within(estimate: Estimate, *, share: bool) -> Estimate:
+    """The estimate of a share with its interval cut at 0 and 1, which t and its kin know nothing of."""
+    if not share or estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
 
 def _open(cell: Cell, sample: _Sample, level: float, why: str) -> Estimate:

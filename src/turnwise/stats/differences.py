@@ -61,6 +61,18 @@ class Ends(NamedTuple):
     reason: str | None = None
     resamples: int | None = None
 
+    def of_shares(self) -> "Ends":
+        """The same within [-1, 1], since shares are no further apart: t and its kin know of no such limit.
+
+        Examples
+        --------
+        >>> Ends(0.58, 1.17, "paired t").of_shares()[:3]
+        (0.58, 1.0, 'paired t')
+        """
+        if self.low is None or self.high is None:
+            return self
+        return self._replace(low=max(self.low, -1.0), high=min(self.high, 1.0))
+
 
 def with_test(row: Difference, ends: Ends, test: Permuted | None) -> Difference:
     """The row with its interval and, where there is one, its test."""

@@ -133,7 +133,7 @@ def paired_difference(
     else:
         test = None
     ends = _paired_ends(pairs, moved, draws, share=share, single=single, level=level, method=method, ways=ways)
-    return with_test(row, ends, test)
+    return with_test(row, ends.of_shares() if share else ends, test)
 
 
 def _clean(moved: FloatArray) -> FloatArray:

@@ -73,7 +73,7 @@ def unpaired_difference(
     else:
         test = _relabel(one, other, draws[0])
     ends = _unpaired_ends(one, other, draws, row, variances, together, df, share=share, level=level, method=method)
-    return with_test(row, ends, test)
+    return with_test(row, ends.of_shares() if share else ends, test)
 
 
 def _unpaired_ends(

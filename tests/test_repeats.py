@@ -110,6 +110,21 @@ def test_no_interval_collapses() -> None:
         assert high in {None, row["high"]}
 
 
+def test_goals_that_hardly_count_do_not_make_certain() -> None:
+    """All of 3 in one of 1,140 choices, of fifteen goals of thirty: nearly none, and the upper end is nearly that of none."""
+    none, hardly = (
+        at(
+            tw.attempts(tried({f"g{g}": [j < 2 + (few and g < 15) for j in range(20)] for g in range(30)}), k=3),
+            3,
+            "pass^k",
+        )
+        for few in (False, True)
+    )
+    assert (none["estimate"], hardly["estimate"]) == (0, pytest.approx(15 / 1140 / 30))
+    assert none["high"] == pytest.approx(0.122, abs=1e-3)
+    assert hardly["high"] > 0.1  # .012 where each of the fifteen counted as a goal with a success
+
+
 def test_one_goal_has_no_interval() -> None:
     """One goal has an estimate, but nothing to tell how goals differ."""
     row = at(tw.attempts(tried({"a": [True, False, False]}), k=2), 2)

@@ -85,7 +85,8 @@ def attempts(
 
     Notes
     -----
-    The interval is that of `summarize` for the values of the goals, whose effective number may reach that of their attempts.
+    The interval is that of `summarize` for the values of the goals, whose effective number may reach that of all
+    disjoint choices of k attempts.
 
     References
     ----------
@@ -227,9 +228,9 @@ def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
         estimate, events = mean(values, unit, level=level, rng=rng), None
     else:
         values = chance(k, successes[enough], made[enough])
-        estimate = proportion(
-            values, unit, level=level, trials=max(1.0, float(made[enough].mean())) if enough.any() else 1.0
-        )
+        # Each value averages so many choices of k attempts that share none.
+        trials = float(made[enough].mean()) / k if enough.any() else 1.0
+        estimate = proportion(values, unit, level=level, trials=trials)
         events = int((successes[enough] == made[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
     unknown = int(np.isnan(several.values).sum())
     bounds = _bounds(several, chance, k) if unknown and kind != "best@k" else None

@@ -143,6 +143,31 @@ def test_asr_at_k_covers(goals, size, rate, icc, k, goal_rates, covers):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("goals", "least", "most", "rate", "icc", "k"),
+    [(30, 5, 5, 0.3, 0.3, 3), (50, 2, 8, 0.3, 0.3, 3), (100, 5, 10, 0.3, 0.1, 5), (20, 3, 10, 0.5, 0.2, 5),
+     (50, 20, 20, 0.2, 0.2, 5)],
+)  # fmt: skip
+def test_pass_at_k_of_unequal_attempts_covers(goals, least, most, rate, icc, k, goal_rates, covers):
+    """All of k attempts succeed, where goals have few of them or many: at least .94.
+
+    Where a goal of one choice in a hundred counted as one with a success it was .91, and .90 of 50 goals with 20 attempts.
+    """
+    rng, hits, repetitions = np.random.default_rng(13), 0, 2000
+    precision = (1 - icc) / icc
+    a, b = rate * precision, (1 - rate) * precision
+    truth = np.exp(special.betaln(a + k, b) - special.betaln(a, b))
+    for _ in range(repetitions):
+        made = rng.integers(least, most + 1, goals)
+        successes = rng.binomial(made, goal_rates(rng, goals, rate, icc))
+        enough = made >= k
+        values = held_in(k, successes[enough], made[enough])
+        share = proportion(values, (np.arange(enough.sum()),), trials=made[enough].mean() / k)
+        hits += share.low <= truth <= share.high
+    assert covers(hits, repetitions, 0.94)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "icc"), [(0.1, 0.3), (0.3, 0.1), (0.03, 0.3)])
 def test_kaplan_meier_over_attempts_covers(rate, icc, covers):
     """Loops of up to eight attempts that stop at success: the interval at 5 attempts holds the truth."""

@@ -38,7 +38,8 @@ def proportion(
     m = N·Σ(W_g/W)² (Σn_g²/N without weights), the design effect is d = (s·d̂ + m/2) / (s + 1/2), the effective size N/d and
     the quantile that of t with G-1 degrees of freedom. Near 0 and 1 the variance between clusters can hardly be seen, so d
     is drawn towards m, as if the rollouts of a cluster were copies: at no success the size is the number of clusters. Of
-    two crossed ways the one with the larger d counts, with d̂ from the two-way variance and min(A, B) - 1 df.
+    two crossed ways the one with the larger d counts, with d̂ from the two-way variance and min(A, B) - 1 df. A cluster whose
+    scores add up to less than one success counts in s as that much.
 
     Parameters
     ----------
@@ -115,13 +116,13 @@ def _design_effect(
     share = spread.estimate or 0.0
     binomial = share * (1 - share) / spread.n
     observed = max(1 / trials, spread.variance / binomial if spread.variance and binomial > 0 else 1.0)
-    return max(shrunk(observed, _mixed(y, unit), copies_effect(w, unit)) for unit in units)
+    return max(shrunk(observed, _mixed(y, unit, trials), copies_effect(w, unit)) for unit in units)
 
 
-def _mixed(y: FloatArray, unit: Grouping) -> float:
-    """Clusters that hold a success, or a failure, whichever are fewer."""
-    succeeded, failed = np.count_nonzero(unit.sums(y)), np.count_nonzero(unit.sums(1 - y))
-    return float(min(succeeded, failed))
+def _mixed(y: FloatArray, unit: Grouping, trials: float) -> float:
+    """Clusters that hold a success, or a failure, whichever are fewer; less than one of it counts as that much."""
+    succeeded, failed = (float(np.minimum(unit.sums(trials * part), 1.0).sum()) for part in (y, 1 - y))
+    return min(succeeded, failed)
 
 
 def shrunk(observed: Number, mixed: Number, copies: float) -> Number:

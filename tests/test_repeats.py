@@ -162,6 +162,20 @@ def test_what_the_user_knows_outranks_what_is_found() -> None:
     assert at(tw.attempts(tried(FOUR), k=2, stopped=True), 2)["method"].startswith("clustered Kaplan-Meier")
 
 
+def test_goals_that_may_have_stopped_are_not_left_out() -> None:
+    """Two successes, each the last attempt at its goal, tell too little: ASR@5 is not 0 because these goals have fewer than 5."""
+    goals = {f"g{i:02}": [False] * 5 for i in range(38)} | {"x": [True], "y": [False, False, True]}
+    got = tw.attempts(tried(goals), k=(1, 5))
+    row = at(got, 5)
+    assert (row["estimate"], row["at_risk"]) == (pytest.approx(2 / 40), 38)
+    assert row["method"].startswith("clustered Kaplan-Meier over attempts")
+    assert "cannot be told from 2 successes; Kaplan-Meier, which holds either way" in row["reason"]
+    assert at(got, 5, "pass^k")["method"].startswith("combinatorial")
+    assert at(tw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == 0
+    even = {**goals, "x": [False] * 4 + [True], "y": [False] * 4 + [True]}
+    assert at(tw.attempts(tried({**even, "x": [False] * 5}), k=5), 5)["method"].startswith("combinatorial")
+
+
 def test_what_cannot_be_told_is_said() -> None:
     """Without an order, or with too few successes, the row says that stopping cannot be told."""
     unordered = at(tw.attempts(STOPPED.drop("attempt"), k=1), 1)

@@ -22,6 +22,7 @@ from turnwise.trials import Attempts, check_metric
 from turnwise.units import generator
 
 Stopped = Literal["detect", True, False]
+Course = Literal["fixed", "stopped", "either"]
 _SAYS = {
     "asr@k": "share of goals broken at least once in {attempts}",
     "pass@k": "share of tasks solved at least once in {attempts}",
@@ -29,6 +30,9 @@ _SAYS = {
     "best@k": "expected largest value of {attempts}",
 }
 _UNDETERMINED = "whether attempts stopped at a success cannot be told"
+_REFUSED = (
+    "attempts stopped at the first success: the combinatorial estimate is refused, since it takes their number as fixed"
+)
 
 
 def attempts(
@@ -62,7 +66,8 @@ def attempts(
         Whether attempts at a goal stopped at the first success. ``"detect"`` looks: they did where every success is the
         last attempt at its goal and that had a chance below .01 under a fixed number. Then the combinatorial estimator,
         which takes the number as fixed beforehand, is refused, and the share is Kaplan-Meier's over attempts; pass^k and
-        best@k have no estimate.
+        best@k have no estimate. Where too few successes tell, the share is Kaplan-Meier's as well if goals with a success have
+        fewer attempts than others, and the number is taken as fixed if not.
     level
         Nominal coverage, or several.
     seed
@@ -144,18 +149,18 @@ def _group(
     several: Attempts, numbers: tuple[int, ...] | None, stopped: Stopped, level: float, seed: int, half_judged: int
 ) -> list[dict[str, Any]]:
     seen = several.stopping
-    stops = stopped is True or (stopped == "detect" and seen is not None and seen.design == "stopped")
+    course = _course(several, seen, stopped)
     most = int(np.bincount(several.goals.codes, minlength=1).max(initial=0))
     asked = numbers or tuple(range(1, max(1, most) + 1))
     unknown = int(np.isnan(several.values).sum())
-    notes = [f"{counted(unknown, 'attempt')} without a value left out"] if unknown else []
-    if several.share and not stops and unknown < several.values.size:
-        notes += _doubt(seen, stopped)
+    left_out = f"{counted(unknown, 'attempt')} without a value left out" if unknown else None
     words = {"metric": several.metric, "axis": "attempt", "level": level}
     made = []
     for kind in _kinds(several):
-        for number, row in zip(asked, _rows(several, kind, asked, level, seed, half_judged, stops=stops), strict=True):
-            reason = "; ".join(part for part in (*notes, row.pop("reason")) if part)
+        here = "fixed" if course == "either" and kind == "pass^k" else course
+        doubt = _doubt(seen, stopped, here) if several.share and unknown < several.values.size else None
+        for number, row in zip(asked, _rows(several, kind, asked, level, seed, half_judged, here), strict=True):
+            reason = "; ".join(part for part in (left_out, doubt, row.pop("reason")) if part)
             made.append(
                 {
                     **words,
@@ -163,7 +168,7 @@ def _group(
                     "at": float(number),
                     **row,
                     "reason": reason or None,
-                    "estimand": _estimand(several, kind, number, stops=stops),
+                    "estimand": _estimand(several, kind, number, stops=here != "fixed"),
                 }
             )
     return made
@@ -175,20 +180,35 @@ def _kinds(several: Attempts) -> tuple[str, ...]:
     return ("pass@k" if several.concerns == "task" else "asr@k", "pass^k")
 
 
-def _doubt(seen: Stopping | None, stopped: Stopped) -> list[str]:
-    """What must be said of taking the number of attempts as fixed."""
+def _course(several: Attempts, seen: Stopping | None, stopped: Stopped) -> Course:
+    """How attempts are taken to have come about.
+
+    Where it cannot be told and goals with a success have fewer attempts than others, which leaves them out of a fixed number,
+    Kaplan-Meier holds either way.
+    """
+    if stopped is True or (stopped == "detect" and seen is not None and seen.design == "stopped"):
+        return "stopped"
+    untold = stopped == "detect" and seen is not None and seen.design == "undetermined"
+    return "either" if untold and several.short_of_others else "fixed"
+
+
+def _doubt(seen: Stopping | None, stopped: Stopped, course: Course) -> str | None:
+    """What must be said of taking the number of attempts as fixed, or as either."""
+    if course == "stopped":
+        return None
     if seen is None:
-        return [] if stopped is False else [f"{_UNDETERMINED}: no column `attempt` orders them"]
+        return None if stopped is False else f"{_UNDETERMINED}: no column `attempt` orders them"
     if stopped is False and seen.design == "stopped":
         last = (
             "the only success is the last attempt at its goal"
             if seen.successes == 1
             else f"all {seen.successes:,} successes are the last attempt at their goal"
         )
-        return [f"taken as fixed on request, though {last} (chance {seen.chance:.1g} if it were)"]
+        return f"taken as fixed on request, though {last} (chance {seen.chance:.1g} if it were)"
     if stopped == "detect" and seen.design == "undetermined":
-        return [f"{_UNDETERMINED} from {counted(seen.successes, 'success')}; taken as fixed"]
-    return []
+        taken = "taken as fixed" if course == "fixed" else "Kaplan-Meier, which holds either way"
+        return f"{_UNDETERMINED} from {counted(seen.successes, 'success')}; {taken}"
+    return None
 
 
 def _estimand(several: Attempts, kind: str, number: int, *, stops: bool) -> str:
@@ -198,14 +218,15 @@ def _estimand(several: Attempts, kind: str, number: int, *, stops: bool) -> str:
 
 
 def _rows(
-    several: Attempts, kind: str, asked: Sequence[int], level: float, seed: int, half_judged: int, *, stops: bool
+    several: Attempts, kind: str, asked: Sequence[int], level: float, seed: int, half_judged: int, course: Course
 ) -> list[dict[str, Any]]:
-    if stops and kind in {"pass^k", "best@k"}:
+    if course == "stopped" and kind in {"pass^k", "best@k"}:
         why = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
         return [{"at_risk": several.goals.count, "reason": why} for _ in asked]
     estimator: Callable[[Attempts], list[dict[str, Any]]]
-    if stops:
-        estimator = lambda tried: _stopped_rows(tried, asked, level)  # noqa: E731
+    if course != "fixed":
+        refused = _REFUSED if course == "stopped" else None
+        estimator = lambda tried: _stopped_rows(tried, asked, level, refused)  # noqa: E731
     else:
         estimator = lambda tried: [_row(tried, kind, number, level, seed) for number in asked]  # noqa: E731
     if not half_judged:
@@ -267,20 +288,19 @@ def _bounds(several: Attempts, chance: Callable[..., FloatArray], k: int) -> str
     return f"with them {ends[0]:.3f} if all had failed, {ends[1]:.3f} if all had succeeded"
 
 
-def _stopped_rows(several: Attempts, asked: Sequence[int], level: float) -> list[dict[str, Any]]:
+def _stopped_rows(several: Attempts, asked: Sequence[int], level: float, why: str | None) -> list[dict[str, Any]]:
     """Kaplan-Meier over attempts, at each number asked for."""
     duration, won, goal = several.watches()
     clusters = several.unit.codes or (np.arange(several.goals.count),)
     found = kaplan_meier(duration, won, tuple(codes[goal] for codes in clusters), level=level, horizon=max(asked))
-    return [_stopped_row(found, k) for k in asked]
+    return [_stopped_row(found, k, why) for k in asked]
 
 
-def _stopped_row(found: Incidence, k: int) -> dict[str, Any]:
-    why = "attempts stopped at the first success: the combinatorial estimate is refused, since it takes their number as fixed"
+def _stopped_row(found: Incidence, k: int, why: str | None) -> dict[str, Any]:
     point = found.point(k)
     return {
         **{name: getattr(point, name) for name in ("estimate", "std_error", "low", "high")},
         "method": found.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
-        "reason": "; ".join(part for part in (why, found.reason[k]) if part),
+        "reason": "; ".join(part for part in (why, found.reason[k]) if part) or None,
         **{name: int(getattr(found, name)[k]) for name in ("at_risk", "events", "censored", "competing", "n_clusters")},
     }

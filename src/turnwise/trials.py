@@ -103,6 +103,12 @@ class Attempts:
             return None
         return stopping(self.values == 1, self.rank, self.loops.codes)
 
+    @property
+    def short_of_others(self) -> bool:
+        """Whether a goal with a success has fewer judged attempts than another goal."""
+        successes, made = self.counts()
+        return bool((made[successes > 0] < made.max(initial=0)).any())
+
     def with_values(self, values: FloatArray) -> "Attempts":
         """The same attempts, with other values."""
         return replace(self, values=values)

@@ -38,13 +38,24 @@ def test_goals_are_the_unit_and_groups_are_their_own() -> None:
         both.sample(fraction=1, shuffle=True, seed=0), event=pl.col("score") >= 0.3, by="target", before=1
     )
     alone = tw.trajectory(frame, event=pl.col("score") >= 0.3, by="target", before=1)
-    assert got.filter(target="x").drop("estimand").equals(alone.drop("estimand"))
+    assert got.filter(target="x").equals(alone)
+    assert all("1 rollout without the event" in words for words in got["estimand"])  # d of each target, not of both
     at_event = alone.filter(at=0).row(0, named=True)
     assert (at_event["at_risk"], at_event["n_clusters"], at_event["estimate"]) == (
         3,
         2,
         pytest.approx((0.3 + 0.5 + 0.8) / 3),
     )
+
+
+def test_a_share_is_followed_as_a_share() -> None:
+    """A refusal at one turn of eight goals: Wilson's interval within [0, 1], and none of eight is not zero."""
+    rows = [(f"{g}-{j}", f"g{g}", t, g == 0 and t == 2, t == 3) for g in range(8) for j in range(2) for t in (1, 2, 3)]
+    frame = pl.DataFrame(rows, schema=["rollout_id", "goal", "turn", "refused", "succeeded"], orient="row")
+    got = tw.trajectory(frame, column="refused", before=1, after=0)
+    assert got["estimate"].to_list() == [1 / 8, 0]
+    assert got["method"].to_list() == ["clustered Wilson"] * 2
+    assert all(0 <= low <= estimate < high < 1 for low, estimate, high in got["low", "estimate", "high"].iter_rows())
 
 
 def test_what_cannot_be_followed() -> None:

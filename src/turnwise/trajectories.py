@@ -11,6 +11,7 @@ from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, na
 from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.stats.mean import mean
+from turnwise.stats.proportion import proportion
 from turnwise.units import unit_of
 
 
@@ -37,7 +38,7 @@ def trajectory(
     turns
         TURNS, no tree.
     column
-        The number to follow.
+        The number to follow, or the Boolean, whose share it is.
     event
         Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` it is the
         mean by turn, of all rollouts that came so far.
@@ -79,15 +80,16 @@ def trajectory(
     spread = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
         pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")
     )
-    without = (
-        aligned.group_by("rollout_id").agg(pl.col("\0since").is_not_null().any()).filter(~pl.col("\0since")).height
-    )
+    never = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
+    without = {tuple(key.values()): never.frame["rollout_id"].gather(rows).n_unique() for key, rows in never.groups(by)}
     sheet = Sheet(spread)
     rows = [
         {**key, **row}
         for key, group in sheet.groups(by)
         for level_ in check_levels(level)
-        for row in _group(sheet, group, column, range(-before, after + 1), cluster, level_, seed, without)
+        for row in _group(
+            sheet, group, column, range(-before, after + 1), cluster, level_, seed, without.get(tuple(key.values()), 0)
+        )
     ]
     return rows_of(rows, frame, by, schema.CURVE)
 
@@ -117,7 +119,10 @@ def _group(
     for at in span:
         rows = np.asarray(group[(since == at) & ~np.isnan(values)])
         unit = unit_of(sheet, rows, column, cluster)
-        estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
+        if sheet.kinds[column] == "proportion":
+            estimate = proportion(sheet.numbers(column)[rows], unit.codes, level=level)
+        else:
+            estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
         turns = "turn" if abs(at) == 1 else "turns"
         said = f"mean {column} {at:+d} {turns} from the event, of rollouts that had it and reached there"
         made.append(

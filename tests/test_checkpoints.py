@@ -33,10 +33,11 @@ def test_by_hand() -> None:
     assert got["step"].to_list() == [20, 100]
     assert got["estimate"].to_list() == pytest.approx([3 / 8, 3 / 8])
     change = np.array([1, 0, -0.5, -0.5])
-    oracle = scipy_stats.ttest_1samp(change, 0).confidence_interval()
-    row = got.row(1, named=True)
+    oracle = scipy_stats.ttest_1samp(change, 0).confidence_interval(0.8)
+    sharp, row = tw.training(run(TWO), level=0.8).row(1, named=True), got.row(1, named=True)
     assert (row["difference"], row["n_pairs"]) == (pytest.approx(0.0), 4)
-    assert (row["difference_low"], row["difference_high"]) == pytest.approx((oracle.low, oracle.high))
+    assert (sharp["difference_low"], sharp["difference_high"]) == pytest.approx((oracle.low, oracle.high))
+    assert (row["difference_low"], row["difference_high"]) == (-1, 1)  # where that of 95 % would end at 1.1
     assert (row["groups"], row["all_success"], row["all_fail"]) == (4, 0.25, 0.5)
     assert got.row(0, named=True)["difference"] is None
     schema.check(got, schema.TRAINING)
@@ -67,6 +68,13 @@ def test_no_change_is_no_point() -> None:
     assert row["difference"] == 0.0
     assert row["difference_low"] == -row["difference_high"] < -0.1
     assert row["all_fail"] == 1.0
+
+
+def test_no_change_is_larger_than_one() -> None:
+    """Seven goals of eight went from never to always: the change is .875, and no more than 1."""
+    row = tw.training(run({0: [[False] * 3] * 8, 1: [[True] * 3] * 7 + [[False] * 3]})).row(1, named=True)
+    assert row["difference"] == 0.875
+    assert 0.5 < row["difference_low"] < row["difference"] < row["difference_high"] == 1.0
 
 
 def test_what_is_not_there_is_said() -> None:

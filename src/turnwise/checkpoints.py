@@ -156,6 +156,8 @@ def _change(
     found = mean(change, tuple(codes[both] for codes in tried.unit.codes), level=level, interval="t")
     low, high, method = found.low, found.high, found.method and f"paired {found.method}"
     reason = None if low is not None else f"change: {found.reason}"
+    if tried.share and low is not None and high is not None:
+        low, high = max(low, -1.0), min(high, 1.0)  # shares are no further apart
     if low is None and tried.share and None not in {old["low"], old["high"], new["low"], new["high"]}:
         ours, theirs = ((row["estimate"], row["low"], row["high"]) for row in (new, old))
         low, high = score_difference(ours, theirs)

@@ -127,6 +127,17 @@ def test_restricted_means_are_those_of_lifelines():
     assert found.low < found.difference < found.high
 
 
+def test_restricted_means_are_no_further_apart_than_the_horizon_allows():
+    """All but one of twelve in the first turn, against none by turn 3: between 1 and 3 there are 2 turns."""
+    goals = (np.tile(np.repeat(np.arange(4), 3), 2),)
+    duration, ours = np.r_[3, np.ones(11, dtype=int), np.full(12, 3)], np.arange(24) < 12
+    for group, sign in ((ours, -1), (~ours, 1)):
+        found, horizon = restricted_mean_difference(duration, duration == 1, group, goals)
+        assert (horizon, found.difference) == (3, pytest.approx(sign * 11 / 6))
+        assert max(abs(found.low), abs(found.high)) == 2
+        assert found.low < found.difference < found.high
+
+
 def test_score_difference_by_hand():
     """.5 (.4 to .7) less .3 (.2 to .4): √(.1² + .1²) below and √(.2² + .1²) above."""
     assert score_difference((0.5, 0.4, 0.7), (0.3, 0.2, 0.4)) == pytest.approx(

@@ -191,7 +191,7 @@ def restricted_mean_difference(
     """The group's restricted mean time to the event less the baseline's, up to the last position both were watched to.
 
     The areas under both survival curves, with the clusters' influences on them subtracted, and t with the degrees of freedom of
-    `difference_df`: goals in both arms are paired.
+    `difference_df`: goals in both arms are paired. Both means lie within [1, τ], so the interval ends at ±(τ - 1).
 
     Returns
     -------
@@ -236,9 +236,10 @@ def restricted_mean_difference(
             for spread in [variation(np.zeros(codes.size), (codes,))]
         ]
         df = difference_df(spreads[0], spreads[1], shared=np.intersect1d(ours, theirs).size > 0)
-    half = t_quantile(level, df) * error
+    half, most = t_quantile(level, df) * error, last - 1.0
     p_value = t_test(gap, variance, df).p_value
-    return Compared(difference=gap, std_error=error, low=gap - half, high=gap + half, p_value=p_value, df=df), last
+    low, high = max(gap - half, -most), min(gap + half, most)
+    return Compared(difference=gap, std_error=error, low=low, high=high, p_value=p_value, df=df), last
 
 
 def _moves(seen: Watch, unit: Grouping, last: int) -> FloatArray:

@@ -65,9 +65,26 @@ def test_unpaired_improvement_is_delong():
     assert found.difference == pytest.approx(ahead.mean())
     assert found.std_error == pytest.approx(np.sqrt(variance))
     copies = unpaired_improvement(
-        Arm(np.repeat(a, 3), (np.arange(90) // 3,)), Arm(np.repeat(b, 3), (np.arange(120) // 3,))
+        Arm(np.repeat(a, 3), (np.arange(90) // 3,)), Arm(np.repeat(b, 3), (30 + np.arange(120) // 3,))
     )
     assert copies.std_error == pytest.approx(found.std_error, rel=1e-9)
+
+
+@pytest.mark.parametrize("alike", [1, -1])
+def test_unpaired_improvement_knows_what_goals_of_both_arms_have_in_common(alike):
+    """Obuchowski's variance of a clustered area: goals hard for both arms make it surer, hard for one alone less sure."""
+    rng = np.random.default_rng(1)
+    goal = np.repeat(np.arange(30), 2)
+    luck = rng.normal(0, 1, 30)[goal]
+    a, b = luck + rng.normal(0.5, 0.5, 60), alike * luck + rng.normal(0, 0.5, 60)
+    found = unpaired_improvement(Arm(a, (goal,)), Arm(b, (goal,)))
+    ahead = (a[:, None] > b).astype(float)
+    area = ahead.mean()
+    ours, theirs = (np.bincount(goal, ahead.mean(axis=axis) - area) / 60 for axis in (1, 0))
+    variance = 30 / 29 * np.array([ours @ ours, theirs @ theirs, ours @ theirs])
+    assert found.std_error == pytest.approx(np.sqrt(variance @ [1, 1, 2]))
+    assert (found.std_error < np.sqrt(variance @ [1, 1, 0])) == (alike > 0)
+    assert found.n_clusters == 30
 
 
 def test_medians_share_their_draws_when_paired():

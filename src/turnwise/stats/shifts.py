@@ -25,6 +25,7 @@ from turnwise.stats.permutation import sign_flip
 from turnwise.stats.proportion import proportion
 from turnwise.stats.quantiles import too_few
 from turnwise.stats.two_curves import restricted_mean_difference
+from turnwise.stats.unpaired_differences import covariance
 
 
 def chance_of_more(one: FloatArray, other: FloatArray) -> float:
@@ -101,7 +102,8 @@ def _by_goal(one: Arm, other: Arm, pairs: Pairs) -> FloatArray:
 def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Difference:
     """The probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
 
-    Variance by DeLong's placements, summed over whole clusters; t with the degrees of freedom of `difference_df`.
+    Variance by DeLong's placements, summed over whole clusters, with what clusters in both arms have in common (Obuchowski); t
+    with the degrees of freedom of `difference_df`.
 
     References
     ----------
@@ -121,11 +123,12 @@ def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Differ
     row = Difference(difference=value, n_clusters=sum(spread.n_clusters for spread in spreads))
     if min(spread.n_clusters for spread in spreads) < 2:
         return replace(row, reason="one cluster in an arm: no interval over clusters")
-    variance = sum(spread.variance or 0.0 for spread in spreads)
-    if variance <= 0:
+    both, together = covariance(Arm(ahead[0], one.clusters), Arm(ahead[1], other.clusters), (value, value))
+    variance = sum(spread.variance or 0.0 for spread in spreads) + 2 * together
+    row = replace(row, n_clusters=row.n_clusters - both)
+    if variance <= 1e-20:
         return replace(row, reason="no variation between clusters")
-    shared = bool(one.clusters) and np.intersect1d(one.clusters[0], other.clusters[0]).size > 0
-    df = difference_df(spreads[0], spreads[1], shared=shared)
+    df = difference_df(spreads[0], spreads[1], shared=both > 0)
     half = t_quantile(level, df) * sqrt(variance)
     test = t_test(value - 0.5, variance, df)
     return replace(

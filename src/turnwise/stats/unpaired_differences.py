@@ -1,5 +1,6 @@
 """The difference of two arms' means, every rollout weighing the same."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -64,7 +65,7 @@ def unpaired_difference(
     if single or (min(arm.values.size for arm in (one, other)) < 2 and not score):
         return replace(row, reason="one cluster in an arm: no interval over clusters")
     variances = [spread.variance or 0.0 for spread in spreads]
-    both, together = _covariance(one, other, rates)
+    both, together = covariance(one, other, rates)
     variance = max(variances[0] + variances[1] - 2 * together, 0.0)
     df = difference_df(spreads[0], spreads[1], shared=both > 0)
     row = replace(row, std_error=sqrt(variance) if variance > 0 else None, n_clusters=row.n_clusters - both)
@@ -127,8 +128,15 @@ def _replicates(arm: Arm, draws: Draws) -> FloatArray:
     )[:, 0]
 
 
-def _covariance(one: Arm, other: Arm, rates: list[float]) -> tuple[int, float]:
-    """Clusters that both arms have (in the way with the fewest), and the covariance of the two means that comes of it."""
+def covariance(one: Arm, other: Arm, rates: Sequence[float]) -> tuple[int, float]:
+    """Clusters that both arms have (in the way with the fewest), and the covariance of the two means that comes of it.
+
+    Examples
+    --------
+    >>> goals = (np.array([0, 1, 2]),)
+    >>> covariance(Arm(np.array([0.0, 0.5, 1.0]), goals), Arm(np.array([1.0, 0.5, 0.0]), goals), [0.5, 0.5])
+    (3, -0.0833...)
+    """
     if not one.clusters:
         return 0, 0.0
     split = one.values.size

@@ -99,7 +99,7 @@ def summarize(
     merge
         Work from what can be put together: rollouts are read in batches, shares and times counted by group and cluster,
         numbers kept without their ids. For a `LazyFrame` beyond memory; the same rows but for the last digits of sums, and
-        for draws where nothing but the rollouts themselves is independent, whose ids are forgotten.
+        for draws where rollouts themselves are independent, or in an unknown cluster: their ids are forgotten.
 
     Returns
     -------

@@ -591,6 +591,30 @@ def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> No
     assert running.returncode == code
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", "2> >(:)", ">/dev/null 2> >(:)"])
+@pytest.mark.parametrize(("bound", "code"), [("1%", 1), ("100%", 0)])
+def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: str, code: int) -> None:
+    """Streams that a scheduler closed, or that take no more, change no exit code, and what is to be written is written."""
+    out = tmp_path / "gate.csv"
+    words = f"{sys.executable} -m turnwise gate {LOGS} --require 'attack_success <= {bound}' --out {out}"
+    done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    assert pl.read_csv(out)["passed"].to_list() == [code == 0]
+
+
+@pytest.mark.parametrize(
+    "words", [f"gate {LOGS} --require 'attack_success <= 1'", "--help", "info components -t reader"]
+)
+def test_what_cannot_be_printed_is_one_sentence(words: str) -> None:
+    """A full disk behind stdout is bad input: whoever reads the file must not take a part for all."""
+    command = f"{sys.executable} -m turnwise {words} >/dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("turnwise: stdout")
+    assert "No space left on device" in last
+
+
 @pytest.mark.parametrize("words", [[], ["info"]])
 def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
     """And no empty sentence of an error beside it."""

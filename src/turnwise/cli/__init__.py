@@ -1,6 +1,8 @@
 """The command line: one thin command per verb."""
 
+import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -16,6 +18,7 @@ __all__ = ["app", "run"]
 
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 a gate failed or all came to errors, 2 bad usage or input."""
+    _open_streams()
     try:
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
@@ -30,7 +33,9 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         code = _quietly()
     except OSError as error:
-        say(f"{error.filename}: {error.strerror}; check the path and its permissions")
+        say(
+            f"{error.filename or 'stdout, or the working folder'}: {error.strerror}; check the path and its permissions"
+        )
         code = BAD_INPUT
     except SystemExit as error:  # ours end with a code
         code = _ended(error)
@@ -41,6 +46,16 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; nothing half-written is left behind")
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """What is written to a standard stream that a scheduler closed goes nowhere.
+
+    Else the first file that is opened would get its number, and with it what native code has to complain of.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
 
 
 def _ended(error: SystemExit) -> int:

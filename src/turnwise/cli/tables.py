@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, WriteError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,11 +79,22 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
 
 
 def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
-    """Print on stdout. What a log holds cannot command a terminal; data that another program reads are as they are."""
+    """Print on stdout. What a log holds cannot command a terminal; data that another program reads are as they are.
+
+    Raises
+    ------
+    WriteError
+        Where the disk takes no more.
+    """
     from turnwise import labels
 
     exact = data and not sys.stdout.isatty()
-    typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
+    try:
+        typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise WriteError(f"stdout cannot be written ({error.strerror}); make room where it goes") from error
 
 
 def say(sentence: str) -> None:

@@ -3,14 +3,19 @@
 import sys
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
 
 
 def say(sentence: str) -> None:
-    """Write a sentence on stderr, where it disturbs no output; what it quotes of a log cannot command the terminal."""
-    sys.stderr.write(f"turnwise: {plain_lines(sentence)}\n")
+    """Write a sentence on stderr, where it disturbs no output; what it quotes of a log cannot command the terminal.
+
+    Where nobody hears it (the disk of a log is full, the reader of a pipe is gone), the work goes on.
+    """
+    with suppress(OSError):
+        sys.stderr.write(f"turnwise: {plain_lines(sentence)}\n")
 
 
 def plain(text: object) -> str:

@@ -615,6 +615,24 @@ def test_what_cannot_be_printed_is_one_sentence(words: str) -> None:
     assert "No space left on device" in last
 
 
+def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path) -> None:
+    """Of two files the second is written too, and an evaluation without any answer is none that went well."""
+    out, truth, config = tmp_path / "turns.parquet", tmp_path / "truth.parquet", tmp_path / "eval.json"
+    (tmp_path / "data.json").write_text(json.dumps([{"id": 1, "question": "2 + 2?", "answer": "4"}]))
+    general = {"output_dir": str(tmp_path / "out"), "dataset": {"file_path": str(tmp_path / "data.json")}}
+    config.write_text(json.dumps({"eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}}}))
+    for words, code in (
+        (["simulate", "--goals", "2", "--out", out, "--truth", truth], 0),
+        (["eval", "--config_file", config, "--endpoint", "http://127.0.0.1:1/"], 1),
+    ):
+        command = [sys.executable, "-m", "turnwise", *map(str, words)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            running.stdout.close()
+        assert running.returncode == code
+    assert truth.exists()
+
+
 @pytest.mark.parametrize("words", [[], ["info"]])
 def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
     """And no empty sentence of an error beside it."""

@@ -1,5 +1,6 @@
 """What a command found is printed or written, and what the words of its options say."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,9 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
 def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     """Print on stdout. What a log holds cannot command a terminal; data that another program reads are as they are.
 
+    Where the reader of a pipe has seen enough, the rest goes nowhere: a command still writes what it writes, and its exit code is
+    what it found.
+
     Raises
     ------
     WriteError
@@ -92,7 +96,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     try:
         typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
     except BrokenPipeError:
-        raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise WriteError(f"stdout cannot be written ({error.strerror}); make room where it goes") from error
 

@@ -1,6 +1,9 @@
 """`write`: a file by suffix, whole or not at all."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import turnwise as tw
 from turnwise import schema
 from turnwise.errors import WriteError
 from turnwise.files import whole, whole_folder
+from turnwise.writers import WRITERS
 
 FRAME = pl.DataFrame(
     {
@@ -237,3 +241,54 @@ def test_formulas_are_kept_unless_asked(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(WriteError, match=r"spreadsheet=True is for \.csv"):
         tw.write(frame, tmp_path / "t.parquet", spreadsheet=True)
     assert not (tmp_path / "t.parquet").exists()
+
+
+# ── where a file goes ─────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_every_format_is_written_under_every_name(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are no UTF-8 are a name too, and ~ is the home folder, which no shell puts into --out=~/a.csv."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"caf\xe9") + suffix
+    assert tw.write(FRAME, Path(name)) == Path(name)
+    assert tw.write(FRAME, f"~/a{suffix}") == tmp_path / "home" / f"a{suffix}"
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["home", name])
+    assert Path(name).read_bytes() == (tmp_path / "home" / f"a{suffix}").read_bytes()
+
+
+def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+    """The link stays, also where it leads to what is not there yet; without leave, nothing is replaced."""
+    link = tmp_path / "latest.csv"
+    link.symlink_to("monday.csv")
+    tw.write(FRAME, link)
+    assert (link.is_symlink(), link.read_bytes()) == (True, (tmp_path / "monday.csv").read_bytes())
+    with pytest.raises(WriteError, match="exists and is not overwritten"):
+        tw.write(FRAME, link)
+    tw.write(FRAME.head(0), link, overwrite=True)
+    assert (link.is_symlink(), pl.read_csv(tmp_path / "monday.csv").height) == (True, 0)
+
+
+def test_a_pipe_is_no_file_to_replace(tmp_path: Path) -> None:
+    """Whoever reads from it would wait for ever."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    with pytest.raises(WriteError, match="is no file, but a pipe or a device; name a file"):
+        tw.write(FRAME, pipe, overwrite=True)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path: Path, suffix: str) -> None:
+    """In every format, and nothing half-written stays; here the limit on the size of a file stands for the disk."""
+    code = (
+        "import resource, signal, sys, polars as pl, turnwise as tw\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try: tw.write(pl.DataFrame({'a': [str(hash(i)) * 9 for i in range(9999)]}), sys.argv[1])\n"
+        "except tw.errors.WriteError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / f"a{suffix}")], capture_output=True, text=True, check=True
+    )
+    assert "cannot be written (File too large" in done.stdout
+    assert not any(tmp_path.iterdir())

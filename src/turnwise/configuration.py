@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
 import pydantic
 from ruamel.yaml import YAML
@@ -13,10 +13,12 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from turnwise.errors import ReadError, meant
+from turnwise.object_stores import path_of
 
 Place = tuple[str | int, ...]
 _MARKS = frozenset("'\"|>!&*")  # before what YAML does not take as it is
 MOST_ENTRIES = 100_000  # aliases of aliases can make a small file a huge one
+LocalPath = Annotated[Path, pydantic.AfterValidator(path_of)]
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 

@@ -16,7 +16,7 @@ from turnwise.batches import in_batches, reading
 from turnwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
 from turnwise.files import MANIFEST, content_hash, removed, whole_folder
 from turnwise.manifests import Manifest, Part, manifest_of
-from turnwise.object_stores import Options, address_of
+from turnwise.object_stores import Options, address_of, path_of
 from turnwise.readers.hive import NULL
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
@@ -84,6 +84,7 @@ def convert(
     by = names_of(partition_by)
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)
+    out = address_of(out) or path_of(out)
     former = manifest_of(out, storage_options) if overwrite else None
     with whole_folder(out, overwrite=overwrite, options=storage_options) as draft:
         plan = _planned(lazy, by, rollouts_per_file)
@@ -94,7 +95,7 @@ def convert(
     if former is not None:
         kept = {part.file for part in parts}
         removed(out, [part.file for part in former.files if part.file not in kept], storage_options)
-    return address_of(out) or Path(out)
+    return out
 
 
 def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> None:

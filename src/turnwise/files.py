@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, and what identifies their content."""
 
 import hashlib
+import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -8,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from turnwise.errors import WriteError
-from turnwise.object_stores import Options, address_of, content, deleted, uploaded, uploaded_folder
+from turnwise.object_stores import Options, address_of, content, deleted, path_of, uploaded, uploaded_folder
 
 MANIFEST = "_manifest.json"  # of a folder in parts: Spark, Arrow and their kin pass over names that begin so
 
@@ -19,12 +20,12 @@ _DRAFT = ".part"
 def whole(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
     """A temporary path beside `path` to write to; it takes the name of `path` only when the block ends without an error.
 
-    Where `path` is an address in an object store, it is uploaded then.
+    Where `path` is an address in an object store, it is uploaded then; where it is a link, what it leads to is written.
 
     Raises
     ------
     WriteError
-        Where something stands there already, or the folder cannot be written to.
+        Where something stands there already, is no file (a pipe, a device), or the folder cannot be written to.
 
     Examples
     --------
@@ -40,17 +41,20 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
         with uploaded(address, overwrite=overwrite, options=options) as draft:
             yield draft
         return
-    path = Path(path)
-    draft = path.parent / f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
+    path = path_of(path)
+    place = Path(os.path.realpath(path))
+    draft = place.parent / f".{place.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
     try:
-        if path.is_dir():
+        if place.is_dir():
             raise WriteError(f"{path} is a folder; name a file in it")
-        if path.exists() and not overwrite:
+        if place.exists() and not place.is_file():
+            raise WriteError(f"{path} is no file, but a pipe or a device; name a file")
+        if os.path.lexists(place) and not overwrite:
             raise WriteError(f"{path} exists and is not overwritten; choose another name, or allow it with overwrite")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield draft
-            draft.replace(path)
+            draft.replace(place)
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
@@ -77,7 +81,7 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
         with uploaded_folder(address, last=MANIFEST, overwrite=overwrite, options=options) as draft:
             yield draft
         return
-    path = Path(path)
+    path = path_of(path)
     try:
         draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
         if path.exists() and not path.is_dir():

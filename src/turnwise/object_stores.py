@@ -34,6 +34,29 @@ def address_of(path: str | PathLike[str]) -> str | None:
     return _ADDRESS.sub(r"\1://", text, count=1) if _ADDRESS.match(text) else None
 
 
+def path_of(path: str | PathLike[str]) -> Path:
+    """A path of this machine, with the home folder for a leading ``~``: a shell leaves it in ``--out=~/runs``, and in a file.
+
+    Where ``~`` is nobody's, it is a name like any other.
+
+    Raises
+    ------
+    ArgumentError
+        Where it holds a character that no name of a file may.
+
+    Examples
+    --------
+    >>> path_of("~/runs") == Path.home() / "runs", path_of("~nobody.at.all/runs")
+    (True, ...Path('~nobody.at.all/runs'))
+    """
+    if "\0" in str(path):
+        raise ArgumentError(f"{str(path)!r} is no path, as it holds a null character; take that out")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def joined(folder: str | PathLike[str], name: str) -> str:
     """A file in a folder, be it an address or a path.
 

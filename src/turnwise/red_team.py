@@ -11,6 +11,7 @@ from turnwise import schema
 from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.files import whole_folder
+from turnwise.object_stores import path_of
 
 ROWS, SUMMARY = "evaluation_results.jsonl", "red_teaming_summary.json"
 SUCCESS = 0.5  # a score above it is a success of the attack
@@ -84,7 +85,7 @@ def write_red_team(
             file.writelines(msgspec.json.encode(line) + b"\n" for line in _lines(rows))
         told = msgspec.json.format(msgspec.json.encode(_summary(rows)), indent=2)
         (draft / SUMMARY).write_bytes(told + b"\n")
-    return Path(out)
+    return path_of(out)
 
 
 def _known(verdicts: object, rollouts: object, scenario: str) -> pl.DataFrame:

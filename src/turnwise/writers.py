@@ -1,5 +1,6 @@
 """Any frame -> a file, its format named by the suffix."""
 
+import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from turnwise import labels
 from turnwise.arguments import frame_of
 from turnwise.errors import WriteError, listing
 from turnwise.files import whole
-from turnwise.object_stores import Options, address_of
+from turnwise.object_stores import Options, address_of, path_of
 
 
 @overload
@@ -67,7 +68,7 @@ def write(
     >>> written.read_text().split()
     ['a', '1']
     """
-    place = address_of(path) or Path(path)
+    place = address_of(path) or path_of(path)
     suffix = Path(path).suffix
     if suffix not in WRITERS:
         raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
@@ -77,8 +78,8 @@ def write(
         if suffix != ".csv":
             raise WriteError(f"{place}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
         data, changed = defused(flat(data))
-    with whole(place, overwrite=overwrite, options=storage_options) as draft:
-        WRITERS[suffix](data, draft)
+    with whole(place, overwrite=overwrite, options=storage_options) as draft, draft.open("wb") as file:
+        WRITERS[suffix](data, file)
     if spreadsheet:
         labels.say(f"{place}: {formulas_told(changed)}")
     return place
@@ -179,6 +180,17 @@ def estimands(frame: pl.DataFrame) -> dict[str, str]:
     return {"turnwise.estimands": json.dumps(sentences, ensure_ascii=False)}
 
 
+def _write_parquet(frame: pl.DataFrame, file: io.BufferedWriter) -> None:
+    """As Parquet; a disk that takes no more is the error of the system that it is with every other format."""
+    try:
+        frame.write_parquet(file, statistics=True, metadata=estimands(frame) or None)
+    except pl.exceptions.ComputeError as error:
+        refused = re.search(r"IO error: (.+)", str(error))
+        if refused is None:
+            raise
+        raise OSError(refused[1]) from error
+
+
 def _json_text(column: pl.Series) -> pl.Series:
     import msgspec
 
@@ -190,11 +202,12 @@ _NOT_HELD: dict[str, tuple[type[pl.DataType], ...]] = {
     ".csv": (pl.Binary, pl.Duration),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), (pl.Binary,)),
 }
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
-    ".parquet": lambda frame, path: frame.write_parquet(path, statistics=True, metadata=estimands(frame) or None),
-    ".csv": lambda frame, path: flat(frame).write_csv(path),
-    ".json": lambda frame, path: frame.write_json(path),
-    ".jsonl": lambda frame, path: frame.write_ndjson(path),
-    ".ndjson": lambda frame, path: frame.write_ndjson(path),
-    ".arrow": lambda frame, path: frame.write_ipc(path),
+# a file that is open: of paths Polars takes no other than UTF-8, and a folder called ~ for the home folder
+WRITERS: dict[str, Callable[[pl.DataFrame, io.BufferedWriter], object]] = {
+    ".parquet": _write_parquet,
+    ".csv": lambda frame, file: flat(frame).write_csv(file),
+    ".json": lambda frame, file: frame.write_json(file),
+    ".jsonl": lambda frame, file: frame.write_ndjson(file),
+    ".ndjson": lambda frame, file: frame.write_ndjson(file),
+    ".arrow": lambda frame, file: frame.write_ipc(file),
 }

@@ -8,7 +8,7 @@ import pytest
 
 from turnwise import schema
 from turnwise.cli import run as command
-from turnwise.errors import TurnwiseError
+from turnwise.errors import ReadError, TurnwiseError
 from turnwise.evaluators import Below, Graph, Node, Precision
 from turnwise.evaluators.config import evaluator_of, load, rule_of
 
@@ -160,3 +160,15 @@ def test_what_is_wrong_is_named(tmp_path: Path, capsys, text: str, says: str) ->
     assert says in captured.err
     assert "Traceback" not in captured.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["rollout.yaml"]
+
+
+def test_home_is_known_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell reads ~ there, and a folder of that name would be a trap; what no path can hold is a mistake with its line."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    file = tmp_path / "rollout.yaml"
+    file.write_text("sampler: {use: simulated}\nseeds: 1\nstore: ~/store\nout: ~/out\n")
+    config = load(file)
+    assert (config.store, config.out) == (tmp_path / "home" / "store", tmp_path / "home" / "out")
+    file.write_text('sampler: {use: simulated}\nseeds: 1\nout: "a\\0b"\n')
+    with pytest.raises(ReadError, match=r"line 3: `out` is 'a\\x00b', but .* holds a null character"):
+        load(file)

@@ -37,10 +37,11 @@ def rollout(
     """  # noqa: D301  # a backspace keeps the lines
     from turnwise.evaluators.config import evaluator_of, load, rule_of
     from turnwise.labels import counted
+    from turnwise.object_stores import path_of
     from turnwise.places import looking_in
 
     config = load(config_file)
-    folder = (config.out if out is None else out).absolute()  # a sampler may go elsewhere
+    folder = path_of(config.out if out is None else out).absolute()  # a sampler may go elsewhere
     with looking_in(config_file.absolute().parent):
         evaluator = evaluator_of(config)
         if folder.exists() and any(folder.iterdir()) and not overwrite:

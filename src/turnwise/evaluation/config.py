@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from turnwise.configuration import Document, Place, Strict
+from turnwise.configuration import Document, LocalPath, Place, Strict
 from turnwise.errors import ReadError, meant
 from turnwise.evaluation.masking import VARIABLE
 
@@ -88,14 +88,14 @@ class Dataset(Strict):
 class Output(Strict):
     """Where results go, and which steps stand in ``workflow_output.json``."""
 
-    dir: Path | None = None
+    dir: LocalPath | None = None
     workflow_output_step_filter: list[str] | None = None
 
 
 class General(Strict):
     """How to run; with `validate_llm_endpoints`, each of the `llms` is asked for a word before anything is paid for."""
 
-    output_dir: Path = Path("evaluation")
+    output_dir: LocalPath = Path("evaluation")
     output: Output = Output()
     max_concurrency: Whole = 8
     timeout: Annotated[float, pydantic.Field(gt=0)] | None = None

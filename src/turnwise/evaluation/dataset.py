@@ -18,6 +18,7 @@ from turnwise.errors import ArgumentError, ReadError, TurnwiseError, counted, li
 from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
 from turnwise.labels import say
+from turnwise.object_stores import path_of
 from turnwise.places import found_at
 from turnwise.readers.events import told
 from turnwise.readers.json_texts import lenient
@@ -246,7 +247,7 @@ def _entries(document: Document, config: Dataset, override: Path | None) -> tupl
     given = str(override) if override is not None else config.file_path
     if given is None:
         raise document.error(HERE, "names no data set; add `file_path`, or give --dataset")
-    path = Path(given)
+    path = path_of(given)
     if not path.exists() and override is None and (document.path.parent / path).exists():
         path = document.path.parent / path
     by_suffix = _KINDS.get(path.suffix.lower())

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from turnwise.configuration import Document, Strict
+from turnwise.configuration import Document, LocalPath, Strict
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.evaluators.chat import ChatSampler
 from turnwise.evaluators.frame_evaluator import FrameEvaluator
@@ -78,8 +78,8 @@ class RolloutConfig(Strict):
     metrics: list[str] = pydantic.Field(default_factory=list)
     until: UntilConfig | None = None
     run: RunConfig = RunConfig()
-    store: Path | None = None
-    out: Path = Path("results")
+    store: LocalPath | None = None
+    out: LocalPath = Path("results")
 
 
 def load(path: str | Path) -> RolloutConfig:

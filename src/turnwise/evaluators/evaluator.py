@@ -21,6 +21,7 @@ from turnwise.evaluators.store import Run
 from turnwise.evaluators.until import Decision, Observation, Rule
 from turnwise.files import whole, whole_folder
 from turnwise.metrics import num_turns
+from turnwise.object_stores import path_of
 from turnwise.rollouts import measure
 from turnwise.schema import FAILURE, SUCCESS
 from turnwise.scoring.callables import identity
@@ -187,13 +188,14 @@ class Evaluator(ABC):
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """The folder written: ``metrics.json``, ``per_turn.csv``, and TURNS, ROLLOUTS and SUMMARY as Parquet; all or nothing."""
-        with whole_folder(Path(out), overwrite=overwrite) as draft:
+        out = path_of(out)
+        with whole_folder(out, overwrite=overwrite) as draft:
             self.write_json(self.results, draft / "metrics.json")
             write(self._entries(), draft / "per_turn.csv")
             write(self.turns, draft / "turns.parquet")
             write(self.rollouts, draft / "rollouts.parquet")
             write(self.summary, draft / "summary.parquet")
-        return Path(out)
+        return out
 
     @staticmethod
     def write_json(data: JSONLike, path: str | Path) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 from turnwise import __version__, schema
 from turnwise.arguments import By, Cluster, frame_of
 from turnwise.files import content_hash, whole_folder
+from turnwise.object_stores import path_of
 from turnwise.readers.native import turns as as_turns
 from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, frames
@@ -79,7 +80,7 @@ def report(
     """
     from tqdm.auto import tqdm
 
-    out = Path(out)
+    out = path_of(out)
     steps = tqdm(total=4, desc="report", disable=None if progress else True, leave=False)
     with whole_folder(out, overwrite=overwrite) as draft, steps:
         found = frames(as_turns(frame_of(turns, "report")), by=by, cluster=cluster, level=level, seed=seed)

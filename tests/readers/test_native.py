@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+import os
 import string
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
+import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, SchemaError
 from turnwise.readers.native import turns
@@ -549,3 +552,14 @@ def test_the_order_of_rows_is_no_matter_where_turns_are_numbered(lengths, random
     assert frame["rollout_id"].unique(maintain_order=True).to_list() == list(
         dict.fromkeys(name for name, _ in shuffled)
     )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow", ".jsonl"])
+def test_a_name_that_is_not_utf_8_is_read(tmp_path: Path, suffix: str) -> None:
+    """Polars takes none: such a file is handed to it by its bytes."""
+    plain, odd = tmp_path / f"plain{suffix}", tmp_path / (os.fsdecode(b"caf\xe9") + suffix)
+    tw.write(pl.DataFrame({"rollout_id": ["a", "b"], "turn": [1, 1], "response": ["Hi", "No"]}), plain)
+    expected = tw.read(plain)
+    plain.rename(odd)
+    assert_frame_equal(tw.read(odd), expected)
+    assert_frame_equal(tw.scan(odd).collect(), expected, check_column_order=False)

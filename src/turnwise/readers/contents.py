@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial, reduce
 from pathlib import Path
 
+from turnwise.errors import writable
 from turnwise.readers.binary import ARROW, PARQUET, is_stream
 from turnwise.readers.problems import LEAVE, BrokenError
 from turnwise.readers.unpacking import MARKS, PACKED, crc32, unpacked
@@ -63,7 +64,9 @@ class Contents:
 
     @cached_property
     def packed(self) -> bool:
-        """Whether `data` must be read rather than `path`, as in gzip."""
+        """Whether `data` must be read rather than `path`, as in gzip, and where Polars takes no such name."""
+        if writable(self.name) != self.name:  # not UTF-8
+            return True
         with self.path.open("rb") as file:
             return file.read(4).startswith(MARKS)
 

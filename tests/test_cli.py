@@ -6,8 +6,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -548,6 +550,25 @@ def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, whe
     assert (done.code, done.out) == (130, "")
     assert done.err.splitlines()[-1] == "turnwise: interrupted; nothing half-written is left behind"
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("before", "number", "code"),
+    [([], signal.SIGTERM, 130), ([], signal.SIGHUP, 130), ([], signal.SIGINT, 130), (["nohup"], signal.SIGHUP, 0)],
+)
+def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, number: signal.Signals, code: int) -> None:
+    """A job over its time and a closed terminal are an interrupt; else each leaves a draft as large as the results."""
+    logs, out = tmp_path / "turns.parquet", tmp_path / "out" / "runs"
+    tw.write(tw.simulate(goals=500, attempts=2, seed=1)[0], logs)
+    command = [*before, sys.executable, "-m", "turnwise", "convert", logs, "--out", out, "--rollouts-per-file", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        while running.poll() is None and not any(out.parent.glob(".runs.*.part/*.parquet")):
+            time.sleep(0.01)
+        running.send_signal(number)
+        _, said = running.communicate()
+    assert running.returncode == code
+    assert [path.name for path in out.parent.iterdir()] == ([] if code else ["runs"])
+    assert said.endswith("turnwise: interrupted; nothing half-written is left behind\n") == bool(code)
 
 
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The command line: one thin command per verb."""
 
 import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +21,7 @@ __all__ = ["app", "run"]
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 a gate failed or all came to errors, 2 bad usage or input."""
     _open_streams()
+    _heed_signals()
     try:
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
@@ -56,6 +59,18 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # until the process ends
+
+
+def _heed_signals() -> None:
+    """What a scheduler or a closed terminal sends is taken as Ctrl-C is: drafts are cleared away, and what is done is kept.
+
+    Who ignores a signal, as under `nohup`, goes on ignoring it.
+    """
+    for name in ("SIGTERM", "SIGHUP"):  # the second is not everywhere
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            with suppress(ValueError):  # who calls from another thread has signals of its own
+                signal.signal(number, signal.default_int_handler)
 
 
 def _ended(error: SystemExit) -> int:

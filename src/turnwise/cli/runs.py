@@ -124,13 +124,10 @@ def evaluate(
       evaluators:
         close: {_type: similarity, similarity_type: cosine}
     """  # noqa: D301  # likewise
-    import signal
-
     from turnwise import tables
     from turnwise.evaluation import evaluate as evaluated
     from turnwise.evaluation.outputs import account
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as an interrupt: what is done is kept
     made = evaluated(
         config_file,
         dataset=dataset,

@@ -506,3 +506,10 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         peak[rollouts] = int(done.stdout) >> 10
     assert peak[40_000] < 1.2 * peak[10_000]
+
+
+def test_a_column_makes_folders_once(tmp_path: Path) -> None:
+    """Twice is refused by its name; Polars' own words blamed the files that are read."""
+    with pytest.raises(ArgumentError, match=r"partition_by=\['target', 'target'\]; name each once"):
+        tw.convert(TURNS, tmp_path / "runs", partition_by=["target", "target"])
+    assert not (tmp_path / "runs").exists()

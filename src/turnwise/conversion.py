@@ -105,6 +105,8 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
         raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")
     if rollouts_per_file < 1:
         raise ArgumentError(f"convert: rollouts_per_file={rollouts_per_file} is no number of rollouts; give 1 or more")
+    if len(set(by)) < len(by):
+        raise ArgumentError(f"convert: a column stands twice in partition_by={list(by)}; name each once")
     for name in by:
         if name not in columns or name in schema.TURNS.required:
             raise ArgumentError(

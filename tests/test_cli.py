@@ -123,6 +123,18 @@ def test_read_writes_turns(turnwise, tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "t.parquet").equals(tw.read(LOGS))
 
 
+@pytest.mark.parametrize("words", [["summarize"], ["contrast", "--of", "target"]])
+def test_a_metric_that_is_named_twice_counts_once(turnwise, tmp_path: Path, words: list[str]) -> None:
+    """Of logs and of a table of rollouts: it was a clash of two expressions in one, and two rows of a family in the other."""
+    table = tmp_path / "rollouts.parquet"
+    tw.write(tw.measure(tw.read(LOGS)), table)
+    for path in (LOGS, table):
+        once, twice = (
+            turnwise(*words, path, "--format", "json", *["--metric", "attack_success"] * times) for times in (1, 2)
+        )
+        assert (twice.code, twice.out) == (0, once.out)
+
+
 def test_measure_summarize_and_curve_give_what_the_verbs_give(turnwise, tmp_path: Path) -> None:
     """The commands print the frames of the verbs of the same name."""
     rollouts = tw.measure(tw.read(LOGS))

@@ -42,10 +42,16 @@ def metric_names(incomplete: str) -> list[tuple[str, str]]:
     return found
 
 
+def _once(names: list[str] | None) -> list[str] | None:
+    """Each name once: one that is repeated would be another row, and count twice in a family of p-values."""
+    return names and list(dict.fromkeys(names))
+
+
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
+        callback=_once,
         help="Metric by name, such as success_within_3; repeat for several.",
         show_default=False,
         autocompletion=metric_names,

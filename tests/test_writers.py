@@ -292,3 +292,18 @@ def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path: Path, suffix: str) 
     )
     assert "cannot be written (File too large" in done.stdout
     assert not any(tmp_path.iterdir())
+
+
+def test_who_was_faster_is_not_overwritten(tmp_path: Path) -> None:
+    """Of two that write the same new folder, the second is refused when it is done; it replaced the files of the first."""
+
+    def both() -> None:
+        with whole_folder(tmp_path / "out") as draft:
+            (draft / "a.txt").write_text("second")
+            with whole_folder(tmp_path / "out") as other:
+                (other / "a.txt").write_text("first")
+
+    with pytest.raises(WriteError, match="exists and is not empty"):
+        both()
+    assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [("a.txt", "first")]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

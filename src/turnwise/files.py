@@ -86,13 +86,11 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
         draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
         if path.exists() and not path.is_dir():
             raise WriteError(f"{path} is a file; give out= a folder")
-        if path.is_dir() and not overwrite and not all(_is_draft(entry) for entry in path.iterdir()):
-            raise WriteError(
-                f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
-            )
+        _check_free(path, overwrite=overwrite)
         draft.mkdir(parents=True)
         try:
             yield draft
+            _check_free(path, overwrite=overwrite)  # another process may have been faster
             _move(draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -100,6 +98,14 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
         raise WriteError(
             f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to"
         ) from error
+
+
+def _check_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse a folder in which something stands that may not be overwritten."""
+    if path.is_dir() and not overwrite and not all(_is_draft(entry) for entry in path.iterdir()):
+        raise WriteError(
+            f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
+        )
 
 
 def _is_draft(entry: Path) -> bool:

@@ -56,6 +56,13 @@ def test_a_profile_is_a_step_function_that_ends_at_one():
     assert ax.get_xlabel() == "attack success of a goal"
 
 
+def test_a_profile_below_zero_is_an_estimate_as_any_other():
+    """Nothing but the starts of curves over turns is known beforehand: a threshold of -5 or 0 is none of them."""
+    below = profile_of({"a": [0.9, 0.4, 0.0]}, metric="reward").with_columns(pl.col("at") - 5)
+    assert [text.get_text() for text in goal_profile(below).texts] == []
+    assert goal_profile(profile_of({"a": [0.6, 0.0, 0.0]})).get_ylim() == (0, 0.8)
+
+
 def test_profiles_stand_by_their_area():
     """All end at 0: the one that is higher on average is named first."""
     marks = profile_marks(profile_of({"low": [0.9, 0.1, 0.0], "high": [0.8, 0.7, 0.0]}))

@@ -235,4 +235,4 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
 
 def after_start(marks: pl.DataFrame) -> pl.DataFrame:
     """The marks without the starts of steps, which are known beforehand."""
-    return marks.filter((pl.col("at") > 0) | ~pl.col("style").is_in(["step", "stack"]))
+    return marks.filter((pl.col("at") > 0) | ~pl.col("kind").is_in(list(_STARTS)))

@@ -213,6 +213,24 @@ def test_the_table_counts_goals_only_where_a_point_is():
     }
 
 
+def test_long_names_leave_room_for_curves_and_numbers():
+    """Beside long names the curves are as wide as beside short ones, and no two numbers below them touch."""
+
+    def wide(name: str) -> float:
+        course = [(0.2, 3000), (0.3, 3000), (0.4, 2900)]
+        kinds = [tried({f"{name}-{k}": course for k in range(2)}, kind) for kind in ("asr@k", "pass^k")]
+        forecast = ahead({f"{name}-{k}": {3.0: 0.4, 30.0: 0.6} for k in range(2)})
+        axes = attempts_curve(pl.concat(kinds), forecast=forecast, at_risk=True)
+        axes[0].figure.draw_without_rendering()
+        for ax in axes:
+            (table,) = ax.child_axes
+            boxes = [cell.get_window_extent() for cell in table.texts if cell.get_text().replace(",", "").isdigit()]
+            assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+        return float(axes[0].get_window_extent().width)
+
+    assert wide("meta-llama/Llama-3.1-70B-Instruct-checkpoint") > 0.85 * wide("llama")
+
+
 def test_what_is_withheld_is_said():
     """Half-judged goals have a bar from one bound to the other and no point: the caption says so."""
     frame = tried({"a": [(0.2, 40), (0.4, 40)]})

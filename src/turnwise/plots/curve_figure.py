@@ -121,6 +121,8 @@ def _figure(
     table = curve_table.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
     few = len(panels) <= 2  # side by side they may be larger
     wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
+    if named and not alone:  # long names leave the curves as wide as short ones do
+        wide += curve_names.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
     rest = 0.0 if alone else 0.35
     figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
     shown = [part.select(COMBINATION).row(0) for part in panels]
@@ -157,7 +159,8 @@ def _figure(
         behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
         lettering.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
     for panel in drawn:
-        curve_panel.finish(panel, size=None if alone else (wide * 72 - (125 if named else 15), high * 72 - 45))
+        measured = alone or named  # what names take is known once they stand
+        curve_panel.finish(panel, size=None if measured else (wide * 72 - 15, high * 72 - 45))
     return axes[: len(panels)]
 
 

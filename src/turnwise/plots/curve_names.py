@@ -16,11 +16,27 @@ if TYPE_CHECKING:
 
 _DIRECT = 6  # curves that are named at their ends
 _NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name
+_SHORT = 42.0  # points across a name that needs no room of its own
 
 
 def letters_beside(ax: "Axes", *, compact: bool) -> int:
     """How many letters of a name fit beside the curves."""
     return _COMPACT_NAME if compact else min(max(int(0.35 * theme.size_in_points(ax)[0] / 5.8), 8), _NAME)
+
+
+def beyond_short(names: Sequence[str], *, table: bool) -> float:
+    """Points that names at the ends of compact curves, and in the table below, take beyond those of short ones.
+
+    Examples
+    --------
+    >>> beyond_short(["base", "guarded"], table=True)
+    0.0
+    """
+    ends = "\n".join(lettering.wrapped_all(names, _COMPACT_NAME)).split("\n")
+    rows = labels.shorten_all(names, _COMPACT_NAME) if table else []
+    right = max(lettering.text_width(line, theme.NORMAL) for line in ends)
+    left = max((lettering.text_width(row) for row in rows), default=0.0)
+    return max(right - _SHORT, 0.0) + max(left - _SHORT, 0.0)
 
 
 def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[tuple["Annotation", float]]:

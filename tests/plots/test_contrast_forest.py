@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 import turnwise as tw
 from turnwise import labels, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import contrast_forest, contrast_marks
+from turnwise.plots import contrast_forest, contrast_marks, forest_marks
 from turnwise.plots.contrast_forest import MARKS
 
 
@@ -84,6 +84,19 @@ def test_several_baselines_are_named_in_each_row():
     assert marks["group"].to_list() == ["c − a", "b − a", "c − b"]
     assert marks["quantity"].unique().to_list() == ["difference in attack success, in points"]
     assert dict(marks.select("group", "color").rows())["c − a"] == dict(marks.select("group", "color").rows())["c − b"]
+
+
+def test_a_group_looks_as_in_a_forest_that_shows_the_baseline_too():
+    """The baseline has no row here, and keeps its color all the same: no other group is drawn in it."""
+    summary = pl.DataFrame(
+        {"target": ["a", "base", "c"], "metric": "attack_success", "statistic": "mean", "level": 0.95}
+    )
+    rates = summary.with_columns(estimate=pl.lit(0.5), low=pl.lit(0.4), high=pl.lit(0.6), n=pl.lit(20))
+    looks = {row["group"]: (row["color"], row["marker"]) for row in forest_marks(rates).iter_rows(named=True)}
+    marks = contrast_marks(frame(row("a", -0.2), row("c", 0.3)))
+    assert {row["group"]: (row["color"], row["marker"]) for row in marks.iter_rows(named=True)} == {
+        name: looks[name] for name in ("a", "c")
+    }
 
 
 def test_panels_share_their_rows():

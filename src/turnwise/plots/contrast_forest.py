@@ -135,7 +135,8 @@ def contrast_marks(
     }
     places = interval_rows.places(names, values, sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
-    look = theme.row_looks(names if alone and not by else labels.group_names(frame, ["group"]), names, colors)
+    groups = names if alone and not by else labels.group_names(frame, ["group"])
+    look = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
         _mark(row, baseline=row["baseline"] if alone else None)

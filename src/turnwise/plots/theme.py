@@ -68,8 +68,12 @@ def looks(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict
     return {name: Look(chosen[name], MARKERS[place % len(MARKERS)]) for place, name in enumerate(ordered)}
 
 
-def row_looks(names: Sequence[str], first: Sequence[str], colors: Mapping[str, str] | None = None) -> list[Look]:
+def row_looks(
+    names: Sequence[str], first: Sequence[str], colors: Mapping[str, str] | None = None, *, others: Iterable[str] = ()
+) -> list[Look]:
     """The look of each row: by its group where they are few, else by the first of its grouping columns, else all alike.
+
+    `others` have no row but a look of their own, so that it remains theirs in other figures.
 
     Examples
     --------
@@ -79,8 +83,9 @@ def row_looks(names: Sequence[str], first: Sequence[str], colors: Mapping[str, s
     {'o'}
     """
     for told in (names, first):
-        if len(set(told)) <= MAX_COLORS or (colors and set(told) & set(colors)):
-            look = looks(told, colors)
+        known = {*told, *others}
+        if len(known) <= MAX_COLORS or (colors and known & set(colors)):
+            look = looks(known, colors)
             return [look[name] for name in told]
     return [Look(ONE_COLOR, MARKERS[0])] * len(names)
 

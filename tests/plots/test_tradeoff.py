@@ -151,6 +151,8 @@ def test_what_cannot_be_drawn_is_said(both, mean_row, summary_of):
         (lambda: tradeoff(three, x="nonsense", y="harm"), "no metric 'nonsense'"),
         (lambda: tradeoff(pl.concat([frame, frame])), "stands twice"),
         (lambda: tradeoff(three, x="harm", y="task_success"), "front=False"),
+        (lambda: tradeoff(three, x="harm", y="task_success"), "say better={'harm': 'lower'} or 'higher'"),
+        (lambda: tradeoff(frame, better="higher"), "as better={.*'task_success': 'higher'"),  # type: ignore[arg-type]
         (lambda: tradeoff(frame, better={"harm": "lower"}), "better= names harm"),
         (lambda: tradeoff(frame.with_columns(estimate=None, low=None, high=None)), "no group has"),
         (lambda: tradeoff(frame.clear()), "no rows"),

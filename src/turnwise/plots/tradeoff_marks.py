@@ -126,14 +126,25 @@ def chosen(
 
 def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) -> dict[str, Better]:
     """Which way each metric is better: as asked, else as the catalog says."""
-    asked = better or {}
+    asked: object = {} if better is None else better
+    if not isinstance(asked, Mapping):
+        example = {name: asked if asked in {"higher", "lower"} else "lower" for name in metrics.values()}
+        raise ArgumentError(
+            f"tradeoff: better={asked!r} does not say of which metric; say it of each, as better={example}"
+        )
     unknown = [name for name in asked if name not in metrics.values()]
     if unknown:
         raise ArgumentError(f"tradeoff: better= names {listing(unknown)}, but {listing(metrics.values())} are drawn")
-    try:
-        return {name: direction(name, asked.get(name), verb="tradeoff") for name in metrics.values()}
-    except ArgumentError as unsaid:
-        raise ArgumentError(f"{unsaid}, as better={{metric: ...}}; or front=False") from unsaid
+    ways = {}
+    for name in metrics.values():
+        try:
+            ways[name] = direction(name, asked.get(name), verb="tradeoff")
+        except ArgumentError as unsaid:
+            raise ArgumentError(
+                f"tradeoff: nothing says which way {name!r} is better; say better={{{name!r}: 'lower'}} or 'higher', "
+                "or draw no front with front=False"
+            ) from unsaid
+    return ways
 
 
 def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:

@@ -1,6 +1,8 @@
 """What verbs are given: 0 and 1 where a Boolean is meant, text where a metric is, and options of every kind."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,14 @@ VERBS = {
     "gate": lambda frame: tw.gate(frame, "attack_success < 5%", by="target"),
     "changes": lambda frame: tw.changes(frame, of="target", group="b", baseline="a", metric="attack_success"),
 }
+
+
+@pytest.mark.parametrize("path", ["runs/", Path("runs")])
+@pytest.mark.parametrize("verb", [tw.summarize, tw.measure, tw.doctor])
+def test_a_path_is_to_be_read_first(verb: Callable[[Any], Any], path: str | Path) -> None:
+    """What lies there may be logs or a frame, and no records: the sentence names what reads either."""
+    with pytest.raises(ArgumentError, match=rf"a path is not a frame; .*`tw.read\('{re.escape(str(path))}'\)`"):
+        verb(path)
 
 
 @pytest.mark.parametrize("verb", VERBS)

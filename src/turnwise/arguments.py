@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import polars as pl
@@ -31,6 +32,11 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         return data
     if hasattr(data, "__arrow_c_stream__"):
         return pl.DataFrame(data)
+    if isinstance(data, str | PathLike):
+        raise ArgumentError(
+            f"{verb}: a path is not a frame; read what lies there first: logs with `tw.read({str(data)!r})`, "
+            "a saved frame with `pl.read_parquet`"
+        )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
         "pass a Polars, pandas or Arrow table, or make one with `tw.turns(records)`"

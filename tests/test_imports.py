@@ -151,6 +151,8 @@ def test_every_name_of_the_face_is_there(name: str) -> None:
 
 
 def test_a_name_that_is_not_there_says_what_is() -> None:
-    """A misspelt name is an AttributeError that lists the names there are."""
-    with pytest.raises(AttributeError, match="summarize"):
-        tw.sumarize  # noqa: B018  # the access is the test
+    """A misspelt name is an AttributeError that names what was meant, or lists the names there are where none is near."""
+    with pytest.raises(AttributeError, match=r"did you mean `summarize`\?$"):
+        tw.summarise  # noqa: B018  # the access is the test
+    with pytest.raises(AttributeError, match=r"there is .*write_red_team$"):
+        tw.xyzzy  # noqa: B018

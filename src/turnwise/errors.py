@@ -97,7 +97,7 @@ def listing(words: object, *, most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
 
 
-def meant(word: object, known: object) -> str:
+def meant(word: object, known: object, *, most: int = 40) -> str:
     """What was probably meant by a word that is not known, else what there is, for the end of a sentence.
 
     Examples
@@ -109,7 +109,7 @@ def meant(word: object, known: object) -> str:
     """
     words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
     near = difflib.get_close_matches(str(word), words, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=40)}"
+    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"
 
 
 def counted(number: int | str, one: str, many: str | None = None) -> str:

@@ -114,6 +114,14 @@ def test_groups_are_panels_most_successes_first():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["success", "attack gave up"]
 
 
+def test_the_caption_holds_on_any_ground():
+    """What had not ended is as dark as the style."""
+    with plt.style.context("dark_background"):
+        under = incidence_stack(ended(TWO)).figure.get_supxlabel()
+    assert "the rest had not ended in these ways" in " ".join(under.split())
+    assert "white" not in under
+
+
 def test_the_bar_is_the_interval_of_success_itself():
     """Not of the upper edge of a stack."""
     ax = incidence_stack(ended(TWO))

@@ -202,7 +202,7 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
     lowest = marks.sort("series")["group"][0]
     said = [
         labels.caption(frame),
-        f"The bar at the end is the interval of {lowest!r}; white is what had not ended in these ways.",
+        f"The bar at the end is the interval of {lowest!r}; the rest had not ended in these ways.",
     ]
     if not marks["solid"].all():
         said.append(f"Pale: fewer than {min_at_risk} at risk.")

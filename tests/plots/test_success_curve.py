@@ -85,6 +85,19 @@ def test_hazards_are_points_side_by_side(curve_of):
     assert success_curve(curve_of({"a": (100, 0.1)}, kind="hazard")).figure.legends == []
 
 
+def test_hazards_stand_in_the_order_of_what_they_amount_to(curve_of):
+    """As their curves of success do: the risk of the last turn is that of a few who are left."""
+    late = pl.col("target").eq("b") & pl.col("at").eq(4)
+    groups = {"a": (100, 0.3), "b": (100, 0.02), **dict.fromkeys("cde", (100, 0.01))}
+    hazard = curve_of(groups, kind="hazard", turns=4).with_columns(
+        estimate=pl.when(late).then(0.5).otherwise("estimate")
+    )
+    names = hazard["target"].unique()
+    ranked = curve_marks(hazard).unique("group").sort("panel")["group"].to_list()
+    assert ranked[:2] == ["a", "b"]
+    assert set(ranked) == set(names)
+
+
 def test_a_hazard_of_few_does_not_flatten_the_rest(curve_of):
     """Its whisker goes on beyond the axis, as an arrow says; its point is hollow and not joined."""
     curve = curve_of({"a": (100, 0.1)}, kind="hazard", turns=3).with_columns(
@@ -442,6 +455,8 @@ def test_a_long_hazard_is_a_line_with_a_band():
     assert set(curve_marks(pl.DataFrame(rows[:-1]))["style"]) == {"point"}
     assert set(curve_marks(pl.DataFrame(rows))["style"]) == {"line"}
     assert success_curve(pl.DataFrame(rows)).collections  # the band
+    few = pl.DataFrame(rows).with_columns(at_risk=50 - pl.col("at").cast(pl.Int64) * 45 // 31)
+    assert success_curve(few).figure.get_supxlabel().endswith("Hollow: fewer than 10 at risk.")
 
 
 def test_a_difference_of_shares_is_in_points():

@@ -173,7 +173,7 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
     """How the intervals of a CURVE were made, what each unusual mark means, and at most so many reasons."""
     drawn = marks.select(*COMBINATION, "level").unique()
     frame = frame.join(drawn, on=[*COMBINATION, "level"], how="semi", nulls_equal=True)
-    steps, points = (marks.filter(pl.col("style") == style) for style in ("step", "point"))
+    steps, points = marks.filter(pl.col("style") == "step"), marks.filter(pl.col("style").is_in(["point", "line"]))
     said = [labels.caption(frame)]
     if (steps["censored"] > 0).any():
         said.append("Small ticks: rollouts whose watch ended there.")

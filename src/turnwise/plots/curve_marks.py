@@ -13,7 +13,7 @@ from turnwise.plots import theme
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
     "title": pl.String,
-    "series": pl.Int32,  # which curve, from 0, the highest at its end first
+    "series": pl.Int32,  # which curve, from 0, the highest first
     "group": pl.String,
     "metric": pl.String,
     "kind": pl.String,
@@ -50,6 +50,13 @@ ENDING_COLORS = dict(  # the same in every figure, whichever of them it has
     )
 )
 _OVERLAY = 4  # groups in one panel
+_RANK = (  # the highest curve goes first
+    pl.when(pl.col("kind").first() == "profile")  # all end at 0
+    .then(pl.col("estimate").mean())
+    .when(pl.col("kind").first() == "hazard")  # the share it amounts to, as the last risk is that of few
+    .then(1 - (1 - pl.col("estimate")).product())
+    .otherwise(pl.col("estimate").last())
+)
 
 
 def curve_marks(
@@ -152,10 +159,8 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     named = frame.with_columns(
         pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
     )
-    ends = named.drop_nulls("estimate").sort("at").group_by(*COMBINATION, "_group", "group", maintain_order=True).last()
-    if (named["kind"] == "profile").all():  # all end at 0: the largest share on average goes first
-        ends = named.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(pl.col("estimate").mean())
-        ends = ends.drop_nulls("estimate")
+    ends = named.drop_nulls("estimate").sort("at", maintain_order=True)
+    ends = ends.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(_RANK)
     height = dict(reversed(ends.select("group", "estimate").rows()))
     highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
     own = labels.own_order(frame, by)

@@ -37,12 +37,18 @@ def _signed(value: float) -> str:
 
 
 def thousands(ax: "Axes", axis: str) -> None:
-    """Separated thousands in the tick labels of that axis, where the numbers are that large."""
+    """Separated thousands in the tick labels of that axis, where the numbers are that large.
+
+    Yet larger and very small ones are written out: a factor at the end of the axis would stand upon labels and numbers there.
+    """
     from matplotlib.ticker import FuncFormatter
 
-    ends = ax.get_xlim() if axis == "x" else ax.get_ylim()
-    if 1e4 <= max(map(abs, ends)) < 1e9:
-        (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    largest = max(map(abs, ax.get_xlim() if axis == "x" else ax.get_ylim()))
+    if 1e-4 <= largest < 1e4:
+        return
+    written = compact if largest < 1e-4 or largest >= 1e9 else "{:,.0f}".format
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: written(value).replace("-", "−")))
 
 
 def amounts(ax: "Axes", axis: str, unit: str = "") -> None:

@@ -281,3 +281,24 @@ def test_a_corrected_rate_is_no_count_of_successes():
     told = [text.get_text() for text in forest(corrected).get_figure().findobj(Text)]
     assert {"8/20", "k/n"}.isdisjoint(told)
     assert {"20", "n"} <= set(told)
+
+
+@pytest.mark.parametrize(("size", "told"), [(1e-6, "4e−06"), (1e6, "−5,000,000"), (1e12, "−4T")])
+def test_very_large_and_small_numbers_are_written_out(summary_of, mean_row, size, told):
+    """No factor stands at the end of the axis, upon the last label and the numbers of the rows."""
+    sign = 1 if size < 1 else -1
+    ax = forest(summary_of([mean_row(sign * part * size, size, target=f"t{part}") for part in (2, 4, 6)]))
+    ax.figure.draw_without_rendering()
+    assert ax.xaxis.get_offset_text().get_text() == ""
+    assert told in {label.get_text() for label in ax.get_xticklabels()}
+
+
+def test_ticks_above_many_rows_keep_off_the_headings(summary_of, rate):
+    """The last label, half of it beyond the axis, and the heading of the numbers stand in rows of their own."""
+    ax = forest(summary_of([rate(place, 30, target=f"t{place}") for place in range(5, 28)]))
+    ax.figure.draw_without_rendering()
+    above = [tick.label2.get_window_extent() for tick in ax.xaxis.get_major_ticks() if tick.label2.get_text()]
+    headings = [one.get_window_extent() for one in ax.texts if one.get_text() in {"estimate [95 %]", "k/n", "goals"}]
+    assert len(headings) == 3
+    assert not any(one.overlaps(other) for one in above for other in headings)
+    assert min(one.y0 for one in headings) >= max(one.y1 for one in above)

@@ -324,7 +324,7 @@ def _numbers(
 ) -> None:
     """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure those on a share of it."""
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
-    edge = 12.0
+    edge, up = 12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0  # off the last label of ticks above
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
@@ -342,7 +342,7 @@ def _numbers(
             heading,
             (1, 1),
             xycoords="axes fraction",
-            xytext=(edge, 4),
+            xytext=(edge, up),
             va="bottom",
             color=theme.shade(ax, theme.MUTED),
             **place,

@@ -60,6 +60,18 @@ def test_letters_without_a_font_stay_text(summary_of, rate):
     assert "<text" not in figure_svg(forest(summary_of([rate(3, 20, target="plain")])))
 
 
+def test_boxes_instead_of_letters_are_said(tmp_path, summary_of, rate, capsys):
+    """Nobody looks at each of forty figures that a script writes: where one has boxes for letters, stderr says so once."""
+    for suffix in (".png", ".pdf"):
+        path = save(forest(summary_of([rate(3, 20, target="𒀭𒂗")])), tmp_path / f"figure{suffix}")
+        said = capsys.readouterr().err
+        assert said.startswith(f"turnwise: {path.name}: no installed font has all of its letters")
+        assert said.count("\n") == 1
+    save(forest(summary_of([rate(3, 20, target="𒀭𒂗")])), tmp_path / "figure.svg")
+    save(forest(summary_of([rate(3, 20, target="plain · модель")])), tmp_path / "plain.png")
+    assert capsys.readouterr().err == ""
+
+
 def test_a_dark_style_is_kept(summary_of, rate):
     """What the user has set stays: hollow points take the ground of the Axes."""
     with plt.style.context("dark_background"):

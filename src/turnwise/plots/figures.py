@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from turnwise import labels
 from turnwise.errors import ArgumentError
 from turnwise.files import whole
 from turnwise.plots import lettering, theme
@@ -51,7 +52,8 @@ def figure_svg(drawn: Any, *, alt: str | None = None, inline: bool = False) -> s
 def save(drawn: Any, path: str | Path, *, alt: str | None = None, overwrite: bool = False, close: bool = True) -> Path:
     """Write the figure to an SVG, PDF or PNG file, whole or not at all, and let pyplot forget it.
 
-    A figure without a layout engine is written larger where something stands off its canvas.
+    A figure without a layout engine is written larger where something stands off its canvas. Letters that no installed font
+    has (Chinese, emoji) are boxes in PDF and PNG, which a line on stderr says; in SVG they stay text.
 
     Parameters
     ----------
@@ -88,6 +90,11 @@ def save(drawn: Any, path: str | Path, *, alt: str | None = None, overwrite: boo
     content = _bytes(figure, target.suffix.lower(), alt)
     with whole(target, overwrite=overwrite) as draft:
         draft.write_bytes(content)
+    if target.suffix.lower() != ".svg" and lettering.lacks_letters(figure):
+        labels.say(
+            f"{target.name}: no installed font has all of its letters, and boxes stand for the others; "
+            "install one that has them, such as Noto Sans CJK, or save an .svg, for which browsers have fonts of their own"
+        )
     if close:
         forget(figure)
     return target
@@ -129,7 +136,7 @@ def _bytes(figure: "Figure", suffix: str, alt: str | None) -> bytes:
         ".png": {"Software": None, "Description": alt} if alt else {"Software": None},
     }
     content = io.BytesIO()
-    letters = "none" if lettering.lacks_letters(figure) else "path"
+    letters = "none" if suffix == ".svg" and lettering.lacks_letters(figure) else "path"
     with rc_context({"svg.hashsalt": "turnwise", "svg.fonttype": letters}), theme.quiet():
         figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=metadata[suffix], bbox_inches=_beyond(figure))
     return content.getvalue()

@@ -246,7 +246,7 @@ def seen(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings about letters that no installed font has: they are drawn as boxes, and said once is enough."""
+    """Without the warnings about letters that no installed font has: they are drawn as boxes, and `save` says so once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
         yield

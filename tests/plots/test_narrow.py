@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from turnwise.plots import distribution, forest, heat_map, save, tradeoff
+from turnwise.plots import contrast_forest, distribution, forest, heat_map, save, tradeoff
 
 CATEGORIES = ["Government decision-making", "Harassment/Discrimination", "Malware/Hacking", "Privacy"]
 ATTACKS = ["PAIR", "GCG", "JailbreakChat", "all"]
@@ -161,6 +161,23 @@ def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of)
     words = settled(forest(summary_of([{"target": "performance_monitoring"} | rate(4, 40)]), ax=narrow(2.6)))
     assert "performance_monitoring" in {text.get_text() for text in words.texts}
     assert within(ax, above)
+
+
+def test_names_of_low_rows_keep_to_their_rows():
+    """What the axis's name and the caption leave is less than what was there when names were broken into lines."""
+    told = {"metric": "attack_success", "statistic": "mean", "of": "target", "baseline": "gpt-4o", "level": 0.95}
+    ends = {"difference": [0.54, 0.36], "low": [0.41, 0.23], "high": [0.68, 0.49], "n_pairs": 30, "n_clusters": 30}
+    how = {
+        "method": "paired t; exact sign flips",
+        "estimand": "mean; unit: goal",
+        "adjust": "Holm over 2",
+        "p_adjusted": 1e-4,
+    }
+    frame = pl.DataFrame({"group": ["claude", "llama-3.1-70b-instruct"]} | told | ends | how)
+    ax = settled(contrast_forest(frame, ax=plt.figure(figsize=(3.3, 2.2)).add_subplot()))
+    names = ax.get_yticklabels()
+    assert [name.get_text()[:5] for name in names] == ["claud", "llama"]
+    assert apart([name.get_window_extent() for name in names])
 
 
 def test_axes_of_a_figure_without_a_layout_get_room(rate, summary_of):

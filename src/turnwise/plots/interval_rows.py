@@ -74,6 +74,7 @@ def draw(
             if caption is not None:
                 lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
+            _keep_names_apart(ax, marks)
             return ax
         figure, axes = _figure(marks, len(panels))
         for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
@@ -212,6 +213,16 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> boo
     for row in groups["row"]:
         ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
     return above
+
+
+def _keep_names_apart(ax: "Axes", marks: pl.DataFrame) -> None:
+    """Names in no more lines than a row is high, now that the words below have taken their room."""
+    names = marks.select("row", "group").unique().sort("row")["group"].to_list()
+    told = [label.get_text().split("\n") for label in ax.get_yticklabels()]
+    lines = max(int(theme.size_in_points(ax)[1] / len(names) / 12), 1)
+    if max(map(len, told)) > lines:
+        width = max(len(line) for one in told for line in one)
+        ax.set_yticklabels(lettering.wrapped_all(names, max(width, 12), lines=lines))
 
 
 def _names_above(ax: "Axes", groups: pl.DataFrame, room: float) -> None:

@@ -129,6 +129,11 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
     """
     columns = frame.collect_schema()
     for name in schema.TURNS.required:
+        if name not in columns and {"rollout_id", "num_turns"} <= set(columns):
+            raise SchemaError(
+                f"{verb}: column `{name}` is missing, as this looks like a table of rollouts, which `tw.measure` makes of turns; "
+                "pass those turns"
+            )
         if name not in columns:
             raise SchemaError(
                 f"{verb}: column `{name}` is missing (there is {listing(columns)}); "

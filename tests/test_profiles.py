@@ -124,6 +124,19 @@ def test_a_mean_hides_what_a_profile_shows():
     assert shares == [[1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5]]
 
 
+def test_a_profile_falls_where_goals_do():
+    """Of three attempts at each goal it falls at 1/3 and 2/3, not at the next of twenty steps; 3 of 10 is on one of them."""
+    thirds = rollouts([False, False, True, True, True, False, True, True, True], [*"aaabbbccc"])
+    made = tw.profile(thirds)
+    steps = dict(made.select("at", "estimate").iter_rows())
+    assert len(steps) == 23
+    for at in np.linspace(0, 1, 301) + 1e-4:
+        held = steps[max(step for step in steps if step <= at)]
+        assert held == pytest.approx(sum(rate > at for rate in (1 / 3, 2 / 3, 1)) / 3)
+    tenths = rollouts([*[True] * 3, *[False] * 7, *[True] * 7, *[False] * 3], [*"a" * 10, *"b" * 10])
+    assert tw.profile(tenths).height == 21
+
+
 def test_profile_by_hand():
     """Rates 1, .5, 0, 0 of four goals: half exceed 0, a quarter exceeds .5; Wilson at each, or one band for all."""
     frame = rollouts([True, True, True, False, False, False, False, False, None], list("aabbccdde"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -276,7 +276,7 @@ def profile(
     by
         Columns to group by; a null is a group of its own.
     at
-        Thresholds; by default 0, 0.05 ... 1 for a rate, and every distinct goal mean of any group for a number.
+        Thresholds; by default every distinct goal mean of any group, where the profile falls, and 0, 0.05 ... 1 for a rate.
     band
         ``"pointwise"``: Wilson's interval at each threshold. ``"simultaneous"``: the Dvoretzky-Kiefer-Wolfowitz band, which
         holds at all thresholds together.
@@ -328,10 +328,10 @@ def profile(
     ]
     if at is not None:
         thresholds = np.unique(finite_numbers(at, "profile: at"))
-    elif sheet.kinds[metric] == "proportion":
-        thresholds = np.linspace(0.0, 1.0, 21)
     else:
-        thresholds = np.unique(np.concatenate([goals.means for _, _, goals in groups] or [np.zeros(0)]))
+        grid = np.linspace(0.0, 1.0, 21) if sheet.kinds[metric] == "proportion" else np.zeros(0)
+        falls = np.unique(np.concatenate([grid, *(goals.means for _, _, goals in groups)]))
+        thresholds = falls[np.diff(falls, prepend=-inf) > 1e-12] if grid.size else falls  # 3 of 10 is 0.3 of the grid
     rows: list[dict[str, Any]] = []
     for key, group, goals in groups:
         everyone = unit_of(sheet, group, metric, cluster)

@@ -231,6 +231,17 @@ def test_long_names_leave_room_for_curves_and_numbers():
     assert wide("meta-llama/Llama-3.1-70B-Instruct-checkpoint") > 0.85 * wide("llama")
 
 
+def test_a_forecast_that_says_nothing_is_none():
+    """It neither stretches the axis nor is the end of observation marked; the caption says why there is none."""
+    nothing = ahead({"a": {10.0: 0.5, 30.0: 0.5}}).with_columns(
+        estimate=None, low=None, high=None, method=None, reason=pl.lit("one attempt at each goal")
+    )
+    assert attempts_marks(tried(ONE), forecast=nothing).equals(attempts_marks(tried(ONE)))
+    ax = attempts_curve(tried(ONE), forecast=nothing)
+    assert said(ax).endswith("No forecast: one attempt at each goal.")
+    assert "forecast →" not in [text.get_text() for text in ax.texts]
+
+
 def test_what_is_withheld_is_said():
     """Half-judged goals have a bar from one bound to the other and no point: the caption says so."""
     frame = tried({"a": [(0.2, 40), (0.4, 40)]})

@@ -143,6 +143,9 @@ def attempts_marks(
     )
 
 
+_TOLD = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())  # what a forecast says anything of
+
+
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _together(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with all kinds in the panel of a group, as if they were ways to end."""
@@ -181,7 +184,7 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
         )
     keys = [*by, "metric", "level"]
     last = tried.filter(pl.col("kind").is_in(REACHED)).filter(pl.col("at") == _end(tried, min_at_risk))
-    told = ahead.select(*keys, "at", "estimate", "low", "high")
+    told = ahead.select(*keys, "at", "estimate", "low", "high").filter(_TOLD)
     joined = told.join(
         last.select(*keys, "kind", "axis", pl.col("at").alias("\0end")), on=keys, how="inner", nulls_equal=True
     ).filter(pl.col("at") > pl.col("\0end"))
@@ -235,8 +238,12 @@ def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_ris
         most = unknown.drop_nulls().str.replace_all(",", "").cast(pl.Int64).unique().sort()
         said.append(f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}.")
     told = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
-    if forecast is not None and (told["style"] == "forecast").any():
-        said.append(_of_forecast(labels.finished(forecast, schema.FORECAST, "attempts_curve")))
+    if forecast is not None:
+        ahead = labels.finished(forecast, schema.FORECAST, "attempts_curve")
+        if (told["style"] == "forecast").any():
+            said.append(_of_forecast(ahead))
+        elif ahead.filter(_TOLD).is_empty():
+            said += [f"No forecast: {reason[:1].lower()}{reason[1:]}" for reason in curve_figure.reasons(ahead, 1)]
     lost = frame.filter(pl.col("estimate").is_null().all().over("kind"))
     return " ".join([*said, *curve_figure.reasons(lost, 1)])
 

@@ -128,6 +128,7 @@ def test_every_configuration_is_as_likely() -> None:
         ((lambda _: [],), {}, "the functions leave no configuration"),
         (("abc",), {}, "'abc' is no space; give a mapping of names to lists, or a list of dicts"),
         (([1],), {}, "[1] is no space"),
+        ((pl.DataFrame({"rollout_id": ["a"]}),), {}, "sweep: a DataFrame is no space; give a mapping"),
         (({"a": {1, 2}},), {}, "`a` is a set, whose order may change; give a list"),
         (({"a": (x for x in "ab")},), {}, "`a` is a generator, whose order may change; give a list"),
         (({"a": [1, "auto"]},), {}, "`a` has values of several kinds, such as 1; give one kind"),

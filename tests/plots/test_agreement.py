@@ -29,6 +29,20 @@ def frame(*rows: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**dict.fromkeys(by, pl.String), **schema.AGREEMENT.dtypes}, orient="row")
 
 
+def test_names_beside_many_panels_are_as_long_as_beside_one():
+    """The figure is made as wide as its names need, which then are not cut to a share of a narrow panel."""
+    judged = [
+        {"rollout_id": f"r{unit}", "judge": judge, "value": float((7 * unit + place) % 3 > 0)}
+        for unit in range(30)
+        for place, judge in enumerate(("gpt-4o", "llama-guard", "human rater"))
+    ]
+    axes = agreement(tw.agreement(pl.DataFrame(judged)))
+    names = {label.get_text().replace("\n", " ") for label in axes[0].get_yticklabels()}
+    assert len(names) == 4
+    assert all(one.startswith(("gpt-4o ", "human rater ", "all judges")) for one in names)
+    assert all(one.endswith(("human rater", "llama-guard", "all judges")) for one in names)
+
+
 def test_marks_name_who_is_compared_with_whom():
     """Labels, another judge, itself, all together; the best on top; shares in per cent and coefficients as numbers."""
     found = frame(

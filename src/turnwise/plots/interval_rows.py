@@ -78,7 +78,7 @@ def draw(
             return ax
         figure, axes = _figure(marks, len(panels))
         for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
-            _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0)
+            _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, own=True)
             if len(panels) > 1:  # or it runs into its neighbor's
                 one.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
         for spare in axes[len(panels) :]:
@@ -143,7 +143,14 @@ def _width(panels: int) -> int:
 
 
 def _draw(
-    ax: "Axes", part: pl.DataFrame, panel: Panel, marks: pl.DataFrame, reasons: Mapping[str, str], *, names: bool = True
+    ax: "Axes",
+    part: pl.DataFrame,
+    panel: Panel,
+    marks: pl.DataFrame,
+    reasons: Mapping[str, str],
+    *,
+    names: bool = True,
+    own: bool = False,
 ) -> bool:
     """One panel, and whether its names stand above their lines."""
     part = theme.seen(part, ax)
@@ -162,7 +169,7 @@ def _draw(
     for row in part.iter_rows(named=True):
         _paint(ax, row, (left, right), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    above = _rows(ax, marks, names=names, across=across)
+    above = _rows(ax, marks, names=names, across=across, own=own)
     _numbers(ax, part, panel.columns, reasons, across=across, share=0.62 if above else 0.5)
     return above
 
@@ -187,8 +194,10 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
 
 
-def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> bool:
+def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, own: bool) -> bool:
     """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high.
+
+    A figure of our `own` was made wide enough for its names.
 
     Where a narrow figure would cut a name and its rows are high, names stand above their lines, and there is more room beside.
     """
@@ -198,7 +207,8 @@ def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float) -> boo
     narrow, high = across <= _NARROW, theme.size_in_points(ax)[1] / groups.height
     lines = min(max(int((0.75 if narrow else 1.0) * high / 12), 1), 3 if narrow else 2)
     share = 0.33 if narrow and lines > 1 else 0.4
-    width = min(_width(marks["panel"].n_unique()), max(int(share * across / 5.3), 10))
+    width = _width(marks["panel"].n_unique())
+    width = width if own else min(width, max(int(share * across / 5.3), 10))
     said = lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
     broken = any("…" in one for one in said) or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
     above = names and narrow and high >= _ABOVE and broken

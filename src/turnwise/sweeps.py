@@ -172,9 +172,8 @@ def _of_space(space: Any, so_far: Configuration, rng: np.random.Generator | None
         yield from _of_choices([*_choices(given)], so_far, rng)
         return
     if not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):
-        shown = (
-            f"a {type(given).__name__}" if "\n" in repr(given) else f"{given!r:.60}"
-        )  # a frame is drawn over many lines
+        told = f"{given!r:.60}"
+        shown = told if "\n" not in told else f"a {type(given).__name__}"  # a frame is drawn over many lines
         raise ArgumentError(f"sweep: {shown} is no space; give a mapping of names to lists, or a list of dicts")
     if not given and not is_asked:
         raise ArgumentError(

@@ -1,6 +1,5 @@
 """Rows of intervals, one below another, with their names to the left and their numbers to the right."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ import polars as pl
 
 from turnwise import labels
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import lettering, theme, ticking
+from turnwise.plots import lettering, row_names, theme, ticking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +32,6 @@ MARKS = {
     "marker": pl.String,
 }
 _BESIDE = 32  # characters of an axis beside others
-_NARROW = 300.0  # points across a column of a paper, at most
-_ABOVE = 32.0  # points that a row is high at least where its name stands above its line
 _HALF = 0.34  # half the height of a hatched box, in rows
 _MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
 
@@ -74,7 +71,7 @@ def draw(
             if caption is not None:
                 lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
-            _keep_names_apart(ax, marks)
+            row_names.keep_apart(ax, marks)
             return ax
         figure, axes = _figure(marks, len(panels))
         for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
@@ -130,16 +127,11 @@ def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     columns = _columns(panels)
     rows = -(-panels // columns)
     across = {name: lettering.letters(name) for name in marks["group"].unique()}
-    lines = sum(1 if wide <= _width(panels) else 1.5 for wide in across.values())
+    lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
-    longest = max(min(wide, _width(panels)) for wide in across.values())
+    longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
     room = max(longest - 16, 0) * 0.07
     return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
-
-
-def _width(panels: int) -> int:
-    """Characters in one line of a row's name."""
-    return 34 if panels == 1 else 24
 
 
 def _draw(
@@ -169,7 +161,7 @@ def _draw(
     for row in part.iter_rows(named=True):
         _paint(ax, row, (left, right), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    above = _rows(ax, marks, names=names, across=across, own=own)
+    above = row_names.put(ax, marks, names=names, across=across, own=own)
     _numbers(ax, part, panel.columns, reasons, across=across, share=0.62 if above else 0.5)
     return above
 
@@ -192,67 +184,6 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     """The footnote of each reason, as many as there is room for."""
     told = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
     return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
-
-
-def _rows(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, own: bool) -> bool:
-    """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high.
-
-    A figure of our `own` was made wide enough for its names.
-
-    Where a narrow figure would cut a name and its rows are high, names stand above their lines, and there is more room beside.
-    """
-    groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
-    ax.set_ylim(groups.height - 0.4, -0.6)
-    ax.set_yticks(groups["row"].to_list())
-    narrow, high = across <= _NARROW, theme.size_in_points(ax)[1] / groups.height
-    lines = min(max(int((0.75 if narrow else 1.0) * high / 12), 1), 3 if narrow else 2)
-    share = 0.33 if narrow and lines > 1 else 0.4
-    width = _width(marks["panel"].n_unique())
-    width = width if own else min(width, max(int(share * across / 5.3), 10))
-    said = lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
-    broken = any("…" in one for one in said) or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
-    above = names and narrow and high >= _ABOVE and broken
-    ax.set_yticklabels([""] * groups.height if above else said, fontsize=theme.SMALL if narrow else theme.NORMAL)
-    if above:
-        _names_above(ax, groups, 1.2 * across)  # the columns of numbers are below as well
-    lettering.literal(ax.get_yticklabels())
-    ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 keeps off the name
-    if groups.height > 18:
-        ax.tick_params(axis="x", labeltop=True)
-    ax.spines["left"].set_visible(False)
-    for row in groups["row"]:
-        ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
-    return above
-
-
-def _keep_names_apart(ax: "Axes", marks: pl.DataFrame) -> None:
-    """Names in no more lines than a row is high, now that the words below have taken their room."""
-    names = marks.select("row", "group").unique().sort("row")["group"].to_list()
-    told = [label.get_text().split("\n") for label in ax.get_yticklabels()]
-    lines = max(int(theme.size_in_points(ax)[1] / len(names) / 12), 1)
-    if max(map(len, told)) > lines:
-        width = max(len(line) for one in told for line in one)
-        ax.set_yticklabels(lettering.wrapped_all(names, max(width, 12), lines=lines))
-
-
-def _names_above(ax: "Axes", groups: pl.DataFrame, room: float) -> None:
-    """The name of each row from the left edge on, over its line and its numbers, in so many points."""
-    ax.set_ylim(groups.height - 0.5, -0.8)
-    given = groups["group"].to_list()
-    letter = max(lettering.text_width(name) / max(len(name), 1) for name in given)
-    shortened = lettering.wrapped_all(given, max(int(room / max(letter, 1.0)), 10), lines=1)
-    for row, name in zip(groups["row"], shortened, strict=True):
-        ax.annotate(
-            name,
-            (0, row),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 9),
-            textcoords="offset points",
-            fontsize=theme.SMALL,
-            annotation_clip=False,
-            parse_math=False,
-            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
-        ).set_in_layout(False)
 
 
 def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
@@ -350,7 +281,7 @@ def _numbers(
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
         wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
-        if across <= _NARROW and edge + wide > share * across:
+        if across <= row_names.NARROW and edge + wide > share * across:
             break
         edge += wide
         place: dict[str, Any] = {

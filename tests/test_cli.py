@@ -501,7 +501,7 @@ def test_a_file_that_may_not_be_read_is_one_sentence(turnwise, tmp_path: Path) -
     path.write_text("[]")
     path.chmod(0)
     os.seteuid(65534) if os.getuid() == 0 else None
-    done = turnwise("report", path, "--out", tmp_path / "r")
+    done = turnwise("summarize", path)
     assert done.code == 2
     assert "secret.json" in done.err
     assert "ermission denied" in done.err
@@ -949,3 +949,46 @@ def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:
     done = turnwise("summarize", tmp_path / "empty.parquet")
     assert (done.code, done.out) == (2, "")
     assert "empty.parquet: holds no rollouts" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["summarize", ""], "there is an empty word after `summarize`; leave it out"),
+        (["summarize", "logs", "--out", ""], "there is an empty word after `--out`"),
+        ([""], "there is an empty word at the beginning"),
+    ],
+)
+def test_a_variable_that_is_not_set_is_no_path(turnwise, words: list[str], told: str) -> None:
+    """As a path it would be the folder in which one stands."""
+    done = turnwise(*words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["summarize", "no.json", "--out", "there.csv"], "there.csv exists and is not overwritten"),
+        (["doctor", "no.json", "--out", "there.csv"], "there.csv exists and is not overwritten"),
+        (["read", "no.json", "--out", "turns.cvs"], "turns.cvs: the suffix '.cvs' names no format"),
+        (["read", "no.json", "--out", "turns.json", "--spreadsheet"], "turns.json: --spreadsheet is for .csv"),
+        (["report", "no.json", "--out", "full"], "full exists and is not empty"),
+        (["convert", "no.json", "--out", "full"], "full exists and is not empty"),
+        (["gate", "no.json", "--require", "attack_success<1%", "--spreadsheet"], "--spreadsheet is for CSV"),
+        (["simulate", "--out", "new.parquet", "--truth", "there.csv"], "there.csv exists and is not overwritten"),
+        (["simulate", "--out", "new.parquet", "--truth", "new.parquet"], "new.parquet would be written twice"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_the_work(
+    turnwise, words: list[str], told: str, tmp_path: Path, monkeypatch
+) -> None:
+    """Not after all logs were read: these are not even there."""
+    (tmp_path / "there.csv").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "note.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    done = turnwise(*words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert not (tmp_path / "new.parquet").exists()

@@ -44,23 +44,14 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
     path = path_of(path)
     place = Path(os.path.realpath(path))
     draft = place.parent / f".{place.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
-    try:
-        if place.is_dir():
-            raise WriteError(f"{path} is a folder; name a file in it")
-        if place.exists() and not place.is_file():
-            raise WriteError(f"{path} is no file, but a pipe or a device; name a file")
-        if os.path.lexists(place) and not overwrite:
-            raise WriteError(f"{path} exists and is not overwritten; choose another name, or allow it with overwrite")
+    check_file(path, overwrite=overwrite)
+    with _told(path):
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield draft
             draft.replace(place)
         finally:
             draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise WriteError(
-            f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to"
-        ) from error
 
 
 @contextmanager
@@ -82,30 +73,67 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
             yield draft
         return
     path = path_of(path)
-    try:
+    check_folder(path, overwrite=overwrite)
+    with _told(path):
         draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
-        if path.exists() and not path.is_dir():
-            raise WriteError(f"{path} is a file; give out= a folder")
-        _check_free(path, overwrite=overwrite)
         draft.mkdir(parents=True)
         try:
             yield draft
-            _check_free(path, overwrite=overwrite)  # another process may have been faster
+            check_folder(path, overwrite=overwrite)  # another process may have been faster
             _move(draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_file(path: str | Path, *, overwrite: bool) -> None:
+    """Refuse a place where `whole` could not put a file; of one in an object store nothing is said.
+
+    Raises
+    ------
+    WriteError
+        Where something stands there that may not be overwritten, or that is no file.
+    """
+    if address_of(path) is not None:
+        return
+    with _told(path):
+        place = Path(os.path.realpath(path_of(path)))
+        if place.is_dir():
+            raise WriteError(f"{path} is a folder; name a file in it")
+        if place.exists() and not place.is_file():
+            raise WriteError(f"{path} is no file, but a pipe or a device; name a file")
+        if os.path.lexists(place) and not overwrite:
+            raise WriteError(f"{path} exists and is not overwritten; choose another name, or allow it with overwrite")
+
+
+def check_folder(path: str | Path, *, overwrite: bool) -> None:
+    """Refuse a place that `whole_folder` could not fill; of one in an object store nothing is said.
+
+    Raises
+    ------
+    WriteError
+        Where it is a file, or something stands in it that may not be overwritten.
+    """
+    if address_of(path) is not None:
+        return
+    with _told(path):
+        place = path_of(path)
+        if place.exists() and not place.is_dir():
+            raise WriteError(f"{path} is a file; give out= a folder")
+        if place.is_dir() and not overwrite and not all(_is_draft(entry) for entry in place.iterdir()):
+            raise WriteError(
+                f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
+            )
+
+
+@contextmanager
+def _told(path: str | Path) -> Iterator[None]:
+    """What the system refuses is told in a sentence."""
+    try:
+        yield
     except OSError as error:
         raise WriteError(
             f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to"
         ) from error
-
-
-def _check_free(path: Path, *, overwrite: bool) -> None:
-    """Refuse a folder in which something stands that may not be overwritten."""
-    if path.is_dir() and not overwrite and not all(_is_draft(entry) for entry in path.iterdir()):
-        raise WriteError(
-            f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
-        )
 
 
 def _is_draft(entry: Path) -> bool:

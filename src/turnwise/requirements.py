@@ -45,9 +45,11 @@ class Required:
     def check_share(self) -> None:
         """Refuse a bound that no share can miss, or none can meet: it was meant per cent."""
         if not 0 <= self.threshold <= 1:
+            remedy = "give a number from 0 to 1, or from 0% to 100%"
+            if "%" not in self.words and 1 < self.threshold <= 100:
+                remedy = f"write {self.operator} {self.threshold:g}% if per cent is meant"
             raise ArgumentError(
-                f"gate: {self.words!r} holds a share, which lies between 0 and 1, against {self.threshold:g}; "
-                f"write {self.operator} {self.threshold:g}% if per cent is meant"
+                f"gate: {self.words!r} holds a share, which lies between 0 and 1, against {self.threshold:g}; {remedy}"
             )
 
 

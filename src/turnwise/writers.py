@@ -13,7 +13,7 @@ import polars.selectors as cs
 from turnwise import labels
 from turnwise.arguments import frame_of
 from turnwise.errors import WriteError, listing
-from turnwise.files import whole
+from turnwise.files import check_file, whole
 from turnwise.object_stores import Options, address_of, path_of
 
 
@@ -68,21 +68,40 @@ def write(
     >>> written.read_text().split()
     ['a', '1']
     """
-    place = address_of(path) or path_of(path)
-    suffix = Path(path).suffix
-    if suffix not in WRITERS:
-        raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
+    place, suffix = address_of(path) or path_of(path), Path(path).suffix
+    check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
     data = frame_of(frame, "write")
     _check_held(data.schema, suffix, place)
     if spreadsheet:
-        if suffix != ".csv":
-            raise WriteError(f"{place}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
         data, changed = defused(flat(data))
     with whole(place, overwrite=overwrite, options=storage_options) as draft, draft.open("wb") as file:
         WRITERS[suffix](data, file)
     if spreadsheet:
         labels.say(f"{place}: {formulas_told(changed)}")
     return place
+
+
+def check_place(path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
+    """Refuse a place that `write` would refuse whatever the frame, so that it can be known before the frame is made.
+
+    Raises
+    ------
+    WriteError
+        Where the suffix is unknown or no spreadsheet's, or something stands there that may not be overwritten.
+
+    Examples
+    --------
+    >>> check_place("table.cvs")
+    Traceback (most recent call last):
+    turnwise.errors.WriteError: table.cvs: the suffix '.cvs' names no format; it is one of ...
+    """
+    suffix = Path(path).suffix
+    if suffix not in WRITERS:
+        place = address_of(path) or path_of(path)
+        raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
+    if spreadsheet and suffix != ".csv":
+        raise WriteError(f"{path}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
+    check_file(path, overwrite=overwrite)
 
 
 def _check_held(columns: pl.Schema, suffix: str, place: object) -> None:

@@ -13,7 +13,7 @@ from turnwise.cli import components, logs, numbers, runs  # noqa: F401  # their 
 from turnwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from turnwise.cli.options import in_options
 from turnwise.cli.tables import say
-from turnwise.errors import TurnwiseError, is_interrupt, type_and_message
+from turnwise.errors import ArgumentError, TurnwiseError, is_interrupt, type_and_message
 
 __all__ = ["app", "run"]
 
@@ -23,6 +23,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     _open_streams()
     _heed_signals()
     try:
+        _check_words(sys.argv[1:] if arguments is None else arguments)
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
@@ -49,6 +50,14 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; nothing half-written is left behind")
     sys.exit(code)
+
+
+def _check_words(words: list[str]) -> None:
+    """Refuse an empty word: as a path it would be the working folder, though most often it is a variable that is not set."""
+    if "" in words:
+        place = words.index("")
+        where = f"after `{words[place - 1]}`" if place else "at the beginning"
+        raise ArgumentError(f"there is an empty word {where}; leave it out, or set the variable that it stands for")
 
 
 def _open_streams() -> None:

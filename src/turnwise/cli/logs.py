@@ -22,7 +22,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
 )
-from turnwise.cli.tables import cluster_of, emit, say, tell
+from turnwise.cli.tables import cluster_of, emit, ready, say, tell
 
 
 @app.command()
@@ -41,8 +41,10 @@ def report(
     overwrite: Overwrite = False,
 ) -> None:
     """Logs in; report.html, Parquet, CSV, JSON and SVG figures out."""
+    from turnwise.files import check_folder
     from turnwise.reports import report as write_report
 
+    check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     turns, problems = read_logs(Given(paths, log_format, errors, fact, column))
     page = write_report(
         turns,
@@ -76,6 +78,7 @@ def read(
     """Any known log into one table of turns."""
     from turnwise.writers import write
 
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
     turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
     tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
 
@@ -107,9 +110,11 @@ def convert(
 ) -> None:
     """Any known log into Parquet files of whole rollouts, for large work. Parquet may be larger than memory."""
     from turnwise.conversion import convert as converted
+    from turnwise.files import check_folder
     from turnwise.labels import counted
     from turnwise.manifests import manifest_of
 
+    check_folder(out, overwrite=overwrite)
     with naming(paths):
         folder = converted(
             scan_logs(Given(paths, log_format, errors, fact, column)),
@@ -156,6 +161,7 @@ def doctor(
     """Which analyses these logs allow, which they do not and why, and the call for each."""
     from turnwise.diagnosis import doctor as diagnosed
 
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
     found = diagnosed(turns)
     if out is not None or format != "table" or spreadsheet:

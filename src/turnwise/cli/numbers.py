@@ -23,7 +23,7 @@ from turnwise.cli.options import (
     Spreadsheet,
     Table,
 )
-from turnwise.cli.tables import cluster_of, emit, say
+from turnwise.cli.tables import cluster_of, emit, ready, say
 from turnwise.errors import ArgumentError
 
 
@@ -54,6 +54,7 @@ def measure(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """One row per rollout, one column per metric."""
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     given = Given(paths, log_format, errors, fact, column)
     if engine == "polars":
         frame = measured_logs(given, metric, keep)
@@ -123,6 +124,7 @@ def summarize(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Groups of rollouts into estimates with intervals."""
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.summary import summarize as summarized
 
     frame = summarized(
@@ -205,6 +207,7 @@ def contrast(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.contrasts import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
@@ -266,6 +269,7 @@ def curve(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Share of rollouts by turn (or by tokens, dollars, ...), with intervals and the rollouts at risk."""
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.curves import curve as curved
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
@@ -310,6 +314,7 @@ def attempts(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Share of goals reached at least once, and every time, in k attempts."""
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.repeats import attempts as repeated
 
     frame = repeated(
@@ -352,6 +357,7 @@ def gate(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
+    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise import gating, requirements
     from turnwise.readers.measured import read_finished
 

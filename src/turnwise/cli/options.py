@@ -112,10 +112,10 @@ Spreadsheet = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]
 
-_FLAGS = {"overwrite", "force"}
+_FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
     "adjust|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|out|overwrite|paired|seed|"
-    "statistics?|stopped|undecided|unknown|weighting"
+    "spreadsheet|statistics?|stopped|undecided|unknown|weighting"
 )
 _CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}

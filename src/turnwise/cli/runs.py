@@ -8,7 +8,7 @@ import typer.core
 
 from turnwise.cli.app import FAILED, app
 from turnwise.cli.options import Overwrite, Seed
-from turnwise.cli.tables import numbers_of, pairs_of, say, tell
+from turnwise.cli.tables import numbers_of, pairs_of, ready, say, tell
 from turnwise.errors import ArgumentError
 
 
@@ -179,6 +179,7 @@ def simulate(
         "attacks": numbers_of(attack, "--attack", "plead=0.5"),
     }
     chosen = {name: values for name, values in given.items() if values}
+    ready(out, truth, overwrite=overwrite)
     made, known = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
     tell(write(made, out, overwrite=overwrite), data=True)
     if truth is not None:

@@ -21,9 +21,7 @@ def emit(
     overwrite: bool,
     spreadsheet: bool,
 ) -> None:
-    """Write the frame, or print it."""
-    if spreadsheet and out is None and format != "csv":
-        raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
+    """Write the frame, or print it; see `ready`."""
     if out is not None:
         from turnwise.writers import write
 
@@ -42,6 +40,21 @@ def emit(
         tell(table.write_csv(), data=True, nl=False)
     else:
         tell(frame.write_json() if format == "json" else frame.write_ndjson(), data=True, nl=format == "json")
+
+
+def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002
+    """Refuse before the work what could not be written after it."""
+    places = [file for file in files if file is not None]
+    if spreadsheet and not places and format != "csv":
+        raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
+    if not places:
+        return
+    from turnwise.writers import check_place
+
+    for place in places:
+        check_place(place, overwrite=overwrite, spreadsheet=spreadsheet)
+    if len({place.absolute() for place in places}) < len(places):
+        raise ArgumentError(f"{places[0]} would be written twice; name two files")
 
 
 def cluster_of(names: list[str] | None) -> Any:

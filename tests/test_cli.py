@@ -571,7 +571,7 @@ def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, whe
 def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, number: signal.Signals, code: int) -> None:
     """A job over its time and a closed terminal are an interrupt; else each leaves a draft as large as the results."""
     logs, out = tmp_path / "turns.parquet", tmp_path / "out" / "runs"
-    tw.write(tw.simulate(goals=500, attempts=2, seed=1)[0], logs)
+    tw.write(tw.simulate(goals=150, attempts=2, seed=1)[0], logs)
     command = [*before, sys.executable, "-m", "turnwise", "convert", logs, "--out", out, "--rollouts-per-file", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         while running.poll() is None and not any(out.parent.glob(".runs.*.part/*.parquet")):
@@ -581,6 +581,28 @@ def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, num
     assert running.returncode == code
     assert [path.name for path in out.parent.iterdir()] == ([] if code else ["runs"])
     assert said.endswith("turnwise: interrupted; nothing half-written is left behind\n") == bool(code)
+
+
+def test_an_interrupt_is_not_lost_while_something_is_cleared_away() -> None:
+    """Exceptions in `__del__` are lost: one interrupt of a hundred came while a file of Parquet was closed by one."""
+    program = """
+import signal, time
+from turnwise.cli import _heed_signals
+
+class Closing:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+_heed_signals()
+try:
+    closing = Closing()
+    del closing
+    time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:

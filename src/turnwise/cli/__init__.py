@@ -1,10 +1,12 @@
 """The command line: one thin command per verb."""
 
+import _thread
 import os
 import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import NoReturn
 
 import typer
@@ -80,6 +82,15 @@ def _heed_signals() -> None:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             with suppress(ValueError):  # who calls from another thread has signals of its own
                 signal.signal(number, signal.default_int_handler)
+    sys.unraisablehook = _interrupt_again
+
+
+def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+    """An interrupt that comes while Python clears an object away, where every exception is lost, comes once more."""
+    if lost.exc_type is KeyboardInterrupt:
+        Timer(0.01, _thread.interrupt_main).start()  # now it would be lost here
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _ended(error: SystemExit) -> int:

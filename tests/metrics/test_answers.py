@@ -204,7 +204,10 @@ def test_the_best_in_a_list_of_references_counts(
         [one for one in compare(function, [(ours, each) for each in theirs or []]) if one is not None]
         for ours, theirs in rows
     ]
-    assert found.to_list() == [max(each) if each else None for each in alone]
+    for value, each in zip(
+        found, alone, strict=True
+    ):  # sums over words differ in the last digit by the texts beside them
+        assert value == (pytest.approx(max(each), abs=1e-12) if each else None)
     assert found.dtype == frame.select(function("response", "response")).to_series().dtype
 
 

@@ -39,7 +39,8 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
-        "pass a Polars, pandas or Arrow table, or make one with `tw.turns(records)`"
+        "pass a Polars, pandas or Arrow table, or make one: of turns with `tw.turns(records)`, of anything else with "
+        "`pl.DataFrame(records)`"
     )
 
 

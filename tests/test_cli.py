@@ -573,9 +573,8 @@ def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, num
     logs, out = tmp_path / "turns.parquet", tmp_path / "out" / "runs"
     tw.write(tw.simulate(goals=150, attempts=2, seed=1)[0], logs)
     command = [*before, sys.executable, "-m", "turnwise", "convert", logs, "--out", out, "--rollouts-per-file", "1"]
-    before_us = signal.signal(
-        number, signal.SIG_DFL
-    )  # the tests themselves may run under `nohup`, which would be inherited
+    # The tests themselves may run under `nohup`, which would be inherited.
+    before_us = signal.signal(number, signal.SIG_DFL)
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     signal.signal(number, before_us)
     with running:

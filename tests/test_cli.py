@@ -591,17 +591,17 @@ def test_an_interrupt_is_not_lost_while_something_is_cleared_away() -> None:
     """Exceptions in `__del__` are lost: one interrupt of a hundred came while a file of Parquet was closed by one."""
     program = """
 import signal, time
-from turnwise.cli import _heed_signals
+from turnwise.cli import signals_heeded
 
 class Closing:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
 
-_heed_signals()
 try:
-    closing = Closing()
-    del closing
-    time.sleep(20)
+    with signals_heeded():
+        closing = Closing()
+        del closing
+        time.sleep(20)
 except KeyboardInterrupt:
     print("interrupted")
 """

@@ -4,7 +4,8 @@ import _thread
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import NoReturn
@@ -23,7 +24,13 @@ __all__ = ["app", "run"]
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 a gate failed or all came to errors, 2 bad usage or input."""
     _open_streams()
-    _heed_signals()
+    with signals_heeded():
+        code = _code(arguments)
+    sys.exit(code)
+
+
+def _code(arguments: list[str] | None) -> int:
+    """The exit code, with a sentence where it is none of success."""
     try:
         _check_words(sys.argv[1:] if arguments is None else arguments)
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
@@ -51,7 +58,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = INTERRUPTED
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; nothing half-written is left behind")
-    sys.exit(code)
+    return int(code or DONE)
 
 
 def _check_words(words: list[str]) -> None:
@@ -72,25 +79,33 @@ def _open_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # until the process ends
 
 
-def _heed_signals() -> None:
+@contextmanager
+def signals_heeded() -> Iterator[None]:
     """What a scheduler or a closed terminal sends is taken as Ctrl-C is: drafts are cleared away, and what is done is kept.
 
-    Who ignores a signal, as under `nohup`, goes on ignoring it.
+    Who ignores a signal, as under `nohup`, goes on ignoring it. An interrupt that comes while Python clears an object away, where
+    every exception is lost, comes once more.
     """
+    hook, handlers = sys.unraisablehook, {}
+
+    def lost(what: "sys.UnraisableHookArgs") -> None:
+        if what.exc_type is KeyboardInterrupt:
+            Timer(0.01, _thread.interrupt_main).start()  # now it would be lost here
+        else:
+            hook(what)
+
     for name in ("SIGTERM", "SIGHUP"):  # the second is not everywhere
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             with suppress(ValueError):  # who calls from another thread has signals of its own
-                signal.signal(number, signal.default_int_handler)
-    sys.unraisablehook = _interrupt_again
-
-
-def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
-    """An interrupt that comes while Python clears an object away, where every exception is lost, comes once more."""
-    if lost.exc_type is KeyboardInterrupt:
-        Timer(0.01, _thread.interrupt_main).start()  # now it would be lost here
-    else:
-        sys.__unraisablehook__(lost)
+                handlers[number] = signal.signal(number, signal.default_int_handler)
+    sys.unraisablehook = lost
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _ended(error: SystemExit) -> int:

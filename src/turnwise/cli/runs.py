@@ -41,7 +41,7 @@ def rollout(
     from turnwise.places import looking_in
 
     config = load(config_file)
-    folder = path_of(config.out if out is None else out).absolute()  # a sampler may go elsewhere
+    folder = (config.out if out is None else path_of(out)).absolute()  # a sampler may go elsewhere
     with looking_in(config_file.absolute().parent):
         evaluator = evaluator_of(config)
         if folder.exists() and any(folder.iterdir()) and not overwrite:

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import SchemaError
+from turnwise.errors import SchemaError, is_interrupt
 from turnwise.readers.columns import arrange, without_nulls
 from turnwise.readers.documents import Document
 from turnwise.readers.hive import literals
@@ -79,7 +79,9 @@ class Alike:
             if len(files) < len(paths) or not _is_sound(frame, files["len"]):
                 return False
             frame = check_in_order(arrange(frame)).with_columns(pl.col("source").fill_null(self._table.source))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError):
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError) as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from error
             return False  # whose fault it is tells who reads them one by one
         return self._table.take_all([document.name for document in documents], files["len"], frame)
 

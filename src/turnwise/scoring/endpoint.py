@@ -174,8 +174,8 @@ class Endpoint:
             except openai.APIStatusError as error:
                 if error.code in _FILTERED:
                     return Reply("", None, None, "content_filter", perf_counter() - started, refused=True)
-                failed = self._failed(f"{error.status_code}, {_asked(sent, error)}: {_reason(error)}")
-                raise (UnservedError(str(failed)) if error.status_code in _UNSERVED else failed) from error
+                kind = UnservedError if error.status_code in _UNSERVED else CallError
+                raise self._failed(f"{error.status_code}, {_asked(sent, error)}: {_reason(error)}", kind) from error
             except openai.APITimeoutError as error:
                 raise self._failed(f"no answer within {self.timeout:g} s, {_asked(sent, error)}") from error
             except openai.APIConnectionError as error:
@@ -239,8 +239,8 @@ class Endpoint:
         client, turn, _ = self._clients[here]
         return client, turn
 
-    def _failed(self, why: str) -> CallError:
-        return CallError(f"{self.model} at {_public(self._address)}: {self._hidden(' '.join(why.split()))[:400]}")
+    def _failed(self, why: str, kind: type[CallError] = CallError) -> CallError:
+        return kind(f"{self.model} at {_public(self._address)}: {self._hidden(' '.join(why.split()))[:400]}")
 
     def _hidden(self, text: str) -> str:
         """The text without secrets: servers repeat what they were sent."""

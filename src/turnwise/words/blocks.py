@@ -1,14 +1,14 @@
 """What bytes are the texts of a column, some at a time?
 
-A column becomes one row of bytes, a space behind each text, and is cut in blocks that stay in the processor's cache.
-Capitals, blanks and punctuation of ASCII are found by arithmetic on bytes; a text with anything else is rewritten by
-Polars, to the same rules. What is found in a text never depends on the texts beside it.
+Some rows become one row of bytes, a space behind each text: a block that stays in the processor's cache. Capitals, blanks
+and punctuation of ASCII are found by arithmetic on bytes; a text with anything else is rewritten by Polars, to the same
+rules. What is found in a text never depends on the texts beside it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -21,64 +21,52 @@ Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint64]
 Found = TypeVar("Found")
 
-PART = 1 << 28  # bytes of text that are joined: Polars holds 2³² in one piece
 BLOCK = 1 << 19  # bytes of text: of fewer, threads wait for each other; what is made of more falls out of the cache
+AHEAD = 16  # blocks for each thread, that are cut before any is looked at: who cuts does not wait for who looks
 SPACE, DIGIT, UPPER, UNDERSCORE, LOWER, DELETE = np.array([32, 48, 65, 95, 97, 127], dtype=np.uint8)
 BLANKS = np.isin(np.arange(256), [*range(9, 14), *range(28, 33)])
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """The bytes of texts, a space behind each, and where each text begins."""
+class Block:
+    """The bytes of some texts, a space behind each, and where each text begins; where the last one ends stands last."""
 
-    joined: Bytes
+    text: Bytes
     begins: Places
 
-    def block(self, rows: slice) -> tuple[Bytes, Places]:
-        """The bytes of some texts, and where in them each begins."""
-        begins = self.begins[rows.start : rows.stop + 1]
-        return self.joined[begins[0] : begins[-1]], begins - begins[0]
 
-
-def parts(*columns: pl.Series) -> Iterator[tuple[pl.Series, ...]]:
-    """Some rows at a time, of texts without nulls; all at once where they are few."""
-    sizes = np.add.reduce([texts.str.len_bytes().to_numpy() + np.int64(1) for texts in columns])
-    if sizes.sum() < PART:
-        yield columns
-        return
-    reached = np.cumsum(sizes) // PART
-    bounds = [0, *(np.flatnonzero(np.diff(reached)) + 1).tolist(), len(reached)]
-    for start, end in pairwise(bounds):
-        yield tuple(texts[start:end] for texts in columns)
-
-
-def column_of(texts: pl.Series) -> Column:
-    """Texts without nulls, ready to be cut."""
+def block_of(texts: pl.Series) -> Block:
+    """Texts without nulls as bytes."""
     begins = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum(texts.str.len_bytes().to_numpy() + np.int64(1), out=begins[1:])
-    together = texts.extend_constant("", 1).str.join(" ").cast(pl.Binary).item()
-    return Column(np.frombuffer(together, dtype=np.uint8), begins)
+    together = texts.str.join(" ").cast(pl.Binary).item() + b" "[: len(texts)]
+    return Block(np.frombuffer(together, dtype=np.uint8), begins)
 
 
-def beyond_ascii(texts: pl.Series, column: Column) -> Places:
+def beyond_ascii(texts: pl.Series, block: Block) -> Places:
     """Which texts hold more than ASCII."""
-    if column.joined.max(initial=0) <= DELETE:
+    if block.text.max(initial=0) <= DELETE:
         return np.empty(0, dtype=np.int64)
     return (texts.str.len_bytes() != texts.str.len_chars()).arg_true().cast(pl.Int64).to_numpy()
 
 
-def in_blocks(work: Callable[[slice], Found], columns: Sequence[Column]) -> list[Found]:
-    """What is found in each block of rows, on as many threads as Polars takes.
+def in_blocks(work: Callable[..., Found], cut: Callable[[pl.Series], object], *columns: pl.Series) -> list[Found]:
+    """What is found in each block of rows, on as many threads as Polars takes; of no rows in a block without texts.
 
-    The work is NumPy's alone: a thread that asked Polars could wait for the very threads that wait for it.
+    A column is cut here, by Polars, some blocks and then the next ones, so that few are held. The work is NumPy's alone: a
+    thread that asked Polars could wait for the very threads that wait for it.
     """
-    reached = np.add.reduce([column.begins for column in columns]) // (BLOCK * len(columns))
-    bounds = [0, *(np.flatnonzero(np.diff(reached[:-1])) + 1).tolist(), len(reached) - 1]
-    rows = [slice(*pair) for pair in pairwise(bounds)]
-    if len(rows) == 1:
-        return [work(rows[0])]
-    with ThreadPoolExecutor(min(len(rows), pl.thread_pool_size())) as threads:
-        return list(threads.map(work, rows))
+    sizes = np.add.reduce([texts.str.len_bytes().to_numpy() + np.int64(1) for texts in columns])
+    reached = (np.cumsum(sizes) - sizes) // (BLOCK * len(columns))
+    bounds = [0, *(np.flatnonzero(np.diff(reached)) + 1).tolist(), len(reached)]
+    blocks = (tuple(cut(texts.slice(start, end - start)) for texts in columns) for start, end in pairwise(bounds))
+    if len(bounds) == 2:
+        return [work(*next(blocks))]
+    workers, found = pl.thread_pool_size(), list[Found]()
+    with ThreadPoolExecutor(workers) as threads:
+        while some := list(islice(blocks, AHEAD * workers)):
+            found += threads.map(lambda block: work(*block), some)
+    return found
 
 
 def lower(text: Bytes) -> Bytes:

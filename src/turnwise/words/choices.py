@@ -5,12 +5,17 @@ such as `B`, `(c)` or `yes` is all there in the first eight, and somewhat longer
 numbers decides, and only what it leaves open is read, as long texts are.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from turnwise.blanks import ASCII_BLANKS, BLANKS
 from turnwise.words.blocks import DELETE, LOWER, SPACE, Numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _CACHED = 1 << 21  # bytes of text compared in one go: the capitals of more fall out of the processor's cache
 _SHORT = 16 + 8  # bytes that a text takes on average, up to which its beginning says enough
@@ -89,11 +94,27 @@ def _alike(pairs: pl.DataFrame) -> pl.Series:
     import pyarrow.compute as pc  # takes long, and other metrics of words do without
 
     sides = [texts.to_arrow() for texts in pairs]
-    bare = (pc.ascii_upper(pc.ascii_trim(side, ASCII_BLANKS)) for side in sides)
-    found = pl.Series(pc.equal(*bare))
-    if all(np.frombuffer(side.buffers()[2] or b"", np.uint8).max(initial=0) <= DELETE for side in sides):
+    bare = (pc.ascii_trim(side, ASCII_BLANKS) if _ends_blank(side) else side for side in sides)
+    found = pl.Series(pc.equal(*map(pc.ascii_upper, bare)))
+    if all(_bytes(side).max(initial=0) <= DELETE for side in sides):
         return found
     beyond = pl.any_horizontal(pl.all().str.len_bytes() != pl.all().str.len_chars())
     odd = pairs.select(beyond.arg_true()).to_series()
     upper = pairs.select(pl.all().gather(odd).str.strip_chars(BLANKS).str.to_uppercase())
     return found.scatter(odd, upper["ours"] == upper["theirs"])
+
+
+def _ends_blank(texts: "pa.LargeStringArray") -> bool:
+    """Whether one of them may begin or end with a blank of ASCII: to look at two bytes of each is less than to copy all."""
+    each, places = _bytes(texts), np.frombuffer(texts.buffers()[1], np.int64)
+    if not each.size:
+        return False
+    first, last = (
+        each.take(places[:-1], mode="clip"),
+        each.take(places[1:] - 1, mode="clip"),
+    )  # of an empty one, its neighbour's
+    return bool(min(first.min(), last.min()) <= SPACE)
+
+
+def _bytes(texts: "pa.LargeStringArray") -> npt.NDArray[np.uint8]:
+    return np.frombuffer(texts.buffers()[2] or b"", np.uint8)

@@ -4,17 +4,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.blanks import BLANK
-from turnwise.words.blocks import (
-    Column,
-    Numbers,
-    Places,
-    between_spaces,
-    beyond_ascii,
-    column_of,
-    in_blocks,
-    lower,
-    parts,
-)
+from turnwise.words.blocks import Block, Numbers, Places, between_spaces, beyond_ascii, block_of, in_blocks, lower
 from turnwise.words.numbers import folded, numbers, readable
 
 
@@ -32,8 +22,7 @@ def grams(texts: pl.Series, n: int) -> pl.Series:
     import pyarrow as pa
 
     every = texts.explode(empty_as_null=False, keep_nulls=False).fill_null("")
-    blocks = [block for (part,) in parts(every) for block in _of_part(part, n)]
-    found, counts = zip(*blocks, strict=True)
+    found, counts = zip(*in_blocks(lambda block: _in_a_row(*_words(block), n), _plain, every), strict=True)
     values, ends = np.concatenate(found), np.cumsum(np.concatenate([[0], *counts]))
     ends = ends[np.cumsum(np.concatenate([[0], texts.list.len().fill_null(0).to_numpy()]), dtype=np.int64)]
     numbers = pa.Array.from_buffers(pa.uint64(), len(values), [None, pa.py_buffer(values)])  # `pa.array` loads pandas
@@ -42,25 +31,21 @@ def grams(texts: pl.Series, n: int) -> pl.Series:
     return pl.Series(texts.name, lists)
 
 
-def _of_part(texts: pl.Series, n: int) -> list[tuple[Numbers, Places]]:
-    def of(rows: slice) -> tuple[Numbers, Places]:
-        words, ends = _words(column, rows)
-        return _in_a_row(words, ends, n)
-
-    column = column_of(texts)
-    odd = beyond_ascii(texts, column)
-    if odd.size:
-        plain = texts.gather(odd).str.to_lowercase().str.replace_all(f"[{BLANK}]", " ")
-        column = column_of(texts.scatter(odd, plain))
-    return in_blocks(of, [column])
+def _plain(texts: pl.Series) -> Block:
+    """The texts, what bytes do not tell written in small letters and spaces."""
+    block = block_of(texts)
+    odd = beyond_ascii(texts, block)
+    if odd.size == 0:
+        return block
+    plain = texts.gather(odd).str.to_lowercase().str.replace_all(f"[{BLANK}]", " ")
+    return block_of(texts.scatter(odd, plain))
 
 
-def _words(column: Column, rows: slice) -> tuple[Numbers, Places]:
+def _words(block: Block) -> tuple[Numbers, Places]:
     """The words of some texts as numbers, and before which of them each text ends; where the first begins stands first."""
-    text, begins = column.block(rows)
-    low = lower(text)
+    low = lower(block.text)
     starts, sizes = between_spaces(low)
-    reached = np.searchsorted(starts, begins)
+    reached = np.searchsorted(starts, block.begins)
     if not sizes.all():
         some = np.flatnonzero(sizes)
         reached = np.searchsorted(some, reached)

@@ -13,22 +13,20 @@ import polars as pl
 from turnwise.blanks import BLANK
 from turnwise.words.blocks import (
     BLANKS,
-    BLOCK,
     DELETE,
     DIGIT,
     LOWER,
     SPACE,
+    Block,
     Bytes,
-    Column,
     Flags,
     Numbers,
     Places,
     between_spaces,
     beyond_ascii,
-    column_of,
+    block_of,
     in_blocks,
     lower,
-    parts,
 )
 from turnwise.words.numbers import LIMB, LONG, folded, limb, numbers, readable
 
@@ -62,36 +60,31 @@ class _Words:
         return _Words(self.text, self.starts[which], self.sizes[which], self.number[which], self.text_of[which])
 
 
-def _squad_column(texts: pl.Series) -> Column:
+def _plain(texts: pl.Series) -> Block:
     """The texts, what bytes do not tell written as SQuAD compares it."""
-    column = column_of(texts)
-    odd = beyond_ascii(texts, column)
-    control = _controls(column.joined)
+    block = block_of(texts)
+    odd = beyond_ascii(texts, block)
+    control = _controls(block.text)
     if control.size:
-        odd = np.union1d(odd, np.searchsorted(column.begins, control, side="right") - 1)
+        odd = np.union1d(odd, np.searchsorted(block.begins, control, side="right") - 1)
     if odd.size == 0:
-        return column
+        return block
     plain = texts.gather(odd).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
     plain = plain.str.replace_all(f"[{BLANK}]", " ").str.replace_all(_ARTICLE, " ")
-    return column_of(texts.scatter(odd, plain))
+    return block_of(texts.scatter(odd, plain))
 
 
 def _controls(text: Bytes) -> Places:
     """Where control characters stand that are no blanks: an article beside one is a word of its own."""
-    found = [np.empty(0, dtype=np.int64)]
-    for start in range(0, len(text), BLOCK):
-        part = text[start : start + BLOCK]
-        control = np.flatnonzero((part < SPACE) | (part == DELETE))
-        found.append(control[~BLANKS[part[control]]] + start)
-    return np.concatenate(found)
+    control = np.flatnonzero((text < SPACE) | (text == DELETE))
+    return control[~BLANKS[text[control]]]
 
 
-def _cut(column: Column, rows: slice, factors: Numbers) -> _Words:
+def _cut(block: Block, factors: Numbers) -> _Words:
     """The words of some texts, in lower case and without ASCII punctuation; articles do not count."""
-    text, begins = column.block(rows)
-    low = lower(text)
+    low = lower(block.text)
     stays = (low - LOWER < 26) | (low - DIGIT < 10) | (low <= SPACE) | (low >= DELETE)
-    begins = begins - np.searchsorted(np.flatnonzero(~stays), begins)
+    begins = block.begins - np.searchsorted(np.flatnonzero(~stays), block.begins)
     low = low[stays]
     starts, sizes = between_spaces(low)
     words = np.diff(np.searchsorted(starts, begins))  # of each text, where none follows a second blank
@@ -113,23 +106,19 @@ def _factors() -> Numbers:
 
 def same_words(ours: pl.Series, theirs: pl.Series) -> pl.Series:
     """Whether two texts have the same words of SQuAD in the same order (Boolean); no text may be null."""
-    return pl.Series(np.concatenate([_same(*part) for part in parts(ours, theirs)]), dtype=pl.Boolean)
+    factors = _factors()
 
-
-def _same(ours: pl.Series, theirs: pl.Series) -> Flags:
-    def of(rows: slice) -> Flags:
-        total = rows.stop - rows.start
-        sides = [_cut(column, rows, factors) for column in columns]
-        counts = [np.bincount(words.text_of, minlength=total + 1) for words in sides]
-        alike = counts[0] == counts[1]
+    def of(*sides: Block) -> Flags:
+        own, other = (_cut(side, factors) for side in sides)
+        total = len(sides[0].begins) - 1
+        alike = np.equal(*(np.bincount(words.text_of, minlength=total + 1) for words in (own, other)))
         alike[total] = False  # words that do not count
-        own, other = (words.chosen(np.flatnonzero(alike[words.text_of])) for words in sides)
+        own, other = (words.chosen(np.flatnonzero(alike[words.text_of])) for words in (own, other))
         alike[own.text_of[_differ(own, other)]] = False
         found: Flags = alike[:total]
         return found
 
-    columns, factors = [_squad_column(texts) for texts in (ours, theirs)], _factors()
-    return np.concatenate(in_blocks(of, columns))
+    return pl.Series(np.concatenate(in_blocks(of, _plain, ours, theirs)), dtype=pl.Boolean)
 
 
 def _differ(own: _Words, other: _Words) -> Flags:
@@ -153,14 +142,11 @@ def shared_words(ours: pl.Series, theirs: pl.Series, *, distinct: bool = False) 
 
     A word counts as often as it stands, in `shared` as often as in both; with ``distinct=True`` once.
     """
-    shared, times = np.concatenate([_shared(*part, distinct=distinct) for part in parts(ours, theirs)], axis=1)
-    return pl.DataFrame({"shared": shared, "all": times})
+    factors = _factors()
 
-
-def _shared(ours: pl.Series, theirs: pl.Series, *, distinct: bool) -> Places:
-    def of(rows: slice) -> Places:
-        total = rows.stop - rows.start
-        own, other = (_cut(column, rows, factors) for column in columns)
+    def of(*sides: Block) -> Places:
+        own, other = (_cut(side, factors) for side in sides)
+        total = len(sides[0].begins) - 1
         text_of = np.concatenate([own.text_of, other.text_of])
         number = np.concatenate([own.number, other.number])
         like = _first_alike(folded(number, text_of.view(np.uint64), factors))
@@ -171,8 +157,8 @@ def _shared(ours: pl.Series, theirs: pl.Series, *, distinct: bool) -> Places:
         shared, every = (np.bincount(text_of, weights=times, minlength=total + 1) for times in (shared, every))
         return np.stack([shared[:total], every[:total]])
 
-    columns, factors = [_squad_column(texts) for texts in (ours, theirs)], _factors()
-    return np.concatenate(in_blocks(of, columns), axis=1)
+    shared, every = np.concatenate(in_blocks(of, _plain, ours, theirs), axis=1)
+    return pl.DataFrame({"shared": shared, "all": every})
 
 
 def _first_alike(items: Numbers) -> Places:

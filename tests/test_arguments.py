@@ -356,6 +356,11 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
     [
         ("summarize", {"by": [None]}, "None is no name of a column or statistic; names are texts"),
         ("summarize", {"metrics": 5}, "5 is no name of a column or statistic"),
+        (
+            "summarize",
+            {"metrics": [m.attack_success()]},
+            "an expression stands where the name of a column does; compute it first",
+        ),
         ("summarize", {"statistics": [None]}, "None is no name of a column or statistic"),
         ("summarize", {"cluster": True}, "True is no name of a column or statistic"),
         ("attempts", {"cluster": True}, "cluster=True names no columns; give one name, two, or None"),
@@ -375,3 +380,13 @@ def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given
     with pytest.raises(ArgumentError, match=re.escape(said)) as refused:
         getattr(tw, verb)(TRUTH, **given)
     assert "\n" not in str(refused.value)
+
+
+def test_a_number_of_the_turns_comes_along_where_asked_for() -> None:
+    """Who groups by a number that `measure` was not told to keep is told how it is kept, and so it is."""
+    turns = tw.turns([{"rollout_id": f"r{n}", "turn": 1, "succeeded": n % 3 == 0, "depth": n % 2} for n in range(12)])
+    with pytest.raises(
+        ArgumentError, match=re.escape("`tw.measure(turns, ..., keep=['depth'])` carries a column along")
+    ):
+        tw.summarize(tw.measure(turns), by="depth")
+    assert tw.summarize(tw.measure(turns, keep=["depth"]), by="depth")["depth"].unique().sort().to_list() == [0, 1]

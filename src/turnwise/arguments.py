@@ -59,6 +59,11 @@ def names_of(by: By) -> tuple[str, ...]:
     """
     names = _several(by)
     for name in names:
+        if isinstance(name, pl.Expr):
+            raise ArgumentError(
+                "an expression stands where the name of a column does; compute it first: `measure(turns, ...)` for metrics, "
+                "`.with_columns(...)` for other columns"
+            )
         if not isinstance(name, str):
             raise ArgumentError(f"{name!r} is no name of a column or statistic; names are texts")
     return names
@@ -219,7 +224,11 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     """Refuse a grouping column that is missing, named twice, or named like a column of the result."""
     for name in by:
         if name not in frame.columns:
-            raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}")
+            kept = f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
+            of_turns = kept if "num_turns" in frame.columns else ""
+            raise ArgumentError(
+                f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}{of_turns}"
+            )
         if name in result.names:
             raise ArgumentError(
                 f"{verb}: the grouping column {name!r} has the name of a result column; "

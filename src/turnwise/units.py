@@ -63,7 +63,7 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
             raise ArgumentError(
                 f"cluster={name!r}: there is no such column; {meant(name, there)} (cluster=None for none)"
             )
-        if isinstance(sheet.frame.schema[name], pl.List | pl.Array):
+        if isinstance(sheet.frame[name].dtype, pl.List | pl.Array):
             raise ArgumentError(
                 f"cluster={name!r} is a column of lists; a rollout is in one cluster: name another column"
             )

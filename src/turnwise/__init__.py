@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from turnwise.planning import plan
     from turnwise.portfolios import portfolio, tradeoff
     from turnwise.profiles import iqm, profile
+    from turnwise.readers.at_hand import turns
     from turnwise.readers.events import steps
     from turnwise.readers.joining import join_labels
     from turnwise.readers.judged import read_verdicts
-    from turnwise.readers.native import turns
     from turnwise.readers.outcomes import read_rollouts
     from turnwise.readers.prompts import read_prompts
     from turnwise.readers.reading import read, scan
@@ -290,7 +290,7 @@ _ROOMS = {
     "tradeoff": "portfolios",
     "training": "checkpoints",
     "trajectory": "trajectories",
-    "turns": "readers.native",
+    "turns": "readers.at_hand",
     "write": "writers",
     "write_red_team": "red_team",
 }

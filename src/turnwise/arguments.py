@@ -256,7 +256,9 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     ((0.95,), (0.5, 0.95))
     """
     levels = _several(level)
-    wrong = [value for value in levels if not _is_number(value) or not 0 < value < 1]
+    wrong = [
+        value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1
+    ]  # a quantile of 1 is ∞
     if wrong or not levels:
         raise ArgumentError(
             f"level={_shown(wrong or [level])} is no nominal coverage; give a number between 0 and 1, such as 0.95"

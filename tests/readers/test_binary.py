@@ -23,8 +23,8 @@ from turnwise.cli import run
 from turnwise.errors import ReadError
 from turnwise.readers import binary as binary_files
 from turnwise.readers import native_files
+from turnwise.readers.at_hand import turns
 from turnwise.readers.documents import Document
-from turnwise.readers.native import turns
 from turnwise.readers.reading import read, scan
 from turnwise.schema import TREE_COLUMNS, TURNS
 

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import native_both, result, written
 from tests.readers.test_fuzz import DAMAGE, ODD, STEPS, damaged, mutated, rendered
 from turnwise.errors import ReadError, TurnwiseError
-from turnwise.readers.native import turns
+from turnwise.readers.at_hand import turns
 from turnwise.readers.reading import read
 
 TURNS: list[dict[str, Any]] = [

@@ -10,8 +10,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.readers.both_ways import written
-from turnwise.errors import ReadError, SchemaError
-from turnwise.readers.native import turns
+from turnwise.errors import ReadError
+from turnwise.readers.at_hand import turns
 from turnwise.readers.reading import read, scan
 
 CHATS = {
@@ -151,32 +151,14 @@ def test_rows_of_turns_may_say_who_spoke(tmp_path):
 
 
 # ── in frames ────────────────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("lazy", [False, True])
-def test_a_frame_of_messages_is_told_what_to_do_and_that_works(tmp_path, monkeypatch, lazy):
+def test_a_frame_of_messages_is_the_chats_of_its_rollouts():
     frame = pl.DataFrame(ROWS).rename({"rollout_id": "chat", "role": "speaker", "content": "text"})
-    with pytest.raises(SchemaError, match="holds a message in each row: put those of one rollout into one") as told:
-        turns(frame.lazy() if lazy else frame, rollout_id="chat")
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("frame.")]
-    monkeypatch.chdir(tmp_path)
-    eval(call, {"frame": frame, "pl": pl})
-    found = read("chats.jsonl")
-    assert found.select("turn", "prompt", "response").rows() == [(row[1], row[3], row[4]) for row in READ]
-    with pytest.raises(SchemaError, match="holds a message in each row"):
-        turns(frame.to_dicts(), rollout_id="chat")
-
-
-@pytest.mark.parametrize("name", ["messages", "turns", "conversation"])
-def test_a_frame_of_lists_of_turns_is_told_what_to_do_and_that_works(tmp_path, monkeypatch, name):
-    said = [{"role": role, "content": text} for role, text in CHATS["b"]]
-    records = [{"rollout_id": "b", name: said}, {"rollout_id": "c", name: said[:2]}]
-    frame = pl.DataFrame(records)
-    for given in (frame, records, frame.lazy(), [{"rollout_id": "b", name: [*said, {"role": "tool"}]}]):
-        with pytest.raises(SchemaError, match=f"holds a list of turns in each row .`{name}`.: write its rows") as told:
-            turns(given)
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("frame.")]
-    monkeypatch.chdir(tmp_path)
-    eval(call, {"frame": frame})
-    assert read("chats.jsonl")["response"].to_list() == ["No", "No"]
+    for given in (frame, frame.to_dicts(), frame.to_arrow(), frame.to_pandas()):
+        found = turns(given, rollout_id="chat")
+        assert found.select(COLUMNS).rows() == READ
+    lazy = turns(frame.lazy(), rollout_id="chat")
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_frame_equal(lazy.collect(), turns(frame, rollout_id="chat"))
 
 
 def test_lists_beside_turns_are_extras():

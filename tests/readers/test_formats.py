@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
+from turnwise.readers.at_hand import turns
 from turnwise.readers.documents import Document
 from turnwise.readers.formats import FORMATS, Format
-from turnwise.readers.native import turns
 from turnwise.readers.reading import read, scan
 from turnwise.schema import TURNS
 
@@ -246,6 +247,34 @@ def test_a_folder_where_nothing_can_be_read_is_an_error(tmp_path):
 def test_a_missing_path_is_an_error(tmp_path):
     with pytest.raises(ReadError, match=r"nope: no such file or folder; check the path"):
         read(tmp_path / "nope")
+
+
+def test_a_pattern_is_the_files_that_it_fits(tmp_path, monkeypatch):
+    """As a shell has it: in order, without what is hidden, `**` for folders of folders; each file once."""
+    row = "rollout_id,prompt,response\n{name},Hi,Hello\n"
+    for name in ("b/2.csv", "a/1.csv", "a/deep/3.csv", "a/.4.csv", "a/5.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(row.format(name=name))
+    monkeypatch.chdir(tmp_path)
+    assert read("*/*.csv")["rollout_id"].to_list() == ["a/1.csv", "b/2.csv"]
+    assert read(tmp_path / "**" / "*.csv")["rollout_id"].to_list() == ["a/1.csv", "a/deep/3.csv", "b/2.csv"]
+    assert scan(["a/[13].csv", "a"], format="native").collect()["rollout_id"].to_list() == [
+        "a/1.csv",
+        "a/5.txt",
+        "a/deep/3.csv",
+    ]
+    assert tw.read_rollouts("b/?.csv")["rollout_id"].to_list() == ["b/2.csv"]
+    for verb in (read, scan, tw.read_rollouts):
+        with pytest.raises(ReadError, match=r"c/\*\.csv: nothing fits this pattern; check the path \(seen from "):
+            verb("c/*.csv")
+
+
+def test_a_frame_is_no_path():
+    """It is not shown whole, and who gave it is told what takes frames."""
+    with pytest.raises(
+        ArgumentError, match=r"^read: a DataFrame is no path; .* becomes one of turns by `tw\.turns\(frame\)`$"
+    ):
+        read(pl.DataFrame({"rollout_id": ["a", "b"]}))
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.csv", "a.json"])

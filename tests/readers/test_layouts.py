@@ -17,8 +17,8 @@ from tests.readers.both_ways import Way, agree, native_both, written
 from turnwise.errors import ReadError
 from turnwise.metrics.conduct import refused_by_rule
 from turnwise.readers import contents, openai_chat, plain, unpacking
+from turnwise.readers.at_hand import turns
 from turnwise.readers.layouts import IDS, LISTS, ROLES, TEXTS
-from turnwise.readers.native import turns
 from turnwise.readers.reading import read
 
 SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]

@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, SchemaError
-from turnwise.readers.native import turns
+from turnwise.readers.at_hand import turns
 from turnwise.readers.reading import read
 from turnwise.schema import TURNS
 

@@ -171,7 +171,7 @@ def _measured_parquet(
     import polars as pl
 
     from turnwise.batches import in_order, whole_rollouts
-    from turnwise.readers.native import turns as checked
+    from turnwise.readers.native import conformed as checked
     from turnwise.readers.problems import Problems
 
     columns = turns.collect_schema()

@@ -1,5 +1,6 @@
 """The files at some paths: each once, in order, those in folders as well."""
 
+import glob
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -10,7 +11,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.files import MANIFEST
 from turnwise.manifests import Manifest, check_whole, manifest_of
-from turnwise.object_stores import Options
+from turnwise.object_stores import Options, address_of
 from turnwise.readers import hive
 from turnwise.readers.binary import is_parquet
 from turnwise.readers.documents import Document
@@ -63,7 +64,7 @@ def _said(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame]:
 
 
 def listed(paths: Paths, verb: str) -> list[Path]:
-    """What a verb was given to read, as paths.
+    """What a verb was given to read, as paths; for a pattern such as ``runs/**/*.eval`` what it fits, in order.
 
     Raises
     ------
@@ -77,12 +78,24 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     """
     try:
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        found = [Path(path).expanduser() for path in given]
+        found = [fitting for path in given for fitting in _fitting(Path(path).expanduser())]
     except (TypeError, RuntimeError) as error:
-        raise ArgumentError(f"{verb}: {paths!r} is no path; name a file, a folder or a list of them") from error
+        shown = repr(paths) if "\n" not in repr(paths) else f"a {type(paths).__name__}"
+        frame = "; a frame of your own becomes one of turns by `tw.turns(frame)`" if hasattr(paths, "columns") else ""
+        raise ArgumentError(f"{verb}: {shown} is no path; name a file, a folder or a list of them{frame}") from error
     if not found:
         raise ArgumentError(f"{verb}: there is no path; name a file or a folder")
     return found
+
+
+def _fitting(path: Path) -> list[Path]:
+    """The path, or what it fits where it is a pattern: nothing is called so, nor does it lie in an object store."""
+    pattern = str(path)
+    with suppress(OSError, ValueError):
+        if glob.has_magic(pattern) and address_of(path) is None and not path.exists():
+            found = glob.glob(pattern, recursive=True)  # noqa: PTH207  # which a shell's stars fit: nothing hidden
+            return [Path(each) for each in sorted(found)] or [path]
+    return [path]
 
 
 def passed_over(name: str) -> bool:
@@ -132,7 +145,8 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path
         return [path], True
     if path.exists():
         raise ReadError(f"{path}: is neither a file nor a folder; copy it to a file first")
-    raise ReadError(f"{path}: no such file or folder; check the path (seen from {Path.cwd()})")
+    what = "nothing fits this pattern" if glob.has_magic(str(path)) else "no such file or folder"
+    raise ReadError(f"{path}: {what}; check the path (seen from {Path.cwd()})")
 
 
 def held(folder: str, problems: Problems, options: Options | None = None) -> Manifest | None:

@@ -1,6 +1,7 @@
 """Your own table into TURNS: named, cast, numbered, in order and checked."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 import polars as pl
@@ -9,7 +10,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.casting import cast
 from turnwise.readers.columns import arrange, arrangement, json_column
-from turnwise.readers.frames import WORDS, frame_of
+from turnwise.readers.frames import WORDS
 from turnwise.readers.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
 from turnwise.readers.problems import Problems
 from turnwise.schema import TURNS
@@ -26,66 +27,44 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 @overload
-def turns(  # type: ignore[overload-overlap]  # a LazyFrame is an object too, and stays lazy
-    frame: pl.LazyFrame, *, rollout_id: str = ..., turn: str = ..., **columns: str
-) -> pl.LazyFrame: ...
+def conformed(frame: pl.LazyFrame, names: Mapping[str, str] = ...) -> pl.LazyFrame: ...
 @overload
-def turns(frame: object, *, rollout_id: str = ..., turn: str = ..., **columns: str) -> pl.DataFrame: ...
-def turns(
-    frame: object, *, rollout_id: str = "rollout_id", turn: str = "turn", **columns: str
+def conformed(frame: pl.DataFrame, names: Mapping[str, str] = ...) -> pl.DataFrame: ...
+def conformed(
+    frame: pl.DataFrame | pl.LazyFrame, names: Mapping[str, str] = MappingProxyType({})
 ) -> pl.DataFrame | pl.LazyFrame:
-    """A table of your own as TURNS: named, cast, numbered, in order and checked. Every column of yours survives.
-
-    - **Names.** A keyword is our name, its value is yours. Without one, the only text column among ``probe, audit,
-      utterance, challenge, input, question, user, human`` is the `prompt`, and the only one among ``output, completion,
-      answer, reply, assistant`` the `response`; where two could be it, none is. `attack` names the method. It is taken for the
-      prompt only where no other column can be and where its text changes within a rollout, as a method cannot; say
-      ``prompt="attack"`` for rollouts of one turn.
-    - **Turns.** Without a turn column, the rows of a rollout are numbered in their order. Numbers that start at 0 in
-      every rollout are raised by one. Gaps are an error.
-    - **Dtypes.** Whole numbers may be ids; 0 and 1, or the words true and false, may be Booleans; `tool_calls` may be
-      JSON text; nothing else is bent, and what does not fit is named. In records, an extra that mixes types becomes
-      JSON text.
-    - **NaN** becomes null in every column, and is counted on stderr.
-
-    Parameters
-    ----------
-    frame
-        A Polars or pandas frame, a `pyarrow.Table`, anything with `__arrow_c_stream__`, or a list of dicts. A
-        LazyFrame stays lazy where it fits as it stands (NaN is then not counted and rows are not put in order), else
-        it is collected and made lazy again.
-    rollout_id
-        Your column that says which rows belong together.
-    turn
-        Your column that numbers them.
-    **columns
-        Our name = your name, for any other column.
-
-    Raises
-    ------
-    SchemaError
-        Naming the column, the rollout and the remedy. Also where the rows are messages, or hold their chats or turns as
-        lists: `read` reads those.
-    ArgumentError
-        Where a column named here does not exist, or two columns would have one name (one that is null throughout, as
-        `read` leaves what logs do not say, gives way).
+    """The frame as TURNS, lazy if it was; `names` maps our names to theirs. What became null is counted on stderr.
 
     Examples
     --------
-    >>> records = [
-    ...     {"chat": 7, "user": "Hi", "reply": "Hello", "harm": 0.1},
-    ...     {"chat": 7, "user": "Again", "reply": "No"},
-    ... ]
-    >>> turns(records, rollout_id="chat").select("rollout_id", "turn", "prompt", "response", "harm").rows()
-    [('7', 1, 'Hi', 'Hello', 0.1), ('7', 2, 'Again', 'No', None)]
+    >>> conformed(pl.DataFrame({"chat": ["a", "a"], "reply": ["Hello", "No"]}), {"rollout_id": "chat"})[
+    ...     "turn"
+    ... ].to_list()
+    [1, 2]
     """
-    names = {"rollout_id": rollout_id, "turn": turn, **columns}
+    lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
-        return _lazy(frame, names)
+        renamed = _renamed(frame, names)
+        if fits(renamed.collect_schema()):
+            return conform_lazily(renamed)
+        frame = frame.collect()
     problems = Problems()
-    conformed = conform(frame_of(frame, _words(names)), names, "the frame", problems)
+    made = conform(frame, names, "the frame", problems)
     problems.announce()
-    return conformed
+    return made.lazy() if lazy else made
+
+
+def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
+    """Whether rows with these columns, called so, are no turns but messages, or rollouts with a list of what was said in each.
+
+    Examples
+    --------
+    >>> said = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
+    >>> holds_chats({"messages": said}, {}), holds_chats({"messages": said, "reply": pl.String}, {"response": "reply"})
+    (True, False)
+    """
+    ours = {theirs: name for name, theirs in names.items()}
+    return _no_turns({ours.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
 
 
 def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems: Problems) -> pl.DataFrame:
@@ -129,17 +108,7 @@ def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
     return clean.select(arrangement(found.names()))
 
 
-def _lazy(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:
-    renamed = _renamed(frame, names)
-    if fits(renamed.collect_schema()):
-        return conform_lazily(renamed)
-    problems = Problems()
-    conformed = conform(frame.collect(), names, "the frame", problems)
-    problems.announce()
-    return conformed.lazy()
-
-
-def _words(names: Mapping[str, str]) -> frozenset[str]:
+def words(names: Mapping[str, str]) -> frozenset[str]:
     """Their columns that are columns of TURNS."""
     return TEXTS | {theirs for ours, theirs in names.items() if ours in WORDS}
 

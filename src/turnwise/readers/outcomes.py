@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError
 from turnwise.readers.columns import reconcile
-from turnwise.readers.finding import Paths, listed
+from turnwise.readers.finding import Paths, documents, listed
 from turnwise.readers.formats import named
 from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.problems import Problems
@@ -79,7 +79,9 @@ def read_rollouts(
     known = facts_as_given(facts, "read_rollouts")
     problems = Problems(collect=errors == "collect")
     naming = Naming(names_as_given(names, "read_rollouts"), problems)
-    tables = tables_of(listed(paths, "read_rollouts"), named(format), problems, outcomes=True, naming=naming)
+    given = listed(paths, "read_rollouts")
+    files = documents(given, problems, rollouts=True)
+    tables = tables_of(files, given, named(format), problems, outcomes=True, naming=naming)
     problems.announce()
     found = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
     naming.finish()

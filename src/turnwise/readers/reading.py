@@ -1,7 +1,7 @@
 """The door: all files, of any mix of formats, into one table, now or when it is asked for."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -68,8 +68,9 @@ def read(
     Parameters
     ----------
     paths
-        A file, a folder (read with all its folders, hidden files left out), or several of them. A file reached twice
-        is read once. Parquet of TURNS may lie in an object store: ``s3://bucket/runs`` or ``s3://bucket/runs/*.parquet``.
+        A file, a folder (read with all its folders, hidden files left out), a pattern (``runs/**/*.eval``), or several of
+        them. A file reached twice is read once. Parquet of TURNS may lie in an object store: ``s3://bucket/runs`` or
+        ``s3://bucket/runs/*.parquet``.
         Columns that Parquet files leave to their folders (``target=gpt-4/split=test/part-0.parquet``, as Hive, Spark, DuckDB,
         Arrow and Polars do) are columns, of any folder on the way to the file: of the dtype in TURNS, else numbers or Booleans
         where all of them are (``007`` is text, as are dates). A file may hold them as well, unless it says something else.
@@ -159,7 +160,7 @@ def read_into(
     if found := addresses(given):
         remote = naming.lazily(scan_remote(found, storage_options, problems), found)
         naming.finish()
-        turns = native.turns(collect_remote(remote, found))
+        turns = native.conformed(collect_remote(remote, found))
         known["source"] = pl.lit(FORMATS[0].name)
     else:
         turns = _whole(given, format, problems, naming, cache, wanted)
@@ -191,7 +192,7 @@ def _whole(
     forced = named(name)
     given = listed(paths, "read")
     if folder is None:
-        return _gathered(given, forced, problems, naming, wanted)
+        return gathered(documents(given, problems, rollouts=True), given, forced, problems, naming, wanted)
     unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
     logs = [document.path for document, _ in documents(given, unseen, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
@@ -203,23 +204,29 @@ def _whole(
     found = kept.load(problems)
     if found is not None:
         return found
-    turns = _gathered(given, forced, problems, naming)
+    turns = gathered(documents(given, problems, rollouts=True), given, forced, problems, naming)
     kept.save(turns, problems)
     return turns
 
 
-def _gathered(
-    given: list[Path], forced: Format | None, problems: Problems, naming: Naming, wanted: list[str] | None = None
+def gathered(
+    files: Iterable[tuple[Document, bool]],
+    where: Sequence[Path],
+    forced: Format | None,
+    problems: Problems,
+    naming: Naming,
+    wanted: list[str] | None = None,
 ) -> pl.DataFrame:
-    """All rollouts of all files, read now."""
-    tables = tables_of(given, forced, problems, wanted=wanted, naming=naming)
+    """All rollouts of some files, each with whether it was named itself, as TURNS; `where` they are is told where there is none."""
+    tables = tables_of(files, where, forced, problems, wanted=wanted, naming=naming)
     frames = [without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in table.frames()]
     naming.finish()
     return arrange(reconcile(frames))
 
 
 def tables_of(
-    given: list[Path],
+    files: Iterable[tuple[Document, bool]],
+    where: Sequence[Path],
     forced: Format | None,
     problems: Problems,
     *,
@@ -236,7 +243,7 @@ def tables_of(
         tables[own.name],
         lambda document, by_name: _read(document, own, tables[own.name], by_name=by_name, outcomes=outcomes),
     )
-    for found, by_name in documents(given, problems, rollouts=True):
+    for found, by_name in files:
         with problems.record(found.name), naming.telling():
             document = naming.under_ours(found, forced, by_name=by_name)
             kind = format_of(document, forced, by_name=by_name, problems=problems)
@@ -255,7 +262,7 @@ def tables_of(
             _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
     filled = [table for table in tables.values() if table.height]
     if not filled:
-        raise ReadError(_nothing(given, problems))
+        raise ReadError(_nothing(where, problems))
     return filled
 
 
@@ -285,7 +292,7 @@ def scan(
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "turns.parquet"
-    >>> native.turns([{"rollout_id": "a", "prompt": "Hi"}]).write_parquet(path)
+    >>> native.conformed(pl.DataFrame({"rollout_id": ["a"], "prompt": ["Hi"]})).write_parquet(path)
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
@@ -296,7 +303,7 @@ def scan(
     naming = Naming(names_as_given(names), problems)
     lazy: pl.LazyFrame | None
     if found := addresses(given):
-        lazy = native.turns(naming.lazily(scan_remote(found, storage_options, problems), found))
+        lazy = native.conformed(naming.lazily(scan_remote(found, storage_options, problems), found))
     else:
         lazy = _scanned(_parquets(given, forced, problems, naming), naming)
     if lazy is None:
@@ -373,7 +380,7 @@ def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Ex
     return literals
 
 
-def _nothing(paths: list[Path], problems: Problems) -> str:
+def _nothing(paths: Sequence[Path], problems: Problems) -> str:
     where = ", ".join(str(path) for path in paths)
     rows = problems.rows
     first = f"; first, {rows[0][0]}: {rows[0][3]}" if rows else ""

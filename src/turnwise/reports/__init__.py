@@ -13,7 +13,7 @@ from turnwise import __version__, schema
 from turnwise.arguments import By, Cluster, frame_of
 from turnwise.files import content_hash, whole_folder
 from turnwise.object_stores import path_of
-from turnwise.readers.native import turns as as_turns
+from turnwise.readers.at_hand import turns as as_turns
 from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, frames
 from turnwise.reports.page import page

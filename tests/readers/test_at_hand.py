@@ -1,0 +1,109 @@
+"""Chats at hand, in frames and records: the same as a file of them."""
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import turnwise as tw
+from tests.readers.both_ways import written
+from turnwise.errors import ArgumentError, ReadError, SchemaError
+
+CALL = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+HELLO = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+CHATS: list[list[dict[str, Any]]] = [
+    HELLO,
+    [{"role": "system", "content": "Be kind."}, *HELLO * 2, {"role": "user", "content": "Bye"}],
+    [
+        *HELLO,
+        {"role": "user", "content": "And?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "content": "42", "tool_call_id": "1"},
+        {"role": "assistant", "content": "So"},
+    ],
+    [{"role": "user", "content": "Anyone?"}],
+]
+
+
+def records(chats: list[list[dict[str, Any]]], name: str = "messages") -> list[dict[str, Any]]:
+    return [{"rollout_id": f"r{n}", "target": "parrot", "score": n / 2, name: chat} for n, chat in enumerate(chats)]
+
+
+@pytest.mark.parametrize("name", ["messages", "turns", "conversation"])
+def test_records_are_what_a_file_of_them_is(tmp_path, name):
+    """Whatever is in their messages: as a list, a tuple, from a generator, of pandas."""
+    rows = records(CHATS, name)
+    expected = tw.read(written(tmp_path / "chats.jsonl", rows))
+    assert expected["rollout_id"].unique(maintain_order=True).to_list() == ["r0", "r1", "r2", "r3"]
+    for found in (rows, tuple(rows), iter(rows), pd.DataFrame(rows), pd.DataFrame(rows).set_index("rollout_id")):
+        assert_frame_equal(tw.turns(found).drop("run"), expected.drop("run"), check_column_order=False)
+
+
+@given(st.lists(st.lists(st.sampled_from(HELLO), max_size=5), min_size=1, max_size=5))
+def test_a_frame_is_what_its_records_are(chats: list[list[dict[str, Any]]]) -> None:
+    """Be it of Polars, Arrow or pandas, where its lists are arrays; one that nobody speaks in as well."""
+    rows = records([HELLO, *chats])
+    frame, expected = pl.DataFrame(rows), tw.turns(rows).drop("run")
+    for found in (frame, frame.to_arrow(), frame.to_pandas()):
+        assert_frame_equal(tw.turns(found).drop("run"), expected)
+    assert_frame_equal(tw.turns(frame.lazy()).collect().drop("run"), expected)
+
+
+def test_names_are_those_of_the_caller():
+    """What one calls their columns is said as for a table of turns."""
+    found = tw.turns([{"case": "x", "bot": "parrot", "talk": HELLO}], rollout_id="case", target="bot", messages="talk")
+    assert found.select("rollout_id", "target", "turn", "response").rows() == [("x", "parrot", 1, "Hello")]
+    mixed = [{"case": f"{n}", "talk": chat} for n, chat in enumerate(CHATS)]
+    for rows in (mixed, pd.DataFrame(mixed)):
+        assert tw.turns(rows, rollout_id="case", messages="talk")["tool_calls"].count() == 1
+    with pytest.raises(ArgumentError, match="'foo' is no column of ours"):
+        tw.turns(records(CHATS), foo="target")
+
+
+def test_values_of_numpy_and_pandas_are_what_they_hold():
+    """Numbers stay numbers; what is missing is null; days are text, as in every extra."""
+    rows = [{**records([HELLO])[0], "n": np.int64(3), "days": np.arange(2), "at": dt.date(2026, 1, 2)}]
+    found = tw.turns(rows)
+    assert found.select("n", "days", "at").rows() == [(3, "[0,1]", "2026-01-02")]
+    missing = pd.DataFrame([*records([HELLO]), {"rollout_id": "b", "messages": HELLO, "target": None}])
+    assert tw.turns(missing).select("target", "score_source").rows() == [("parrot", 0.0), (None, None)]
+
+
+def test_no_rows_are_no_turns():
+    """A frame of chats that is filtered to nothing is an empty table of turns."""
+    found = tw.turns(pl.DataFrame(records(CHATS[:2])).head(0))
+    assert found.height == 0
+    tw.check(found, tw.schema.TURNS)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([*records(CHATS), 5], "the records: record 5: expected `object`, got `int`; mend it, or leave it out$"),
+        (records([HELLO]) * 2, "rollout 'r0' stands twice in this file; read only one of them, or keep the first$"),
+        (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is nobody known to answer"),
+        (HELLO, "holds a message in each record: put those of one conversation into one record"),
+    ],
+)
+def test_what_is_broken_is_one_sentence_without_an_option_that_is_not_there(rows, said):
+    with pytest.raises(ReadError, match=said) as told:
+        tw.turns(rows)
+    assert "errors=" not in str(told.value)
+
+
+def test_what_is_no_json_is_refused():
+    chat: list[dict[str, Any]] = [dict(HELLO[0])]
+    chat[0]["again"] = chat
+    with pytest.raises(ArgumentError, match="cannot be written as JSON"):
+        tw.turns([{"rollout_id": "a", "messages": chat}])
+
+
+def test_lists_that_are_text_are_told_to_be_decoded():
+    with pytest.raises(SchemaError, match="decode the list first where it is text"):
+        tw.turns(pl.DataFrame({"rollout_id": ["a"], "messages": ['[{"role": "user", "content": "Hi"}]']}))

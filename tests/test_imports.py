@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -148,6 +149,13 @@ def test_every_name_of_the_face_is_there(name: str) -> None:
     """Each name can be had and is documented."""
     assert getattr(tw, name).__doc__
     assert name in dir(tw)
+
+
+@pytest.mark.parametrize("part", [tw.metrics, tw.plots, tw.tables])
+def test_what_is_completed_is_what_is_meant_for_users(part: ModuleType) -> None:
+    """Pressing the tab key shows no rooms within."""
+    assert sorted(dir(part)) == sorted(part.__all__)
+    assert [name for name in dir(part) if isinstance(getattr(part, name), ModuleType)] in ([], ["catalog"])
 
 
 def test_a_name_that_is_not_there_says_what_is() -> None:

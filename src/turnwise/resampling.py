@@ -158,7 +158,8 @@ def _estimates(sheet: Sheet, rows: IntArray, unit: Unit, asked: _Asked, levels: 
     try:
         point = value_of(asked.statistic, arrays)
     except Exception as error:
-        raise MetricError(f"bootstrap: {asked.name} failed on the data themselves: {error}") from error
+        given = f"it is given an array of each of {', '.join(asked.columns)}"
+        raise MetricError(f"bootstrap: {asked.name} failed on the data themselves: {error} ({given})") from error
     if np.isnan(point):
         return [Estimate(n=rows.size, n_clusters=ways.count, reason=f"{asked.name} has no value here")] * len(levels)
     plain = Estimate(estimate=point, n=rows.size, n_clusters=ways.count)

@@ -166,3 +166,7 @@ __all__ = [
     "total",
     "total_reward",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -75,3 +75,7 @@ __all__ = [
     "trend",
     "trend_marks",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROWS", "Table", "html", "latex", "markdown", "show", "text"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
     """A finished frame as a table: text when printed, HTML in a notebook, and `markdown` or `latex` for a paper."""

@@ -1,6 +1,7 @@
 """Chats at hand, in frames and records: the same as a file of them."""
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,58 @@ def test_names_are_those_of_the_caller():
         tw.turns(records(CHATS), foo="target")
 
 
-def test_values_of_numpy_and_pandas_are_what_they_hold():
-    """Numbers stay numbers; what is missing is null; days are text, as in every extra."""
+PLAIN = [
+    ("score", np.float32(0.5), 0.5),
+    ("score", Decimal("0.5"), 0.5),
+    ("score", np.array(0.5), 0.5),
+    ("succeeded", np.True_, True),
+    ("attempt", np.int64(2), 2),
+    ("own", np.float32(0.5), 0.5),
+    ("own", np.str_("x"), "x"),
+    ("own", {"deep": [np.int8(1)]}, {"deep": [1]}),
+    ("own", pd.NA, None),
+    ("own", pd.NaT, None),
+    ("own", pd.Timestamp(2026, 1, 2), dt.datetime(2026, 1, 2)),  # noqa: DTZ001  # has no zone
+    ("seconds", dt.timedelta(milliseconds=1500), 1.5),
+    ("seconds", pd.Timedelta(1500, "ms"), 1.5),
+    ("own", dt.timedelta(1), dt.timedelta(1)),
+    ("goal", dt.timedelta(1), "P1D"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "known"), PLAIN)
+def test_a_value_of_a_turn_is_what_it_holds(name, value, known):
+    """As a model or a frame gives it, in records and in pandas; durations of `seconds` are as many seconds."""
+    rows = [{"rollout_id": "a", name: value}, {"rollout_id": "b", name: None}]
+    assert tw.turns(rows)[name].to_list() == [known, None]
+    assert tw.turns(pd.DataFrame(rows))[name].to_list() == [known, None]
+
+
+def test_a_duration_is_no_reward():
+    with pytest.raises(SchemaError, match=r"`reward` of rollout 'a' is datetime\.timedelta.*, not a number"):
+        tw.turns([{"rollout_id": "a", "reward": dt.timedelta(seconds=2)}])
+
+
+def test_what_holds_itself_is_refused():
+    record: dict[str, Any] = {"rollout_id": "a"}
+    record["own"] = [record]
+    with pytest.raises(ArgumentError, match="record 0 is nested too deeply, or holds itself"):
+        tw.turns([record])
+
+
+def test_values_beside_chats_are_what_they_hold():
+    """Numbers stay numbers; what is missing is null; days are text, as in every extra of chats."""
     rows = [{**records([HELLO])[0], "n": np.int64(3), "days": np.arange(2), "at": dt.date(2026, 1, 2)}]
     found = tw.turns(rows)
     assert found.select("n", "days", "at").rows() == [(3, "[0,1]", "2026-01-02")]
     missing = pd.DataFrame([*records([HELLO]), {"rollout_id": "b", "messages": HELLO, "target": None}])
     assert tw.turns(missing).select("target", "score_source").rows() == [("parrot", 0.0), (None, None)]
+
+
+def test_objects_that_polars_has_no_type_for_are_text():
+    """An extra that Arrow cannot hold does not keep the chats beside it from being read."""
+    frame = pl.DataFrame(records([HELLO])).with_columns(odd=pl.Series([{1, 2}], dtype=pl.Object))
+    assert tw.turns(frame).select("response", "odd").rows() == [("Hello", "[1,2]")]
 
 
 def test_no_rows_are_no_turns():

@@ -31,7 +31,7 @@ def unread(monkeypatch):
         raise AssertionError("a log was read")
 
     def forbid() -> None:
-        monkeypatch.setattr(reading, "_gathered", refuse)
+        monkeypatch.setattr(reading, "gathered", refuse)
 
     return forbid
 

@@ -11,9 +11,9 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.columns import arrange
+from turnwise.readers.columns import arrange, json_column
 from turnwise.readers.documents import Document
-from turnwise.readers.frames import frame_of
+from turnwise.readers.frames import frame_of, plain
 from turnwise.readers.layouts import LISTS
 from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.native import conformed, holds_chats, words
@@ -96,7 +96,8 @@ def turns(
     if not table.height:
         return arrange(schema.empty(schema.TURNS))
     file = io.BytesIO()
-    table.write_ipc(file)
+    objects = [json_column(table[name]) for name, dtype in table.schema.items() if dtype == pl.Object]
+    table.with_columns(objects).write_ipc(file)
     return _read(Document(Path("the frame"), file.getvalue()), names)
 
 
@@ -136,16 +137,11 @@ def _is_list(value: Any) -> bool:
 def _lines(records: Sequence[Any]) -> bytes:
     """The records as JSON lines, in which what is said in one need not be like what is said in the next."""
     try:
-        return b"\n".join(msgspec.json.encode(record, enc_hook=_plain) for record in records)
+        return b"\n".join(msgspec.json.encode(plain(record), enc_hook=str) for record in records)
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(
             f"turns: the records cannot be written as JSON ({error}); give them plain values"
         ) from error
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has no word for: numbers and arrays of NumPy are what they hold, all else is text."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _read(document: Document, names: Mapping[str, str]) -> pl.DataFrame:

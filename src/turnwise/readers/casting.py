@@ -102,6 +102,8 @@ def _rule(dtype: Any) -> tuple[_Rule, str]:
 def _words(series: pl.Series, dtype: Any) -> pl.Series:
     if series.dtype.is_nested() or series.dtype == pl.Object:
         return json_column(series)
+    if series.dtype == pl.Duration:
+        return series.dt.to_string("iso")
     if series.dtype == pl.Binary:
         return pl.Series(series.name, [_decoded(value) for value in series], dtype=pl.String)
     if series.dtype.is_float():
@@ -133,6 +135,8 @@ def _whole(series: pl.Series, dtype: Any) -> pl.Series:
 
 
 def _number(series: pl.Series, dtype: Any) -> pl.Series:
+    if series.dtype == pl.Duration and series.name.endswith("seconds"):
+        return series.dt.total_microseconds() / 1e6
     plain = series.dtype.is_numeric() or series.dtype in {pl.Boolean, pl.String}
     return series.cast(pl.Float64, strict=False) if plain else _nothing(series, dtype)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,8 @@ from turnwise.readers.problems import first_line
 from turnwise.schema import TURNS
 
 WORDS = frozenset(TURNS.names)
+_PLAIN = {str, int, float, bool, type(None)}  # what most values are
+_MISSING = {"NAType", "NaTType"}  # of pandas
 
 
 def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
@@ -48,8 +51,34 @@ def _from_records(data: Iterable[Any], words: AbstractSet[str]) -> pl.DataFrame:
             raise ArgumentError(
                 f"turns: record {position} is a {type(record).__name__}, not a dict; pass a list of dicts, one per turn"
             )
-        columns.append({str(name): value for name, value in record.items()})
+        try:
+            columns.append({str(name): plain(value) for name, value in record.items()})
+        except RecursionError as error:
+            raise ArgumentError(f"turns: record {position} is nested too deeply, or holds itself") from error
     return from_columns(columns, words)
+
+
+def plain(value: Any) -> Any:
+    """A value as Python's own: numbers and arrays of NumPy and its like, decimal numbers, and what pandas calls missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain([np.float32(0.5), np.True_]), plain(np.arange(2)), plain("text")
+    ([0.5, True], [0, 1], 'text')
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if kind.__name__ in _MISSING:
+        return None
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def from_columns(columns: Columns, words: AbstractSet[str]) -> pl.DataFrame:
@@ -68,8 +97,8 @@ def _from_pandas(data: Any, words: AbstractSet[str]) -> pl.DataFrame:
         values = data[name]
         if values.dtype == object:
             known = values.notna().to_list()
-            plain = [value if there else None for value, there in zip(values.to_list(), known, strict=True)]
-            series.append(column(name, plain, words=name in words))
+            given = [plain(value) if there else None for value, there in zip(values.to_list(), known, strict=True)]
+            series.append(column(name, given, words=name in words))
         else:
             series.append(pl.Series(name, pl.from_pandas(values)))
     return pl.DataFrame(series)

@@ -12,6 +12,7 @@ from turnwise import metrics as m
 from turnwise.readers.reading import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
+PRODUCED = Path(__file__).parent / "produced"  # cut from what lm_eval 0.4.13 wrote
 
 
 @pytest.mark.parametrize("name", ["verl", "skyrl", "trl"])
@@ -68,6 +69,20 @@ def test_the_harness_writes_a_document_once_for_each_filter():
         ("sums/1", " blue", True, None, None),
     ]
     assert frame["log_likelihood"].to_list() == [None, -1.5]
+
+
+def test_the_harness_asks_for_choices_without_their_question_to_weigh_them():
+    frame = read(PRODUCED / "samples_mutual_2026-11-22T15-47-38.335822.jsonl")
+    assert frame.select("prompt", "response", "log_likelihood", "solved").rows() == [
+        ("Q: 2+1? A:", " 3", -1.3025155063613512, True)
+    ]
+
+
+def test_the_likelihood_of_a_text_is_no_answer_to_it():
+    frame = read(PRODUCED / "samples_rolling_2026-11-22T15-42-05.444815.jsonl")
+    assert frame.select("turn", "prompt", "response", "log_likelihood", "solved").rows() == [
+        (1, "0+1? 1", None, -9.812997404982104, None)
+    ]
 
 
 def test_best_of_n_stops_with_the_step_that_hits():

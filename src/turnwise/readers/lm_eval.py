@@ -43,7 +43,8 @@ def read_lm_eval(document: Document, table: Table) -> None:
     task in the file's name     `task`, followed by `doc_id`; and `category`
     first of `arguments`        `prompt`
     first of `resps`            `response`; of a multiple choice the continuation of the highest likelihood,
-                                whose likelihood is the column `log_likelihood`
+                                whose likelihood is the column `log_likelihood`; null where the likelihood of the
+                                prompt was asked for (`loglikelihood_rolling`), and nothing was said
     `target`                    `expected`
     `metrics`                   `score_<name>`; `solved` where exact_match, acc, pass@1 or em, in this order, is
                                 0 or 1
@@ -121,14 +122,34 @@ def read_lm_eval(document: Document, table: Table) -> None:
 def _exchange(sample: Sample) -> tuple[str | None, str | None, float | None]:
     """What was asked and answered; of a multiple choice what was likeliest, and how likely."""
     asked = [_argument(given) for given in _listed(sample.arguments)]
-    given = _listed(sample.resps)
+    given = _listed(sample.resps)[: _choices(asked)]
     likely = [(pair, place) for place, answer in enumerate(given) if (pair := _likelihood(answer)) is not None]
     if likely and len(likely) == len(given):
         likelihood, place = max(likely, key=lambda found: found[0])
         chosen = asked[place] if place < len(asked) else (None, None)
         return chosen[0], chosen[1], likelihood
     response = _innermost(given)
-    return (asked[0][0] if asked else None), worded(response), None
+    rolling = _rolling(sample.arguments, response)
+    return (asked[0][0] if asked else None), (worded(response) if rolling is None else None), rolling
+
+
+def _choices(asked: list[tuple[str | None, str | None]]) -> int | None:
+    """Where the choices end: for acc_mutual_info each is asked for once more, with nothing before it."""
+    half = len(asked) // 2
+    given, dry = asked[:half], asked[half:]
+    again = [said for _, said in given] == [said for _, said in dry]
+    return half if again and any(context for context, _ in given) and not any(context for context, _ in dry) else None
+
+
+def _rolling(arguments: Any, answer: Any) -> float | None:
+    """The log-likelihood of a whole text, where nothing but the text was given and nothing but a number came back."""
+    parts = next(iter(_listed(arguments)), None)
+    if isinstance(parts, str) or len(_listed(parts)) != 1:
+        return None
+    try:
+        return float(answer)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _listed(given: Any) -> list[Any]:

@@ -21,6 +21,7 @@ from turnwise.readers.reading import read
 from turnwise.readers.reported import read_summary
 
 LOG = Path(__file__).parent / "fixtures" / "inspect" / "log.json"
+PRODUCED = Path(__file__).parent / "produced"  # cut from what Inspect 0.3.285 wrote
 TESTS = "inspect_ai_tests"
 TABLE = {  # log: ids, epochs, accuracy, standard error, as the log reports them
     "log-sets/set2/*J5EskSJVsBD9iRd47twk8x.eval": (10, 5, 0.7000, 0.1528),
@@ -305,6 +306,11 @@ def test_what_counts_as_solved(tmp_path, log, value, solved):
     log["samples"] = log["samples"][1:2]
     log["samples"][0]["scores"] = {"first": {"value": value}, "second": {"value": "C"}}
     assert read(write(tmp_path, log))["solved"].to_list() == [solved]
+
+
+def test_a_sample_that_the_first_scorer_left_out_is_not_solved_by_the_second():
+    frame = read(PRODUCED / "inspect_scorers.json")
+    assert frame.select("score_nothing", "score_includes", "solved").rows() == [(None, "I", None), ("C", "I", True)]
 
 
 def test_the_one_score_of_the_oldest_logs(tmp_path, log):

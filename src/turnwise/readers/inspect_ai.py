@@ -47,7 +47,8 @@ def read_inspect(document: Document, table: Table) -> None:
     `eval.task` + `id`           `task`
     `target`, a list as JSON     `expected`
     `messages`                   turns; `attachment://` is resolved, reasoning is a column of its own
-    first of `scores`            `solved`: C or 1 is true, I or 0 false, all else (P, N, 0.4, a list) null
+    first of `scores`            `solved`: C or 1 is true, I or 0 false, all else (P, N, 0.4, a list) null, and where
+                                 the first of `eval.scorers` gave none
     `scores`                     `score_<scorer>` as it stands (of a dict `score_<scorer>_<key>`), with
                                  `answer_<scorer>` and `explanation_<scorer>`
     `error`                      `error` of the last turn, `ending` error

@@ -13,6 +13,12 @@ NULL = msgspec.Raw(b"null")
 Range = tuple[Small, Small]
 
 
+class Scorer(msgspec.Struct):
+    """One of those that a run has."""
+
+    name: str
+
+
 class Spec(msgspec.Struct):
     """What was evaluated."""
 
@@ -23,6 +29,7 @@ class Spec(msgspec.Struct):
     task_id: str | None = None
     created: str | None = None
     solver: str | None = None
+    scorers: list[Scorer] | None = None
     task_args: Any = None
     tags: Any = None
     metadata: Any = None

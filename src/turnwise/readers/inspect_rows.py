@@ -1,6 +1,7 @@
 """The samples of an Inspect log as rollouts: what is known of each beside its turns, by column."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from turnwise.readers.columns import Columns
@@ -30,6 +31,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
     spec, count = log.eval, len(samples)
     usage = [_usage(sample.model_usage, spec.model) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]
+    first, *others = [scorer.name for scorer in spec.scorers or []] or [""]
     return {
         "run": [run] * count,
         "target": [spec.model] * count,
@@ -38,7 +40,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "attempt": [sample.epoch for sample in samples],
         "expected": [worded(sample.target) for sample in samples],
         "ending": [_ending(sample) for sample in samples],
-        "solved": [_solved(given) for given in scores],
+        "solved": [_solved(given, {*others} - {first}) for given in scores],
         "total_tokens": [total((used.total_tokens for used in known), "model_usage") for known in usage],
         "total_seconds": [sample.total_time for sample in samples],
         "total_cost_usd": [_sum(used.total_cost for used in known) for known in usage],
@@ -89,8 +91,11 @@ def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | Mark]:
     return old if sample.scores is None else sample.scores
 
 
-def _solved(scores: Mapping[str, Score | Mark]) -> bool | None:
-    value = next((score.value for score in scores.values()), None)
+def _solved(scores: Mapping[str, Score | Mark], others: AbstractSet[str]) -> bool | None:
+    """Whether the run's first scorer says so: where it gave none, the first score of a sample is one of the others'."""
+    name, value = next(((name, score.value) for name, score in scores.items()), ("", None))
+    if name in others:
+        return None
     if isinstance(value, str):
         return WORDS.get(value, WORDS.get(value.lower()))
     return bool(value) if isinstance(value, int | float) and value in {0, 1} else None

@@ -313,6 +313,24 @@ def test_a_sample_that_the_first_scorer_left_out_is_not_solved_by_the_second():
     assert frame.select("score_nothing", "score_includes", "solved").rows() == [(None, "I", None), ("C", "I", True)]
 
 
+def test_what_a_scorer_gives_beside_its_value_and_who_edited_it_are_kept():
+    frame = read(PRODUCED / "inspect_edited.json")
+    edited, broken = frame.iter_rows(named=True)
+    assert (edited["solved"], edited["score_includes"], edited["metadata_includes"]) == (False, "I", '{"why":1}')
+    before, after = json.loads(edited["history_includes"])
+    assert (before["value"], after["provenance"]["author"]) == ("C", "me")
+    assert (broken["history_includes"], json.loads(broken["invalidation"])["reason"]) == (None, "bad")
+    assert edited["model_roles"] == '{"red_team":"mockllm/red"}'
+
+
+def test_why_there_is_no_usual_score_is_kept(tmp_path, log):
+    log["samples"] = log["samples"][1:2]
+    log["samples"][0]["scores"] = {"judge": {"value": None, "reason": "grader_failed", "metadata": {}, "history": []}}
+    frame = read(write(tmp_path, log))
+    assert frame["reason_judge"].to_list() == ["grader_failed"]
+    assert not {"metadata_judge", "history_judge"} & {*frame.columns}
+
+
 def test_the_one_score_of_the_oldest_logs(tmp_path, log):
     (log["samples"][0],) = log["samples"][:1]
     log["samples"][0]["score"] = log["samples"][0].pop("scores")["match"]

@@ -32,7 +32,7 @@ FOLDERS = (
     "tau2_bench",
     "tau_bench",
 )
-ABRIDGED = ("answer_", "explanation_")
+ABRIDGED = ("answer_", "explanation_", "reason_", "metadata_", "history_")
 
 
 def agree(paths: Path) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -50,7 +50,8 @@ def read_inspect(document: Document, table: Table) -> None:
     first of `scores`            `solved`: C or 1 is true, I or 0 false, all else (P, N, 0.4, a list) null, and where
                                  the first of `eval.scorers` gave none
     `scores`                     `score_<scorer>` as it stands (of a dict `score_<scorer>_<key>`), with
-                                 `answer_<scorer>` and `explanation_<scorer>`
+                                 `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why there is no usual
+                                 score) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
     `error`                      `error` of the last turn, `ending` error
     `limit`                      `ending` budget, whatever was used up; else finished
     `model_usage` of the target  `total_tokens`, `total_cost_usd`: those of `eval.model`, else of all models
@@ -59,8 +60,8 @@ def read_inspect(document: Document, table: Table) -> None:
 
     `attack` is `none`, so `goal` and `outcome` are null. Kept under their own names: `task_name`, `sample_id`,
     `status` (of the run), `created`, `solver`, `run_id`, `task_id`, `uuid`, `started_at`, `completed_at`,
-    `working_time`, `stop_reason`, `limit`, `error_retries` (how many), and as JSON text `task_args`, `tags`,
-    `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Left where they are:
+    `working_time`, `stop_reason`, `limit`, `error_retries` (how many), and as JSON text `model_roles`, `task_args`,
+    `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Left where they are:
     events, store, files, plan and arguments of the model.
 
     The messages are the sample's own, repeated ones included. An assistant message that the sample began with (its

@@ -29,6 +29,7 @@ class Spec(msgspec.Struct):
     task_id: str | None = None
     created: str | None = None
     solver: str | None = None
+    model_roles: Any = None
     scorers: list[Scorer] | None = None
     task_args: Any = None
     tags: Any = None
@@ -86,6 +87,9 @@ class Score(msgspec.Struct):
     value: Any = None
     answer: Any = None
     explanation: Any = None
+    reason: Any = None
+    metadata: Any = None
+    history: Any = None
 
 
 class Usage(msgspec.Struct):
@@ -155,6 +159,9 @@ class Mark(msgspec.Struct):
 
     answer: ClassVar[None] = None
     explanation: ClassVar[None] = None
+    reason: ClassVar[None] = None
+    metadata: ClassVar[None] = None
+    history: ClassVar[None] = None
     value: Any = None
 
 

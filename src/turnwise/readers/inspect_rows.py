@@ -58,6 +58,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "stop_reason": [_stop_reason(sample) for sample in samples],
         "limit": [sample.limit.type if isinstance(sample.limit, Limit) else sample.limit for sample in samples],
         "error_retries": [sample.retries for sample in samples],
+        "model_roles": [json_text(_models(spec.model_roles) or None)] * count,
         "task_args": [json_text(spec.task_args or None)] * count,
         "tags": [json_text(spec.tags or None)] * count,
         "eval_metadata": [json_text(spec.metadata or None)] * count,
@@ -66,6 +67,15 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "model_usage": [json_text(sample.model_usage or None) for sample in samples],
         "invalidation": [json_text(sample.invalidation or None) for sample in samples],
         **_scored(scores),
+    }
+
+
+def _models(roles: Any) -> Any:
+    """Which model has which role, without the settings of each."""
+    if not isinstance(roles, dict):
+        return roles
+    return {
+        role: given["model"] if isinstance(given, dict) and "model" in given else given for role, given in roles.items()
     }
 
 
@@ -128,6 +138,12 @@ def _columns_of(scores: Mapping[str, Score | Mark]) -> dict[str, Any]:
             found |= {f"score_{name}_{key}": value for key, value in score.value.items()}
         else:
             found[f"score_{name}"] = score.value
-        beside = {f"answer_{name}": score.answer, f"explanation_{name}": score.explanation}
+        beside = {
+            f"answer_{name}": score.answer,
+            f"explanation_{name}": score.explanation,
+            f"reason_{name}": score.reason,
+            f"metadata_{name}": json_text(score.metadata or None),
+            f"history_{name}": json_text(score.history or None),
+        }
         found |= {key: value for key, value in beside.items() if value is not None}
     return found

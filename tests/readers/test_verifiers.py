@@ -12,6 +12,7 @@ from turnwise.errors import ReadError
 from turnwise.readers.reading import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "verifiers"
+EPISODES = Path(__file__).parent / "produced" / "verifiers_episodes.jsonl"  # cut from what verifiers 0.4.0 wrote
 
 
 def test_a_trace_without_branches():
@@ -88,3 +89,38 @@ def test_results_of_tool_environments_spell_their_calls_out(tmp_path):
     frame = read(path)
     assert frame.select("source", "prompt", "response").rows() == [("verifiers", "2 + 2?", ""), ("verifiers", "4", "4")]
     assert frame["tool_calls"].to_list() == [[{"name": "add", "arguments": '{"a": 2}'}], None]
+
+
+def test_an_episode_that_broke_before_any_agent_began_is_counted():
+    frame = read(EPISODES)
+    first = frame.row(0, named=True)
+    assert (first["turn"], first["ending"], first["task_type"]) == (None, "error", "MySumsTask")
+    assert first["error"].startswith("TimeoutError: SingleAgentEnv.run() exceeded its 3s deadline")
+    assert (first["episode"], first["env"], first["run"]) == ("a16c0c39e84e42a585fa58745cfa1ceb", "mysums", "run-1")
+    rollouts = frame.unique("rollout_id", maintain_order=True)
+    assert rollouts["ending"].to_list() == ["error", "budget", "error", "finished", "finished"]
+
+
+def test_a_deadline_is_a_limit_and_no_end_of_its_own():
+    row = read(EPISODES).row(1, named=True)
+    assert (row["stop_condition"], row["ending"], row["error"], row["ok"]) == ("agent_timeout", "budget", None, True)
+
+
+def test_an_agent_that_never_called_its_model_has_one():
+    row = read(EPISODES).row(2, named=True)
+    assert (row["turn"], row["target"], row["expected"]) == (None, "fake-1", "4")
+    assert row["error"] == "TaskError: task setup: RuntimeError: no setup"
+
+
+def test_the_agents_of_one_episode_are_told_apart():
+    frame = read(EPISODES).tail(5)
+    assert frame["agent_name"].to_list() == ["assistant"] * 2 + ["user"] * 3
+    assert frame["episode"].n_unique() == 1
+    assert frame["response"].to_list()[-1] == "###DONE###"
+
+
+def test_the_step_of_the_training_is_told_by_the_work_of_a_run(tmp_path):
+    work = {"type": "train", "id": "r", "work": {"type": "train", "step": 7}}
+    lines = [json.dumps({**json.loads(line), "run": work}) for line in EPISODES.read_text().splitlines()]
+    (tmp_path / "traces.jsonl").write_text("\n".join(lines))
+    assert read(tmp_path)["train_step"].unique().to_list() == [7]

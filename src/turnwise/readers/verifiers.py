@@ -36,6 +36,25 @@ class Trace(msgspec.Struct):
     timing: Any = None
 
 
+class Episode(msgspec.Struct):
+    """What traces of one episode share; nothing of it where a trace stands alone."""
+
+    id: str | None = None
+    env: Any = None
+    group: Any = None
+    run: Any = None
+    errors: list[Any] = []
+
+    def told(self) -> dict[str, Any]:
+        """What it says of each of its traces."""
+        return {
+            "episode": self.id,
+            "env": _in(self.env, "id"),
+            "group": _in(self.group, "id"),
+            "episode_error": _error(self.errors),
+        }
+
+
 class Node(msgspec.Struct):
     """One message, and the one before it."""
 
@@ -95,7 +114,7 @@ def sniff(document: Document) -> bool:
     if document.kind not in {"lines", "json"}:
         return False
     trace = {"id", "nodes", "task"} <= document.keys
-    episode = "traces" in document.keys and b'"nodes"' in document.head
+    episode = "traces" in document.keys and (b'"nodes"' in document.head or {"env", "task"} <= document.keys)
     return (
         trace or episode or ({"prompt", "completion", "reward"} <= document.keys and "rollout_id" not in document.keys)
     )
@@ -107,12 +126,12 @@ def read_verifiers(document: Document, table: Table) -> None:
     =============================== ========================================================================
     theirs                          ours
     =============================== ========================================================================
-    hash of the content             `run`: the file has no name of its own
+    `run.id` of the episode         `run`; a hash of the content where there is none
     run, `id` or line               `rollout_id`
     `task.key`, `task.hash`,        `task`: rollouts of one task are a cluster; a hash of the prompt where there
     `example_id`                    is none
     times the task was met          `attempt`
-    `model` of the first call       `target`
+    `model` of the first call       `target`; of the agent's `config` where none was made
     `nodes` that were `sampled`     turns; what stands before one, up to the sampled node above it, is `prompt`, what
                                     no answer follows `observation`
     `parent`                        where a trace branches (compaction, sub-agents, retries): `node_id`,
@@ -121,9 +140,12 @@ def read_verifiers(document: Document, table: Table) -> None:
     `rewards`                       `reward` of the last turn: the sum of score times weight, null where none was
                                     scored; `score_<name>` of each. A `reward` that is missing is null, not 0
     `metrics`                       columns ``metric_<name>``
-    `stop_condition`, `errors`      `ending`: a limit is budget, an error error, any other condition finished;
-                                    the last error is the `error` of the last turn
-    `answer`                        `expected`
+    `stop_condition`, `errors`      `ending`: a limit or a deadline is budget, an error error, any other condition
+                                    finished; the last error is the `error` of the last turn
+    `answer`, also of `task.data`   `expected`
+    `agent.name`                    column `agent_name`: which of its episode's agents it was
+    `id`, `env.id`, `group.id`,     columns `episode`, `env`, `group`, `episode_error`: what the traces of one episode
+    `errors` of the episode         share. An episode that broke before it had a trace is a rollout without a turn
     `step` of `run`, folder         column `train_step`: what prime-rl states in the record, else what the folder of
                                     ``rollouts/step_7/train_rollouts.jsonl`` says where no record states a step
     =============================== ========================================================================
@@ -149,31 +171,44 @@ def read_verifiers(document: Document, table: Table) -> None:
     >>> table.frame().select("turn", "prompt", "response", "node_id", "parent_id", "reward").rows()
     [(1, '2 + 2?', '4', '1', None, None), (1, '2 + 2?', '5', '2', None, 0.5)]
     """
-    run = f"verifiers-{document.digest}"
     met: dict[str, int] = {}
     for number, value in document.records():
         with table.record(document.name, number):
-            traces = _traces(value)
+            record = parse(value, dict[str, Any])
+            traces, episode = _traces(record)
             if not traces:
                 table.problems.left_out(document.name, number, "holds no traces")
+            run = worded(_in(episode.run, "id")) or f"verifiers-{document.digest}"
             for place, trace in enumerate(traces):
-                where = number if trace is value else f"{number}.traces[{place}]"
+                where = number if trace is record else f"{number}.traces[{place}]"
                 with table.record(document.name, where):
                     if isinstance(trace, dict) and "nodes" not in trace:
                         _add_result(document, table, run, number, trace, met)
                     else:
-                        _add_trace(document, table, run, trace, met)
+                        _add_trace(document, table, run, trace, met, episode)
 
 
-def _traces(value: Any) -> list[Any]:
-    """The traces of an episode, or the one there is."""
-    inner = parse(value, dict[str, Any]).get("traces")
-    return inner if isinstance(inner, list) else [value]
+def _traces(record: dict[str, Any]) -> tuple[list[Any], Episode]:
+    """The traces of an episode and what they share, or the one there is.
+
+    One that broke before any agent began holds none: it is counted all the same, as a trace in which nothing happened.
+    """
+    traces = record.get("traces")
+    if not isinstance(traces, list):
+        return [record], Episode()
+    episode = parse({name: given for name, given in record.items() if name != "traces"}, Episode)
+    if traces or not episode.errors:
+        return traces, episode
+    own = {name: record[name] for name in ("id", "task", "errors", "ok", "is_timeout") if name in record}
+    return [{**own, "nodes": []}], Episode(episode.id, episode.env, episode.group, episode.run)
 
 
-def _step(document: Document, record: Mapping[str, Any]) -> dict[str, int]:
-    run = record.get("run")
-    stated = run.get("step") if isinstance(run, dict) else None
+def _in(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _step(document: Document, record: Mapping[str, Any], run: Any) -> dict[str, int]:
+    stated = _in(run, "step") if _in(run, "work") is None else _in(_in(run, "work"), "step")
     if type(stated) is int and record.get("train_step") is None:
         return {"train_step": stated}
     return step_in(PLACE, document.path, record)
@@ -185,7 +220,7 @@ def _counted(task: str, met: dict[str, int]) -> int:
 
 
 # ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _add_trace(document: Document, table: Table, run: str, record: Any, met: dict[str, int]) -> None:
+def _add_trace(document: Document, table: Table, run: str, record: Any, met: dict[str, int], episode: Episode) -> None:
     trace = parse(record, Trace)
     nodes = [parse(value, Node, f"nodes[{place}]") for place, value in enumerate(trace.nodes)]
     calls = [parse(value, Call, f"calls[{place}]") for place, value in enumerate(trace.calls)]
@@ -203,10 +238,12 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
         turns,
         {
             "run": run,
-            "target": next((call.model for call in calls if call.model), None),
+            "target": next((call.model for call in calls if call.model), None)
+            or worded(_in(_in(trace.agent, "config"), "model")),
             "attack": NO_ATTACK,
             "task": name,
             "attempt": _counted(name, met),
+            "expected": worded(_in(task.get("data"), "answer")),
             "ending": _ending(trace.stop_condition, failed=trace.ok is False and bool(trace.errors)),
             "total_seconds": span.end - span.start if span.end else None,
         },
@@ -216,7 +253,9 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
             "stop_condition": trace.stop_condition,
             "ok": trace.ok,
             "agent": trace.agent,
-            **_step(document, record),
+            "agent_name": _in(trace.agent, "name"),
+            **_step(document, record, record.get("run") or episode.run),
+            **(episode.told() if episode.id is not None else {}),
             **{f"score_{name}": _scored(given) for name, given in trace.rewards.items()},
             **{f"metric_{name}": given for name, given in trace.metrics.items()},
             **{name: given for name, given in leftovers(record, Trace).items() if name not in UNKEPT},
@@ -306,7 +345,7 @@ def _ending(condition: str | None, *, failed: bool) -> str | None:
         return ERROR
     if condition is None:
         return None
-    return BUDGET if condition in LIMITS or condition.startswith("max_") else FINISHED
+    return BUDGET if condition in LIMITS or condition.startswith("max_") or "timeout" in condition else FINISHED
 
 
 # ── results ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -337,7 +376,7 @@ def _add_result(
         },
         {
             "stop_condition": result.stop_condition,
-            **_step(document, record),
+            **_step(document, record, record.get("run")),
             **{f"metric_{key}": value for key, value in metrics.items()},
             **leftovers(record, Result),
         },

@@ -10,6 +10,8 @@ from turnwise.readers.inspect_logs import Epoch, Header, Limit, Mark, Score, Spe
 from turnwise.readers.records import json_text, parse, total, worded
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
+BESIDE = ("answer", "explanation", "reason", "metadata", "history")  # of a score, beside its value
+NESTED = ("metadata", "history")
 WORDS = {"C": True, "I": False, "yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
 
 Number = TypeVar("Number", int, float)
@@ -138,12 +140,9 @@ def _columns_of(scores: Mapping[str, Score | Mark]) -> dict[str, Any]:
             found |= {f"score_{name}_{key}": value for key, value in score.value.items()}
         else:
             found[f"score_{name}"] = score.value
-        beside = {
-            f"answer_{name}": score.answer,
-            f"explanation_{name}": score.explanation,
-            f"reason_{name}": score.reason,
-            f"metadata_{name}": json_text(score.metadata or None),
-            f"history_{name}": json_text(score.history or None),
-        }
-        found |= {key: value for key, value in beside.items() if value is not None}
+        for kind in BESIDE:
+            value = getattr(score, kind)
+            told = json_text(value or None) if kind in NESTED else value
+            if told is not None:
+                found[f"{kind}_{name}"] = told
     return found

@@ -53,6 +53,21 @@ def test_older_files_hold_a_plain_list(tmp_path):
     assert read(tmp_path)["rollout_id"].n_unique() == 6
 
 
+def test_repeats_are_attempts_at_one_task():
+    """Every repeat of promptfoo 0.121 has a number of its own; as tasks they would pass for independent."""
+    frame = read(FIXTURES / "repeats.json")
+    assert (frame["rollout_id"].n_unique(), frame["task"].n_unique()) == (12, 3)
+    run = "eval-Chz-2026-11-22T15:28:20"
+    assert frame.filter(target="echo").sort("task", "attempt").select("task", "attempt", "response").rows() == [
+        (f"{run}/0", 1, "Say hello"),
+        (f"{run}/0", 2, "Say hello"),
+        (f"{run}/16", 1, "SAY ARR1"),
+        (f"{run}/16", 2, "SAY ARR1"),
+        (f"{run}/17", 1, "SAY ARR2"),
+        (f"{run}/17", 2, "SAY ARR2"),
+    ]
+
+
 def _result(**metadata):
     about = {"pluginId": "hate", "strategyId": "jailbreak:tree"}
     given = {

@@ -1,13 +1,13 @@
 """Results of promptfoo evaluations and red teams: `results.json`, or one result per line."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from turnwise.readers.documents import Document
 from turnwise.readers.promptfoo_turns import said
-from turnwise.readers.records import Count, Small, leftovers, parse, whole
+from turnwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from turnwise.readers.table import Table
 from turnwise.schema import ERROR, FAILURE, NO_ATTACK, SUCCESS, UNDETERMINED
 
@@ -53,6 +53,16 @@ class Response(msgspec.Struct):
     metadata: Any = None
 
 
+class Names(NamedTuple):
+    """What a result is called, and of which test case it is which attempt."""
+
+    run: str
+    rollout: str
+    target: str | None
+    case: str
+    attempt: int
+
+
 class Usage(msgspec.Struct):
     """Tokens of one result."""
 
@@ -83,14 +93,15 @@ def read_promptfoo(document: Document, table: Table) -> None:
     theirs                             ours
     ================================== =====================================================================
     `evalId`                           `run`; where there is none a hash of the content
-    run, `testIdx`, `promptIdx`,       `rollout_id`; a repeat of a test has ``/2`` and so on after it
+    run, `testIdx`, `promptIdx`,       `rollout_id`; where a repeat has the same number, ``/2`` and so on after it
     provider
+    repeats of a test                  `attempt`, from 1: the same test case, though `--repeat` gives each its own number
     `provider.label`, `provider.id`    `target`
     `metadata.strategyId`              `attack`, of a red team; ``basic`` where the plugin's prompt was sent as it is;
                                        `none` for an evaluation
     `metadata.goal`, else the plugin   `goal`: plugin and goal, or plugin and number of the test
     `metadata.pluginId`                `category`
-    number of the test                 `task`, of an evaluation
+    number of the test                 `task`, of an evaluation; of a repeat, the number of the first
     `redteamHistory`, `messages`       turns (messages as JSON text as well); else `prompt.raw` and `response.output`
     `redteamTreeHistory`               nodes of a tree: `turn` is `depth` + 1, `target_call` the place in the list; `id`
                                        is `node_id`, and `parentId` is `parent_id` where a node of that `id` comes before
@@ -128,18 +139,25 @@ def read_promptfoo(document: Document, table: Table) -> None:
     ('basic', 'hate/4', 'Oaf', 'success')
     """
     run, records = _records(document)
-    met: Counter[str] = Counter()
+    found: list[tuple[int, Any, Result, str]] = []
+    places: dict[str, set[int]] = {}  # the numbers of each test case: with `--repeat` every repeat has one of its own
     for number, value in records:
         with table.record(document.name, number):
             result = parse(value, Result)
-            about = _about(result)
-            provider = result.provider if isinstance(result.provider, dict) else {"id": result.provider}
-            target = next(
-                (name for key in ("label", "id") if isinstance(name := provider.get(key), str) and name), None
-            )
+            case = _case(result)
+            found.append((number, value, result, case))
+            places.setdefault(case, set()).add(result.test_place)
+    numbers = {case: sorted(every) for case, every in places.items()}
+    met: Counter[str] = Counter()
+    for number, value, result, case in found:
+        with table.record(document.name, number):
+            target = _target(result.provider)
             name = "/".join((run, str(result.test_place), str(result.prompt_place), target or "unknown"))
             met[name] += 1
-            _add(document, table, (run, name, met[name]), (value, result), about, target)
+            again = met[name]
+            attempt = numbers[case].index(result.test_place) + again
+            names = Names(run, name if again == 1 else f"{name}/{again}", target, str(numbers[case][0]), attempt)
+            _add(document, table, names, value, result)
 
 
 def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
@@ -152,6 +170,18 @@ def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
     return file.eval_id or run, list(enumerate(parse(inner, list[Any], "results.results")))
 
 
+def _case(result: Result) -> str:
+    """What makes a test case: a repeat of it is the same in all but its number."""
+    test = result.test if isinstance(result.test, dict) else {}
+    content = test if test.get("vars") else {**test, "vars": result.vars} if result.vars else None
+    return json_text(content) or str(result.test_place)
+
+
+def _target(provider: Any) -> str | None:
+    known = provider if isinstance(provider, dict) else {"id": provider}
+    return next((name for key in ("label", "id") if (name := _word(known.get(key)))), None)
+
+
 def _about(result: Result) -> dict[str, Any]:
     """What the test case and the result say of the plugin, the strategy and the goal."""
     test = result.test.get("metadata") if isinstance(result.test, dict) else None
@@ -161,17 +191,9 @@ def _about(result: Result) -> dict[str, Any]:
     }
 
 
-def _add(
-    document: Document,
-    table: Table,
-    names: tuple[str, str, int],
-    found: tuple[Any, Result],
-    about: dict[str, Any],
-    target: str | None,
-) -> None:
-    record, result = found
-    run, name, attempt = names
-    plugin, strategy, goal = (_word(about.get(name)) for name in ("pluginId", "strategyId", "goal"))
+def _add(document: Document, table: Table, names: Names, record: Any, result: Result) -> None:
+    about = _about(result)
+    plugin, strategy = _word(about.get("pluginId")), _word(about.get("strategyId"))
     red = plugin is not None or strategy is not None
     response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()
     fault = result.error if result.failure == FAULT or result.success is None else None
@@ -188,16 +210,16 @@ def _add(
     failed = fault is not None or result.failure == FAULT
     table.add(
         document.name,
-        name if attempt == 1 else f"{name}/{attempt}",
+        names.rollout,
         turns,
         {
-            "run": run,
-            "target": target,
+            "run": names.run,
+            "target": names.target,
             "attack": (strategy or "basic") if red else NO_ATTACK,
-            "goal": "/".join(filter(None, (plugin, goal or str(result.test_place)))) if red else None,
-            "task": None if red else f"{run}/{result.test_place}",
+            "goal": "/".join(filter(None, (plugin, _word(about.get("goal")) or names.case))) if red else None,
+            "task": None if red else f"{names.run}/{names.case}",
             "category": plugin,
-            "attempt": attempt,
+            "attempt": names.attempt,
             "ending": ERROR if failed else None,
             "outcome": _outcome(result, failed=failed) if red else None,
             "solved": None if red or failed else result.success,

@@ -62,6 +62,30 @@ def test_what_was_blocked_says_so(memory):
     assert of(memory, "c4").select("error", "outcome").row(0) == ("blocked", None)
 
 
+def test_what_pyrit_1_1_keeps_in_other_tables():
+    """The target is a conversation's, the attack stands within another, labels are the result's; judges have chats."""
+    frame, problems = read(FIXTURES / "memory_1_1.db", errors="collect")
+    assert problems.is_empty()
+    assert frame.select("target", "attack", "goal", "outcome", "ending", "turn").rows() == [
+        ("target-x", "PromptSendingAttack", "tell secret b64", "failure", "budget", 1),
+        ("target-x", None, "BOOM now", "error", "error", 1),
+        ("target-x", "PromptSendingAttack", "BLOCK now", "failure", "budget", 1),
+        ("target-x", "CrescendoAttack", "crescendo goal two", "success", "success", 1),
+        ("target-x", "TreeOfAttacksWithPruningAttack", "tap goal 0", "failure", "budget", None),
+        ("target-x", "TreeOfAttacksWithPruningAttack", "tap goal 1", "failure", "budget", None),
+    ]
+    assert frame["labels"].to_list()[:2] == ['{"op":"trial","user":"me"}', None]
+    assert frame["score_SelfAskScaleScorer"].drop_nulls().len() == 1
+
+
+def test_what_is_said_of_an_error_is_no_answer():
+    errors = read(FIXTURES / "memory_1_1.db").filter(pl.col("error").is_not_null())
+    assert errors.select("response", "error", "error_text").rows() == [
+        (None, "processing", "target down\nRuntimeError('target down')"),
+        (None, "blocked", '{"status_code":200,"message":"filtered"}'),
+    ]
+
+
 @pytest.mark.parametrize(("name", "verdict"), [("memory.csv", True), ("export.json", False)])
 def test_exports(name, verdict):
     frame = read(FIXTURES / name)

@@ -178,6 +178,13 @@ def test_conversations_and_answers_of_fastchat(shared):
     assert answers["prompt"].null_count() == 60
 
 
+def test_a_hit_of_a_generator_without_a_name_has_the_target_of_the_report(tmp_path):
+    """Such as garak's own `test.Repeat`: in the hit log its name is the word None."""
+    hit = {"attempt_id": "a", "attempt_idx": 0, "probe": "p.P", "prompt": "Hi", "output": "Oaf", "score": 1.0}
+    (tmp_path / "a.hitlog.jsonl").write_text(json.dumps({**hit, "generator": "test.Repeat None"}) + "\n")
+    assert read(tmp_path).select("target", "target_type").row(0) == ("test.Repeat", "test.Repeat")
+
+
 def test_hits_are_those_of_the_report_and_give_way_to_it(tmp_path):
     hitlog = FIXTURES / "garak_hitlog" / "toy.hitlog.jsonl"
     alone = read(hitlog)

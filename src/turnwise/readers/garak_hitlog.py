@@ -11,6 +11,8 @@ from turnwise.readers.records import Small, Whole, json_text, leftovers, parse
 from turnwise.readers.table import Table
 from turnwise.schema import SUCCESS
 
+NAMELESS = "None"  # as Python writes the name of a generator that has none
+
 
 class Hit(msgspec.Struct):
     """One line."""
@@ -45,7 +47,8 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     `attempt_seq`, probe,
     `attempt_idx`
     `attempt_idx`                    `attempt`, from 1
-    `generator`                      `target`: the type before the name stays in `target_type`
+    `generator`                      `target`: the type before the name stays in `target_type`, and stands for a name
+                                     where there is none, as in the report
     `probe`                          `attack`
     `goal`                           `goal`
     `prompt`, `output`               turns
@@ -101,6 +104,7 @@ def _add(document: Document, table: Table, name: str, hits: list[Hit], extras: d
     }
     turns[-1] = turns[-1]._replace(succeeded=True, score=next(iter(scores.values())))
     kind, _, target = (first.generator or "").rpartition(" ")
+    target = kind if target == NAMELESS else target
     table.add(
         document.name,
         name,

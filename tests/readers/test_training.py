@@ -131,6 +131,16 @@ def test_deepteam_counts_what_its_own_groups_lose():
     assert frame["goal"].unique(maintain_order=True).to_list() == ["Bias/race", "Bias/gender", "PII/leak"]
 
 
+def test_where_deepteam_watched_every_turn_they_have_verdicts():
+    frame = read(FIXTURES / "deepteam" / "assessment_1_0.json")
+    assert frame.select("attack", "turn", "succeeded", "outcome", "ending").rows() == [
+        *[("Crescendo Jailbreaking", turn, None, "error", "error") for turn in (1, 2, 3)],
+        *[("Bad Likert Judge", turn, turn == 4, "success", "success") for turn in (1, 2, 3, 4)],
+        ("Base64", 1, None, "failure", None),
+    ]
+    assert frame["stopping_reason"][0] == "target down"
+
+
 @pytest.mark.parametrize("method", ["attackMethod", "attackEnhancement"])
 def test_older_assessments_of_deepteam_have_their_fields_under_aliases(tmp_path, method):
     case = {"vulnerability": "Bias", "vulnerability_type": "race", "riskCategory": "Responsible AI", "input": "q"}

@@ -8,7 +8,7 @@ from turnwise.readers.chat import Message, split
 from turnwise.readers.documents import Document
 from turnwise.readers.records import leftovers, parse, spare, worded
 from turnwise.readers.table import Table, Turn
-from turnwise.schema import ERROR, FAILURE, FINISHED, NO_ATTACK, SUCCESS, UNDETERMINED
+from turnwise.schema import BUDGET, ERROR, FAILURE, FINISHED, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 OLDER = {  # names of a case's fields as older files have them, and as newer ones do
     "actualOutput": "actual_output",
@@ -16,6 +16,15 @@ OLDER = {  # names of a case's fields as older files have them, and as newer one
     "attackEnhancement": "attack_method",
     "riskCategory": "risk_category",
     "vulnerabilityType": "vulnerability_type",
+}
+
+
+WATCHED = {(SUCCESS, SUCCESS), (BUDGET, FAILURE)}  # a check after every turn stopped at the last, or saw nothing in any
+STOPS = {
+    "SHIFT_DETECTED": SUCCESS,
+    "BUDGET_EXHAUSTED": BUDGET,
+    "RUNTIME_EXCEEDED": BUDGET,
+    "SIMULATOR_REFUSED": GAVE_UP,
 }
 
 
@@ -43,6 +52,8 @@ class Said(Message):
     """One message of a multi-turn attack."""
 
     turn_level_attack: str | None = None
+    stopping_category: str | None = None
+    stopping_reason: str | None = None
 
 
 class Trace(msgspec.Struct):
@@ -79,6 +90,8 @@ def read_deepteam(document: Document, table: Table) -> None:
     `actual_output`
     `score`                          `score` of the last turn: 1 is **safe**; `outcome` is failure of the attack
                                      where it is above 0, else success; undetermined where it is null
+    `stopping_category` of the last  `ending`: SHIFT_DETECTED is success, BUDGET_EXHAUSTED and RUNTIME_EXCEEDED budget,
+    message                          SIMULATOR_REFUSED gave up
     `error`                          `error` of the last turn, `outcome` and `ending` error: the producer
                                      leaves such cases out of every count
     `start_time`, `end_time`         `total_seconds` of a trace
@@ -90,9 +103,10 @@ def read_deepteam(document: Document, table: Table) -> None:
 
     Of a trace `attack` is `none`; what its spans did stays where it is. `attempt` is 1 and `solved` null. Everything
     else (`reason`, `metadata`, costs) is kept under its own name, objects and lists as JSON text. Real traces were at
-    hand; assessments are built from the fields of `RiskAssessment.save` (red_teamer/risk_assessment.py).
+    hand; assessments are those of `RiskAssessment.save` (red_teamer/risk_assessment.py), tried on DeepTeam 1.0.
 
-    The producer judges the `whole_rollout`.
+    The producer judges the `whole_rollout`; where it stops a conversation at the first shift, every turn: those before
+    are no success, and none is where the budget ran out.
 
     Examples
     --------
@@ -114,6 +128,13 @@ def read_deepteam(document: Document, table: Table) -> None:
             case = parse(_renamed(record), Case)
             said = [parse(value, Said, f"turns[{number}]") for number, value in enumerate(case.turns or [])]
             turns = split(said, "turns") if said else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
+            stopped = said[-1] if said else Said("assistant")
+            ending, outcome = STOPS.get(stopped.stopping_category or ""), _outcome(case)
+            if ending == SUCCESS and outcome != SUCCESS:
+                ending = None
+            if (ending, outcome) in WATCHED:
+                turns = [turn._replace(succeeded=False) for turn in turns]
+                turns[-1] = turns[-1]._replace(succeeded=outcome == SUCCESS)
             turns[-1] = turns[-1]._replace(score=case.score if turns[-1].turn else None, error=case.error)
             attacks = [one.turn_level_attack for one in said if one.role != "user"]
             table.add(
@@ -126,10 +147,10 @@ def read_deepteam(document: Document, table: Table) -> None:
                     "goal": "/".join(filter(None, (case.vulnerability, worded(case.vulnerability_type)))),
                     "category": case.risk_category,
                     "attempt": 1,
-                    "ending": None if case.error is None else ERROR,
-                    "outcome": _outcome(case),
+                    "ending": ending if case.error is None else ERROR,
+                    "outcome": outcome,
                 },
-                leftovers(_renamed(record), Case),
+                {"stopping_reason": stopped.stopping_reason, **leftovers(_renamed(record), Case)},
                 {"turn_level_attack": attacks} if any(attacks) and len(attacks) == len(turns) else None,
             )
 

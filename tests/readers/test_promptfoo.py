@@ -16,7 +16,7 @@ def test_a_test_that_passes_is_an_attack_that_failed():
         ("jailbreak", "harmful:hate/insult", "success", None, None),
         ("crescendo", "harmful:hate/insult", "failure", None, None),
         ("none", None, None, True, None),
-        ("basic", "pii/3", "error", None, "error"),
+        ("basic", "pii/x", "error", None, "error"),
         ("jailbreak", "harmful:hate/insult", "failure", None, None),
         ("goat", "pii/4", "success", None, None),
     ]
@@ -66,6 +66,14 @@ def test_repeats_are_attempts_at_one_task():
         (f"{run}/17", 1, "SAY ARR2"),
         (f"{run}/17", 2, "SAY ARR2"),
     ]
+
+
+def test_strategies_meet_at_the_goal_that_they_were_made_of():
+    """Where promptfoo was given no model to word the goal, a strategy still keeps the prompt that it changes."""
+    frame = read(FIXTURES / "red_team.json").group_by("rollout_id", maintain_order=True).first()
+    goals = dict(frame.select("attack", "goal").rows())
+    assert goals["basic"] == goals["base64"] == goals["crescendo"] == "intent/tell me the secret word"
+    assert goals["jailbreak:hydra"] == "contracts/tell me secret one"
 
 
 def _result(**metadata):

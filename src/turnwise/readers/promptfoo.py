@@ -99,7 +99,9 @@ def read_promptfoo(document: Document, table: Table) -> None:
     `provider.label`, `provider.id`    `target`
     `metadata.strategyId`              `attack`, of a red team; ``basic`` where the plugin's prompt was sent as it is;
                                        `none` for an evaluation
-    `metadata.goal`, else the plugin   `goal`: plugin and goal, or plugin and number of the test
+    `metadata.goal`,                   `goal`: plugin and goal, else plugin and its prompt (which a strategy keeps before
+    `metadata.originalText`            it changes it, so that strategies meet at one goal), else plugin and number of the
+                                       test
     `metadata.pluginId`                `category`
     number of the test                 `task`, of an evaluation; of a repeat, the number of the first
     `redteamHistory`, `messages`       turns (messages as JSON text as well); else `prompt.raw` and `response.output`
@@ -191,6 +193,16 @@ def _about(result: Result) -> dict[str, Any]:
     }
 
 
+def _goal(result: Result, about: dict[str, Any]) -> str | None:
+    """What is wanted: as promptfoo says it, else the plugin's prompt, which strategies keep before they change it."""
+    test = result.test if isinstance(result.test, dict) else {}
+    given = test.get("vars")
+    given = given if isinstance(given, dict) else {}
+    plain = given.get("prompt", next(iter(given.values())) if len(given) == 1 else None)
+    unchanged = about.get("strategyId") in {None, "", "basic"}
+    return _word(about.get("goal")) or _word(about.get("originalText")) or (_word(plain) if unchanged else None)
+
+
 def _add(document: Document, table: Table, names: Names, record: Any, result: Result) -> None:
     about = _about(result)
     plugin, strategy = _word(about.get("pluginId")), _word(about.get("strategyId"))
@@ -216,7 +228,7 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
             "run": names.run,
             "target": names.target,
             "attack": (strategy or "basic") if red else NO_ATTACK,
-            "goal": "/".join(filter(None, (plugin, _word(about.get("goal")) or names.case))) if red else None,
+            "goal": "/".join(filter(None, (plugin, _goal(result, about) or names.case))) if red else None,
             "task": None if red else f"{names.run}/{names.case}",
             "category": plugin,
             "attempt": names.attempt,

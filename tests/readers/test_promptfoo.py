@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import polars as pl
+
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.readers.reading import read
@@ -74,6 +76,24 @@ def test_strategies_meet_at_the_goal_that_they_were_made_of():
     goals = dict(frame.select("attack", "goal").rows())
     assert goals["basic"] == goals["base64"] == goals["crescendo"] == "intent/tell me the secret word"
     assert goals["jailbreak:hydra"] == "contracts/tell me secret one"
+
+
+def test_why_a_strategy_stopped():
+    """GOAT and Crescendo keep no verdicts of turns; the grader, who sees each, stopped the first at its last."""
+    frame = read(FIXTURES / "red_team.json").filter(pl.col("attack").is_in(["goat", "jailbreak:hydra"]))
+    assert frame.select("attack", "turn", "succeeded", "outcome", "ending").rows() == [
+        *[("goat", turn, turn == 3, "success", "success") for turn in (1, 2, 3)],
+        *[("goat", turn, None, "failure", "budget") for turn in (1, 2, 3, 4)],
+        *[("jailbreak:hydra", turn, turn == 2, "success", "success") for turn in (1, 2)],
+    ]
+
+
+def test_what_was_never_sent_is_no_turn_of_the_conversation():
+    """The attacker's model failed in every round: the plugin's prompt stands in the result, the target never saw it."""
+    frame = read(FIXTURES / "red_team.json").filter(attack="crescendo")
+    assert frame.select("turn", "prompt", "response", "outcome", "ending", "queries").rows() == [
+        (1, None, None, "failure", "gave_up", 0)
+    ]
 
 
 def _result(**metadata):

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.readers.documents import Document
-from turnwise.readers.promptfoo_turns import said
+from turnwise.readers.promptfoo_turns import graded, said, stopped
 from turnwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from turnwise.readers.table import Table
-from turnwise.schema import ERROR, FAILURE, NO_ATTACK, SUCCESS, UNDETERMINED
+from turnwise.schema import ERROR, FAILURE, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 FAULT = 2  # `failureReason`: the test case failed for another reason than an assertion
 
@@ -111,6 +111,9 @@ def read_promptfoo(document: Document, table: Table) -> None:
                                        promptfoo chooses which nodes to go on from only afterwards
     `score`, `parentId` of a node      columns `score_judge` (1 to 10, which is success) and `refined_from`
     `graderPassed`                     `succeeded` of a turn, the other way round
+    `stopReason`                       `ending`: the grader's word is success, and then the last turn alone `succeeded`
+                                       where none says so itself; a maximum is budget; an empty history is an attack that
+                                       sent nothing: one turn without a prompt, which gave up
     `success`                          `solved` of an evaluation. Of a red team `outcome`: a test that passes is a
                                        failure of the attack
     `score`                            `score` of the last turn, as promptfoo has it: 1 is a pass
@@ -216,10 +219,16 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
     }
     nothing = response.error is not None or not result.response
     turns, beside = said(result.prompt, response.output, kept, failed=nothing)
+    failed = fault is not None or result.failure == FAULT
+    outcome = _outcome(result, failed=failed) if red else None
+    ending = ERROR if failed else stopped(kept.get("stopReason"), outcome)
+    if ending == SUCCESS:
+        turns = graded(turns)
+    if kept.get("redteamHistory") == [] and turns[-1].response is None and not failed:
+        ending = GAVE_UP  # whatever the strategy counts, it sent nothing
     turns[-1] = turns[-1]._replace(score=result.score if turns[-1].turn else None, error=fault)
     usage = parse(response.usage or {}, Usage, "response.tokenUsage")
     test = result.test if isinstance(result.test, dict) else {}
-    failed = fault is not None or result.failure == FAULT
     table.add(
         document.name,
         names.rollout,
@@ -232,8 +241,8 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
             "task": None if red else f"{names.run}/{names.case}",
             "category": plugin,
             "attempt": names.attempt,
-            "ending": ERROR if failed else None,
-            "outcome": _outcome(result, failed=failed) if red else None,
+            "ending": ending,
+            "outcome": outcome,
             "solved": None if red or failed else result.success,
             "queries": whole(usage.requests, "response.tokenUsage.numRequests"),
             "total_tokens": whole(usage.total, "response.tokenUsage.total"),

@@ -9,6 +9,10 @@ from turnwise.readers.json_texts import lenient
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Small, parse, worded
 from turnwise.readers.table import Turn
+from turnwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
+
+HITS = {"grader failed", "attack succeeded"}
+STOPS = {"no improvement": GAVE_UP, "target ended conversation": TARGET_ENDED}
 
 
 class Exchange(msgspec.Struct):
@@ -76,11 +80,37 @@ def said(prompt: Any, response: Any, kept: dict[str, Any], *, failed: bool) -> S
         chat = messages_of(messages, "metadata.messages")
         if any(message.role == "assistant" for message in chat):
             return Said(split(chat, "metadata.messages"), {})
+    if history == [] and not nodes:  # the strategy kept no turn: what it began with was never sent as it stands
+        final = kept.get("redteamFinalPrompt") if response else None
+        return Said(
+            [Turn(turn=None if failed else 1, prompt=worded(final or None), response=worded(response or None))], {}
+        )
     asked = _asked(prompt)
     answer = worded(response)
     if answer is None:
         return Said([split(asked, "prompt")[0]._replace(turn=None if failed else 1)], {})
     return Said(split([*asked, Message("assistant", answer)], "prompt"), {})
+
+
+def stopped(reason: Any, outcome: str | None) -> str | None:
+    """Why a strategy stopped, in our words; success only where promptfoo's verdict in the end is that as well.
+
+    Examples
+    --------
+    >>> [stopped(reason, "success") for reason in ("Grader failed", "Max turns reached", "NO_IMPROVEMENT", "Error")]
+    ['success', 'budget', 'gave_up', None]
+    """
+    word = reason.lower().replace("_", " ") if isinstance(reason, str) else ""
+    if word in HITS:
+        return SUCCESS if outcome == SUCCESS else None
+    return BUDGET if word.startswith("max ") else STOPS.get(word)
+
+
+def graded(turns: list[Turn]) -> list[Turn]:
+    """The turns of a conversation that the grader, who sees each, ended: it stopped at the first success."""
+    if any(turn.succeeded is not None or turn.node_id is not None for turn in turns):
+        return turns
+    return [turn._replace(succeeded=place == len(turns)) for place, turn in enumerate(turns, start=1)]
 
 
 def _tree(nodes: list[Node]) -> Said:

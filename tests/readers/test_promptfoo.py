@@ -96,6 +96,15 @@ def test_what_was_never_sent_is_no_turn_of_the_conversation():
     ]
 
 
+def test_which_prompt_it_was_and_what_one_call_used():
+    frame = read(FIXTURES / "repeats.json").filter(target="local one").sort("task")
+    assert frame.select("prompt_label", "prompt_tokens", "response_tokens", "total_tokens").row(0) == (
+        *("Say {{q}}", 10, 20, 30),
+    )
+    searched = read(FIXTURES / "red_team.json").filter(attack="goat")
+    assert searched["prompt_tokens"].null_count() == searched.height
+
+
 def _result(**metadata):
     about = {"pluginId": "hate", "strategyId": "jailbreak:tree"}
     given = {

@@ -51,6 +51,8 @@ class Response(msgspec.Struct):
     cost: float | None = None
     usage: Any = msgspec.field(name="tokenUsage", default=None)
     metadata: Any = None
+    refusal: Any = msgspec.field(name="isRefusal", default=None)
+    cached: Any = None
 
 
 class Names(NamedTuple):
@@ -119,16 +121,19 @@ def read_promptfoo(document: Document, table: Table) -> None:
     `score`                            `score` of the last turn, as promptfoo has it: 1 is a pass
     `error`, `failureReason` 2         `error` of the last turn, `ending` error, and of a red team `outcome`
     `namedScores`                      `score_<name>`
-    `tokenUsage`, `latencyMs`, `cost`  `total_tokens`, `queries`, `total_seconds`, `total_cost_usd`
+    `tokenUsage`, `latencyMs`, `cost`  `total_tokens`, `queries`, `total_seconds`, `total_cost_usd`; `prompt_tokens` and
+                                       `response_tokens` of a turn that is the only call
     ================================== =====================================================================
 
     promptfoo (as of 2025) writes every node of a tree under an `id` made up for it, so that `parentId` names none of
     them: these are roots, each a conversation of its own with the target, and siblings share `refined_from`. Where
     a search ends without success, the `output` of its last node is the best answer of all, not the one to its prompt.
 
-    Kept: `vars`, `grading`, `metadata` and `description`, as JSON text; the configuration and the table of prompts stay
-    where they are. A provider's `error` beside a refusal of its own is an error, as promptfoo counts it. Built from
-    promptfoo's types (`EvaluateResult`, src/types/index.ts).
+    Kept: `vars`, `grading`, `metadata` and `description`, as JSON text; `prompt_label`, which of several prompts it was;
+    `is_refusal` and `cached` of the response, as the provider says them: a provider that knows of no refusal says false,
+    so this is no `refused`. The configuration and the table of prompts stay where they are. A provider's `error` beside
+    a refusal of its own is an error, as promptfoo counts it. Built from promptfoo's types (`EvaluateResult`,
+    src/types/index.ts), and tried on what promptfoo 0.121 writes.
 
     The producer judges `every_turn` where a strategy keeps the grader's word of each, else the whole rollout.
 
@@ -228,6 +233,11 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
         ending = GAVE_UP  # whatever the strategy counts, it sent nothing
     turns[-1] = turns[-1]._replace(score=result.score if turns[-1].turn else None, error=fault)
     usage = parse(response.usage or {}, Usage, "response.tokenUsage")
+    if len(turns) == 1 and usage.requests in {None, 1}:  # else they are of several calls
+        turns[0] = turns[0]._replace(
+            prompt_tokens=whole(usage.prompt, "response.tokenUsage.prompt"),
+            response_tokens=whole(usage.completion, "response.tokenUsage.completion"),
+        )
     test = result.test if isinstance(result.test, dict) else {}
     table.add(
         document.name,
@@ -252,6 +262,9 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
         {
             **{f"score_{key}": value for key, value in (result.named or {}).items()},
             "result_id": result.id,
+            "prompt_label": _word(result.prompt.get("label")) if isinstance(result.prompt, dict) else None,
+            "is_refusal": response.refusal,
+            "cached": response.cached,
             "description": test.get("description"),
             "vars": result.vars or None,
             "grading": result.grading,

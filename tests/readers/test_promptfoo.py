@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 import turnwise as tw
 from turnwise import metrics as m
+from turnwise.errors import ReadError
 from turnwise.readers.reading import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "promptfoo"
@@ -175,3 +177,11 @@ def test_the_summary_alone_is_an_evaluation(tmp_path):
     frame = read(tmp_path)
     assert frame["rollout_id"].n_unique() == 6
     assert frame["response"].equals(read(FIXTURES / "results.json")["response"])
+
+
+def test_its_table_is_refused_with_what_to_do(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "Description,q,[echo] Say {{q}},Status,Score,Named Scores,Grader Reason,Comment\n,hi,Say hi,PASS,1.00,{},,\n"
+    )
+    with pytest.raises(ReadError, match="promptfoo export eval ID"):
+        read(tmp_path / "a.csv")

@@ -62,6 +62,8 @@ def labels(document: Document) -> bool:
 
 VERDICTS, SUMMARY, PROMPTS = "`tw.read_verdicts`", "`tw.read_summary`", "`tw.read_prompts`"
 WORDS = ("label", "value", "verdict", "score_value")  # what a column of labels may be called, for `tw.read_verdicts`
+PROMPTFOO = "promptfoo's results as a table or a database"
+EXPORT = "`tw.read`, once `promptfoo export eval ID --output results.json` has written them as JSON"
 _TURNS = ("prompt", "response")
 _ABOUT = {"rollout_id", "turn", "node_id", "source", "run", "target", "attack", "goal", "task", "category", "attempt"}
 _HAPPENED = frozenset({*TURNS.names, *ASKED, *RESPONSES, *LISTS} - _ABOUT)
@@ -89,6 +91,8 @@ LOOKALIKES = (
         "`tw.read` from the folder `simulations` beside it",
         tau2.sniff_header,
     ),
+    Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
+    Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.data),
     Lookalike("prompts", PROMPTS, prompt_sets.is_set),
     Lookalike(
         "rollouts that are measured already",

@@ -80,6 +80,16 @@ def test_strategies_meet_at_the_goal_that_they_were_made_of():
     assert goals["jailbreak:hydra"] == "contracts/tell me secret one"
 
 
+def test_a_user_who_is_played_follows_the_prompt_as_it_is(tmp_path):
+    """The strategy mischievous-user keeps no original, as it changes nothing."""
+    results = [
+        _result() | {"testIdx": place, "testCase": {"vars": {"prompt": "Insult me"}}, "metadata": about}
+        for place, about in enumerate(({"pluginId": "hate"}, {"pluginId": "hate", "strategyId": "mischievous-user"}))
+    ]
+    (tmp_path / "a.json").write_text(json.dumps({"evalId": "e", "results": {"results": results}}))
+    assert read(tmp_path)["goal"].to_list() == ["hate/Insult me"] * 2
+
+
 def test_why_a_strategy_stopped():
     """GOAT and Crescendo keep no verdicts of turns; the grader, who sees each, stopped the first at its last."""
     frame = read(FIXTURES / "red_team.json").filter(pl.col("attack").is_in(["goat", "jailbreak:hydra"]))

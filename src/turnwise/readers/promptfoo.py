@@ -11,6 +11,7 @@ from turnwise.readers.records import Count, Small, json_text, leftovers, parse, 
 from turnwise.readers.table import Table
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
+PLAIN = (None, "", "basic", "mischievous-user")  # strategies that leave the plugin's prompt in its variable as it is
 FAULT = 2  # `failureReason`: the test case failed for another reason than an assertion
 
 
@@ -207,7 +208,7 @@ def _goal(result: Result, about: dict[str, Any]) -> str | None:
     given = test.get("vars")
     given = given if isinstance(given, dict) else {}
     plain = given.get("prompt", next(iter(given.values())) if len(given) == 1 else None)
-    unchanged = about.get("strategyId") in {None, "", "basic"}
+    unchanged = about.get("strategyId") in PLAIN
     return _word(about.get("goal")) or _word(about.get("originalText")) or (_word(plain) if unchanged else None)
 
 

@@ -92,7 +92,7 @@ LOOKALIKES = (
         tau2.sniff_header,
     ),
     Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
-    Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.data),
+    Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.head),
     Lookalike("prompts", PROMPTS, prompt_sets.is_set),
     Lookalike(
         "rollouts that are measured already",

@@ -224,11 +224,10 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     """Refuse a grouping column that is missing, named twice, or named like a column of the result."""
     for name in by:
         if name not in frame.columns:
-            kept = f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
-            of_turns = kept if "num_turns" in frame.columns else ""
-            raise ArgumentError(
-                f"{verb}: there is no column {name!r} to group by; {meant(name, frame.columns)}{of_turns}"
-            )
+            hint = meant(name, frame.columns)
+            if "num_turns" in frame.columns and hint.startswith("there is"):  # nothing is called nearly so
+                hint += f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
+            raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
         if name in result.names:
             raise ArgumentError(
                 f"{verb}: the grouping column {name!r} has the name of a result column; "
@@ -256,9 +255,8 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     ((0.95,), (0.5, 0.95))
     """
     levels = _several(level)
-    wrong = [
-        value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1
-    ]  # a quantile of 1 is ∞
+    # at a level so near to 1 that the quantile asked for is that of 1, intervals have no end
+    wrong = [value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1]
     if wrong or not levels:
         raise ArgumentError(
             f"level={_shown(wrong or [level])} is no nominal coverage; give a number between 0 and 1, such as 0.95"

@@ -52,7 +52,9 @@ def _from_records(data: Iterable[Any], words: AbstractSet[str]) -> pl.DataFrame:
                 f"turns: record {position} is a {type(record).__name__}, not a dict; pass a list of dicts, one per turn"
             )
         try:
-            columns.append({str(name): plain(value) for name, value in record.items()})
+            columns.append(
+                {str(name): value if type(value) in _PLAIN else plain(value) for name, value in record.items()}
+            )
         except RecursionError as error:
             raise ArgumentError(f"turns: record {position} is nested too deeply, or holds itself") from error
     return from_columns(columns, words)

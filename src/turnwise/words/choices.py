@@ -109,10 +109,8 @@ def _ends_blank(texts: "pa.LargeStringArray") -> bool:
     each, places = _bytes(texts), np.frombuffer(texts.buffers()[1], np.int64)
     if not each.size:
         return False
-    first, last = (
-        each.take(places[:-1], mode="clip"),
-        each.take(places[1:] - 1, mode="clip"),
-    )  # of an empty one, its neighbour's
+    # of an empty text, those of its neighbours
+    first, last = each.take(places[:-1], mode="clip"), each.take(places[1:] - 1, mode="clip")
     return bool(min(first.min(), last.min()) <= SPACE)
 
 

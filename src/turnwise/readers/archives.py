@@ -33,6 +33,7 @@ _DAMAGED = (
     *UNSOUND,
 )
 HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
+AT_ONCE = 1 << 25  # bytes of an archive that is read in one go
 ROOM = 64  # bytes between a member's name and what is in it: more than most have there, so that one reading gets all
 
 
@@ -61,16 +62,10 @@ class Archive:
     """
 
     def __init__(self, document: Document) -> None:
+        self._document = document
         with _WHOLE:
-            source = document.source
-            self._file: IO[bytes] = source if isinstance(source, io.BytesIO) else source.open("rb", buffering=0)
-        try:
-            with _WHOLE:
-                self._members = document.members
-            self._check()
-        except BaseException:
-            self._file.close()
-            raise
+            self._members = document.members
+        self._check()
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +73,8 @@ class Archive:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        if "_file" in vars(self):
+            self._file.close()
 
     @property
     def names(self) -> list[str]:
@@ -114,6 +110,14 @@ class Archive:
         if len(data) != member.file_size or crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
+
+    @cached_property
+    def _file(self) -> IO[bytes]:
+        """The archive itself; in memory where it is small, for thousands of members are as many places to go to."""
+        source = self._document.source
+        if isinstance(source, io.BytesIO):
+            return source
+        return source.open("rb", buffering=0) if source.stat().st_size > AT_ONCE else io.BytesIO(source.read_bytes())
 
     @cached_property
     def _by_name(self) -> dict[str, zipfile.ZipInfo]:

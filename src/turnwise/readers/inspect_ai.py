@@ -122,8 +122,9 @@ def _members(archive: Archive) -> list[str]:
     """The members that are samples, by epoch and id; those that are parts of one are left out."""
     names = [name for name in archive.names if _is_sample(name)]
     folders = {name.removesuffix(SHELL) for name in names if name.endswith(SHELL)}
-    whole = [name for name in names if name.endswith(SHELL) or not any(f in folders for f in _folders(name))]
-    return sorted(whole, key=_place)
+    if folders:
+        names = [name for name in names if name.endswith(SHELL) or folders.isdisjoint(_folders(name))]
+    return sorted(names, key=_place)
 
 
 def _folders(name: str) -> Iterator[str]:

@@ -33,7 +33,8 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
     spec, count = log.eval, len(samples)
     usage = [_usage(sample.model_usage, spec.model) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]
-    first, *others = [scorer.name for scorer in spec.scorers or []] or [""]
+    first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
+    others = {*later} - {first}
     return {
         "run": [run] * count,
         "target": [spec.model] * count,
@@ -42,7 +43,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "attempt": [sample.epoch for sample in samples],
         "expected": [worded(sample.target) for sample in samples],
         "ending": [_ending(sample) for sample in samples],
-        "solved": [_solved(given, {*others} - {first}) for given in scores],
+        "solved": [_solved(given, others) for given in scores],
         "total_tokens": [total((used.total_tokens for used in known), "model_usage") for known in usage],
         "total_seconds": [sample.total_time for sample in samples],
         "total_cost_usd": [_sum(used.total_cost for used in known) for known in usage],
@@ -105,9 +106,10 @@ def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | Mark]:
 
 def _solved(scores: Mapping[str, Score | Mark], others: AbstractSet[str]) -> bool | None:
     """Whether the run's first scorer says so: where it gave none, the first score of a sample is one of the others'."""
-    name, value = next(((name, score.value) for name, score in scores.items()), ("", None))
-    if name in others:
+    name = next(iter(scores), None)
+    if name is None or name in others:
         return None
+    value = scores[name].value
     if isinstance(value, str):
         return WORDS.get(value, WORDS.get(value.lower()))
     return bool(value) if isinstance(value, int | float) and value in {0, 1} else None

@@ -146,6 +146,17 @@ def test_choices_are_alike_as_python_says(rows: list[tuple[str, str, int]], star
     assert w.same_choice(left, right).to_list() == expected
 
 
+@pytest.mark.parametrize("beyond", ["", "é", "İ", "\x00", "abc"])
+def test_every_letter_is_its_own_choice(beyond: str) -> None:
+    """All texts of ASCII of up to two characters, in another order, alone and beside one that no letter is."""
+    letters = ["", *map(chr, range(1, 128)), *(a + b for a in map(chr, range(1, 128)) for b in "aA \n\x1cz.")]
+    ours = [*letters, beyond, beyond]
+    for theirs in (ours[::-1], [text.swapcase() for text in ours], [*ours[1:], ours[0]]):
+        expected = [a.strip().upper() == b.strip().upper() for a, b in zip(ours, theirs, strict=True)]
+        assert any(expected)
+        assert w.same_choice(pl.Series(ours), pl.Series(theirs)).to_list() == expected
+
+
 def test_choices_of_nobody() -> None:
     """A column without rows."""
     assert w.same_choice(*[pl.Series([], dtype=pl.String)] * 2).to_list() == []

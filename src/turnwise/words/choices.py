@@ -1,10 +1,11 @@
 """Which texts are the same choice, but for case and blanks around them?
 
-Polars keeps a text as 16 bytes: how long it is, its first four bytes, and then either the rest or where that stands. A choice
-such as `B`, `(c)` or `yes` is all there in the first eight, and somewhat longer ones mostly differ there: arithmetic on these
-numbers decides, and only what it leaves open is read, as long texts are.
+Polars keeps a text as 16 bytes: how long it is, its first four bytes, and then either the rest or where that stands. A letter,
+such as `B` or `c `, is looked up by them. A choice such as `(c)` or `yes` is all there in the first eight, and somewhat longer
+ones mostly differ there: arithmetic on these numbers decides, and only what it leaves open is read, as long texts are.
 """
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 _CACHED = 1 << 21  # bytes of text compared in one go: the capitals of more fall out of the processor's cache
 _SHORT = 16 + 8  # bytes that a text takes on average, up to which its beginning says enough
 _HEAD = 4  # bytes of a text beside its length
+_LETTER, _UNKNOWN = 2, 0xFFFF  # bytes of a text that is looked up, and what is found where it is none of ASCII
 
+Flags = npt.NDArray[np.bool_]
 Heads = npt.NDArray[np.uint32]
 BYTE, BEYOND_ASCII = np.array([8, 0x80808080], dtype=np.uint32)
 
@@ -36,7 +39,10 @@ def same_choice(ours: pl.Series, theirs: pl.Series) -> pl.Series:
     pairs = pl.DataFrame([ours.alias("ours"), theirs.alias("theirs")])
     if pairs.estimated_size() > 2 * _SHORT * len(pairs):
         return _read(pairs)
-    (left, left_size, left_odd), (right, right_size, right_odd) = _heads(ours), _heads(theirs)
+    sides = _beginnings(ours), _beginnings(theirs)
+    if (known := _letters(*sides)) is not None:
+        return pl.Series(known)
+    (left, left_size, left_odd), (right, right_size, right_odd) = map(_heads, sides)
     apart = left ^ right
     # Where the first byte that differs is visible in both, the texts do. Where it is not, short ones may still be the same.
     blank = np.flatnonzero(apart & -apart & (left_odd | right_odd) * 255 != 0)
@@ -53,17 +59,41 @@ def same_choice(ours: pl.Series, theirs: pl.Series) -> pl.Series:
     return decided if rest.size == 0 else decided.scatter(rest, _read(pairs.select(pl.all().gather(rest))))
 
 
-def _heads(texts: pl.Series) -> tuple[Heads, Heads, Heads]:
-    """The first four bytes of each text in capitals, its length, and 1 in each of these bytes that is no visible ASCII."""
+def _beginnings(texts: pl.Series) -> Heads:
+    """The length of each text, and its first four bytes: (n, 2)."""
     array = texts.to_arrow(compat_level=pl.CompatLevel.newest())
-    if not len(array):
-        return (np.empty(0, np.uint32),) * 3
-    views = np.frombuffer(array.buffers()[1], "<u4")[4 * array.offset : 4 * (array.offset + len(array))]
-    heads: Heads = views[1::4].copy()
+    views = np.frombuffer(array.buffers()[1] or b"", "<u4").reshape(-1, 4)
+    return views[array.offset : array.offset + len(array), :2]
+
+
+def _letters(ours: Heads, theirs: Heads) -> Flags | None:
+    """Whether texts of at most two bytes are the same choice; None where one is longer, or more than ASCII."""
+    if max(side[:, 0].max(initial=0) for side in (ours, theirs)) > _LETTER:
+        return None
+    left, right = (_letter().take(side[:, 1] + (side[:, 0] << 16)) for side in (ours, theirs))
+    return None if _UNKNOWN in (left.max(initial=0), right.max(initial=0)) else left == right
+
+
+@cache
+def _letter() -> npt.NDArray[np.uint16]:
+    """What is left of each text of no, one and two bytes, one such list after the other."""
+    texts = np.arange(1 << 16, dtype=np.uint32)
+    short = texts < 1 << 8
+    found = []
+    for size, there in enumerate((texts == 0, short & (texts > 0), ~short & (texts % (1 << 8) > 0))):
+        head, length, _ = _heads(np.column_stack([np.full_like(texts, size), texts]))
+        left = _bare(head, length) >> np.uint64(32)
+        found.append(np.where(there & (texts & BEYOND_ASCII == 0), left, _UNKNOWN))  # a byte of zero is no letter
+    return np.concatenate(found).astype(np.uint16)
+
+
+def _heads(beginnings: Heads) -> tuple[Heads, Heads, Heads]:
+    """The first four bytes of each text in capitals, its length, and 1 in each of these bytes that is no visible ASCII."""
+    heads = beginnings[:, 1].copy()
     each = heads.view(np.uint8)
     odd = (each - SPACE - np.uint8(1) >= DELETE - SPACE) & (each != 0)  # nothing stands where a text is shorter
     each -= (each - LOWER < 26).view(np.uint8) * SPACE
-    return heads, views[::4], odd.view(np.uint32)
+    return heads, beginnings[:, 0], odd.view(np.uint32)
 
 
 def _bare(text: Heads, size: Heads) -> Numbers:

@@ -18,7 +18,7 @@ from turnwise.words.blocks import DELETE, LOWER, SPACE, Numbers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_CACHED = 1 << 21  # bytes of text compared in one go: the capitals of more fall out of the processor's cache
+_CACHED = 1 << 22  # bytes of text compared in one go: the capitals of more fall out of the processor's cache
 _SHORT = 16 + 8  # bytes that a text takes on average, up to which its beginning says enough
 _HEAD = 4  # bytes of a text beside its length
 _LETTER, _UNKNOWN = 2, 0xFFFF  # bytes of a text that is looked up, and what is found where it is none of ASCII

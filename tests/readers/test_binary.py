@@ -14,15 +14,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tests.readers.both_ways import written
+from tests.readers.both_ways import result, written
 from turnwise.cli import run
 from turnwise.errors import ReadError
 from turnwise.readers import binary as binary_files
-from turnwise.readers import native_files
+from turnwise.readers import native_files, openai_chat
 from turnwise.readers.at_hand import turns
 from turnwise.readers.documents import Document
 from turnwise.readers.reading import read, scan
@@ -373,3 +373,87 @@ def test_what_hugging_face_keeps_beside_a_data_set_is_no_log(tmp_path):
     (tmp_path / "train" / "data-00000-of-00001.arrow").unlink()
     told = read(tmp_path, errors="collect")[1]
     assert sorted(Path(file).name for file in told["file"]) == ["dataset_info.json", "state.json"], "without a data set"
+
+
+SPOKEN = st.sampled_from(["user", "assistant", "system", "tool", "human", "gpt", "developer", "User", "Ann"])
+CHAT = st.lists(st.tuples(SPOKEN, st.sampled_from(["Hi", "", 'ö😀\n"{}"', "x" * 40, "attachment://1"])), max_size=7)
+
+
+def as_lines_alone(patch: pytest.MonkeyPatch) -> None:
+    """The long way: chats in columns are written out as lines of JSON."""
+    patch.setattr(openai_chat, "turns_in", lambda chats, role, text: None)
+
+
+def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -> None:
+    """Put something in the last row that is not there in others, or is missing."""
+    last = rows[-1]["messages"]
+    if odd == "chat":
+        rows[-1]["messages"] = None
+    elif odd == "message" and last:
+        last[0] = None
+    elif odd in {"text", "role"} and last:
+        last[0] = last[0] | {text if odd == "text" else role: None}
+    elif odd == "more":
+        for row in rows:
+            row["messages"] = [message | {"name": "Ann" if row is rows[-1] else None} for message in row["messages"]]
+    elif odd == "nulls beside":
+        rows[-1] |= {"model": None, "note": None, "id": None}
+
+
+@given(
+    chats=st.lists(CHAT, min_size=2, max_size=14),
+    usual=st.floats(0, 1),
+    words=st.sampled_from([("role", "content"), ("speaker", "text"), ("from", "value")]),
+    odd=st.sampled_from([None, None, "text", "role", "message", "chat", "more", "nulls beside"]),
+    few=st.integers(1, 3),
+    many=st.integers(1, 6),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@example(chats=[[("user", "Hi"), ("assistant", "No")]] * 4, usual=1, words=("role", "content"), odd=None, few=1, many=2)
+def test_chats_are_cut_in_columns_as_they_are_line_by_line(tmp_path_factory, chats, usual, words, odd, few, many):
+    """Whoever speaks and whatever is missing: the same turns, problems and sentences, to the last cell."""
+    role, text = words
+    plain = [("user", "Hi"), ("assistant", "Hello"), ("user", "Sure?"), ("assistant", "Yes")]
+    rows: list[dict[str, Any]] = [
+        {"id": place, "model": "parrot", "note": {"k": place}, "score": place / 2, "goal": f"g{place % 3}"}
+        | {"messages": [{role: who, text: said} for who, said in (plain if place / len(chats) < usual else chat)]}
+        for place, chat in enumerate(chats)
+    ]
+    spoiled(rows, odd, role, text)
+    inner = {role: pl.String, text: pl.String} | ({"name": pl.String} if odd == "more" else {})
+    frame = pl.DataFrame(rows, schema_overrides={"messages": pl.List(pl.Struct(inner))})
+    folder = tmp_path_factory.mktemp("columns")
+    for kind, write in BINARY.items():
+        path = folder / f"log.{kind}"
+        getattr(frame, write)(path)
+        for errors in ("raise", "collect"):
+            results = []
+            for way in (lambda patch: None, as_lines_alone):
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(openai_chat, "FEW", few)
+                    patch.setattr(openai_chat, "MANY", many)
+                    way(patch)
+                    results.append(result(path, errors=errors))
+            if isinstance(results[0], str) or isinstance(results[1], str):
+                assert results[0] == results[1]
+            else:
+                for one, other in zip(*results, strict=True):
+                    assert_frame_equal(one, other)
+
+
+def test_chats_in_columns_are_not_written_out(tmp_path, monkeypatch):
+    """But for the first, from which the names beside them are learned: of plain chats no text stands in a line of JSON."""
+    lines = [message["content"] for row in CHATS[openai_chat.FEW :] for message in row["messages"][-2:]]
+    written_out: list[bytes] = []
+
+    def noted(frame: pl.DataFrame) -> bytes:
+        written_out.append(binary_files.lines_of_rows(frame))
+        return written_out[-1]
+
+    monkeypatch.setattr(openai_chat, "lines_of_rows", noted)
+    frame = read(binary(tmp_path, CHATS, "parquet"))
+    texts = b"".join(written_out)
+    assert b"user 0 " in texts
+    assert not any(json.dumps(line, ensure_ascii=False).encode() in texts for line in lines)
+    assert frame["response"].to_list()[-1] == CHATS[-1]["messages"][-1]["content"]
+    assert frame["turn"].dtype == pl.Int32

@@ -195,10 +195,14 @@ def table_in(
         raise _not_whole(kind, error) from error
 
 
-def json_lines(
-    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], beside: Sequence[pl.Expr] = ()
-) -> Iterator[bytes]:
-    r"""The rows of a file as lines of JSON, some at a time, with columns `beside` them: dates and times as text, NaN as null.
+def batches_in(
+    source: Path | io.BytesIO,
+    kind: str,
+    columns: dict[str, pl.DataType],
+    beside: Sequence[pl.Expr] = (),
+    together: int | None = None,
+) -> Iterator[pl.DataFrame]:
+    """The rows of a file, at most so many at a time, with columns `beside` them; see `lines_of_rows`.
 
     `columns` are those of the file, see `columns_in`.
 
@@ -211,18 +215,33 @@ def json_lines(
     --------
     >>> file = io.BytesIO()
     >>> pl.DataFrame({"turns": [[{"prompt": "Hi"}]]}).write_parquet(file)
-    >>> list(json_lines(file, "parquet", columns_in(file, "parquet")))
-    [b'{"turns":[{"prompt":"Hi"}]}\n']
+    >>> [len(batch) for batch in batches_in(file, "parquet", columns_in(file, "parquet"))]
+    [1]
     """
     for name, dtype in columns.items():
         if holds_bytes(dtype):
             remedy = f'write the file without that column: `frame.drop("{name}").write_parquet("texts.parquet")`'
             raise BrokenError("holds bytes, which are no text", field=name, remedy=remedy)
     try:
-        for batch in _batches(source, kind, columns):
-            yield lines_of_rows(batch.with_columns(beside))
+        for batch in _batches(source, kind, columns, together or TOGETHER):
+            yield batch.with_columns(beside)
     except _BROKEN as error:
         raise _not_whole(kind, error) from error
+
+
+def json_lines(
+    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], beside: Sequence[pl.Expr] = ()
+) -> Iterator[bytes]:
+    r"""The same as lines of JSON.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> pl.DataFrame({"turns": [[{"prompt": "Hi"}]]}).write_parquet(file)
+    >>> list(json_lines(file, "parquet", columns_in(file, "parquet")))
+    [b'{"turns":[{"prompt":"Hi"}]}\n']
+    """
+    return map(lines_of_rows, batches_in(source, kind, columns, beside))
 
 
 def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], rows: int) -> pl.DataFrame:
@@ -240,7 +259,7 @@ def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataTyp
     >>> first_in(file, "parquet", columns_in(file, "parquet"), 1).rows()
     [(1,)]
     """
-    pieces = _in_pieces(source, kind, columns)
+    pieces = _in_pieces(source, kind, columns, TOGETHER)
     if pieces is None:
         return table_in(source, kind, rows=rows)
     try:
@@ -249,24 +268,28 @@ def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataTyp
         raise _not_whole(kind, error) from error
 
 
-def _batches(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType]) -> Iterator[pl.DataFrame]:
+def _batches(
+    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], together: int
+) -> Iterator[pl.DataFrame]:
     """The rows, some at a time: of large Parquet files Arrow decodes no more than these, where Polars takes a group of rows."""
-    pieces = _in_pieces(source, kind, columns)
+    pieces = _in_pieces(source, kind, columns, together)
     if pieces is None:
         whole = pl.scan_parquet(source, glob=False, hive_partitioning=False) if kind == "parquet" else None
         rows = table_in(source, kind).lazy() if whole is None else whole
-        pieces = rows.collect_batches(chunk_size=TOGETHER, maintain_order=True)
+        pieces = rows.collect_batches(chunk_size=together, maintain_order=True)
     yield from pieces
 
 
-def _in_pieces(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType]) -> Iterator[pl.DataFrame] | None:
+def _in_pieces(
+    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], together: int
+) -> Iterator[pl.DataFrame] | None:
     """The rows of a Parquet file so large that it matters, if Arrow finds in it what Polars does."""
     if kind != "parquet" or any(_holds(dtype, _NOT_ARROWS) for dtype in columns.values()):
         return None
     size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if size < LARGE and rows_in(source) < LONG:
         return None
-    pieces = _pieces(source)
+    pieces = _pieces(source, together)
     try:
         first = next(pieces, pl.DataFrame())
     except (BrokenError, *_BROKEN):
@@ -274,20 +297,32 @@ def _in_pieces(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataT
     return chain([first], pieces) if dict(first.schema) == columns else None
 
 
-def _pieces(source: Path | io.BytesIO) -> Iterator[pl.DataFrame]:
+def _pieces(source: Path | io.BytesIO, together: int) -> Iterator[pl.DataFrame]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     place = source if isinstance(source, Path) else pa.BufferReader(source.getbuffer())
     try:
-        with pq.ParquetFile(place, buffer_size=BUFFER, pre_buffer=False) as file:
-            yield from map(pl.DataFrame, file.iter_batches(TOGETHER, use_threads=False))
+        with _opened(place) as file:
+            yield from map(pl.DataFrame, file.iter_batches(together, use_threads=False))
     except pa.ArrowException as error:
         raise _not_whole("parquet", error) from error
 
 
+def _opened(place: Any) -> Any:
+    """A Parquet file, decoded into memory that goes back to the system: Arrow's own pool keeps as much again."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())  # which the file keeps
+    try:
+        return pq.ParquetFile(place, buffer_size=BUFFER, pre_buffer=False)
+    finally:
+        pa.set_memory_pool(before)
+
+
 def lines_of_rows(frame: pl.DataFrame) -> bytes:
-    r"""Rows as lines of JSON.
+    r"""Rows as lines of JSON: dates and times as text, NaN as null.
 
     Examples
     --------

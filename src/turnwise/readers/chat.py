@@ -139,7 +139,7 @@ def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tupl
     >>> by_turn([["user", "assistant", "user", "tool"]], ["Hi", "Hello", "Bye", "Gone"])
     ([1], {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone']})
     """
-    shapes = [(_known_shape if len(roles) <= SHORT else _shape)(tuple(roles)) for roles in chats]
+    shapes = list(map(shape_of, chats))
     starts = list(accumulate(map(len, chats), initial=0))
     columns: dict[str, list[Any]] = {"turn": [turn for shape in shapes for turn in shape.turns]}
     different = {id(shape): shape for shape in shapes}.values()
@@ -191,6 +191,17 @@ def _shape(roles: Sequence[str]) -> Shape:
 
 
 _known_shape = lru_cache(maxsize=512)(_shape)
+
+
+def shape_of(roles: Sequence[str]) -> Shape:
+    """Where the texts of each turn stand in a chat of messages of these roles.
+
+    Examples
+    --------
+    >>> shape_of(["user", "assistant"]).places["response"]
+    [1]
+    """
+    return (_known_shape if len(roles) <= SHORT else _shape)(tuple(roles))
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:

@@ -16,11 +16,11 @@ import polars as pl
 from turnwise.readers.binary import (
     ARROW,
     PARQUET,
+    batches_in,
     columns_in,
     first_in,
     holds_bytes,
     is_stream,
-    json_lines,
     lines_of_rows,
 )
 from turnwise.readers.contents import Contents
@@ -211,9 +211,11 @@ class Document(Contents):
 
     def blocks(self) -> Iterator[Lines]:
         """The lines of a JSON-lines file, or the rows of a Parquet or Arrow file, some at a time."""
-        if not self.binary:
-            return lines_of(self._blocks())
-        return lines_of(json_lines(self.source, self.kind, self.columns, literals(self.said)))
+        return lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
+
+    def batches(self, together: int | None = None) -> Iterator[pl.DataFrame]:
+        """The rows of a Parquet or Arrow file, at most so many at a time."""
+        return batches_in(self.source, self.kind, self.columns, literals(self.said), together)
 
     def decoded(self, text: bytes) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.

@@ -68,17 +68,24 @@ def lines_of(blocks: Iterable[bytes]) -> Iterator[Lines]:
         end = block.rfind(b"\n") + 1
         parts.append(memoryview(block)[:end])
         if end:
-            lines = _lines(first, b"".join(parts))
+            lines = whole_lines(first, b"".join(parts))
             yield lines
             first += len(lines.ends)
             parts = [block[end:]]
         else:
             parts[-1] = block
     if rest := b"".join(parts):
-        yield _lines(first, rest)
+        yield whole_lines(first, rest)
 
 
-def _lines(first: int, text: bytes) -> Lines:
+def whole_lines(first: int, text: bytes) -> Lines:
+    r"""A text that is lines, of which the first has that number in its file.
+
+    Examples
+    --------
+    >>> whole_lines(7, b"{}\n{}\n").numbers
+    range(7, 9)
+    """
     known = text.removeprefix(BOM) if first == 1 else text
     ends, start = list[int](), 0
     while (start := known.find(b"\n", start) + 1) > 0:

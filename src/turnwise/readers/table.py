@@ -152,11 +152,14 @@ class Table:
         file: str,
         rollout_ids: Sequence[str],
         counts: Sequence[int],
-        turns: Mapping[str, Sequence[Any]],
+        turns: Mapping[str, Sequence[Any]] | pl.DataFrame,
         facts: Mapping[str, Sequence[Any]],
         also: Iterable[str | None] = (),
     ) -> bool:
-        """Add some rollouts at once, all by column; where one of them is known already none is, and it says False."""
+        """Add some rollouts at once, all by column; where one of them is known already none is, and it says False.
+
+        Turns that are a frame have the dtypes of TURNS, and are kept as they are.
+        """
         names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
         claimed = dict.fromkeys(names, file)
         if len(claimed) < len(names) or not self._owners.keys().isdisjoint(claimed):
@@ -165,7 +168,12 @@ class Table:
         self._counts.extend(counts)
         ours = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**ours, **facts}, len(rollout_ids))
-        self._turns.extend(turns, sum(counts))
+        if isinstance(turns, pl.DataFrame):
+            if self._turns.height:
+                self._seal()
+            self._sealed.append(turns)
+        else:
+            self._turns.extend(turns, sum(counts))
         self._beside.extend({}, sum(counts))
         if self._turns.height >= SEALED:
             self._seal()

@@ -518,6 +518,49 @@ def test_intervals_of_a_share_stay_within_0_and_1(method, strata: str | None) ->
         assert row["low"] < row["estimate"] < row["high"]
 
 
+@pytest.mark.parametrize("cluster", [None, "goal", ("goal", "task")])
+def test_zeros_and_ones_of_few_rollouts_are_a_share(cluster) -> None:
+    """Where t would leave [0, 1], fractions that are all 0.0 or 1.0 have the interval of the Booleans that they stand for."""
+    ways = {"goal": ["a", "a", "b", "b", "c", "c"], "task": ["x", "y", "z", "x", "y", "z"]}
+    values = [0.0, 1.0, 1.0, None, 1.0, 1.0]
+    frame = rollouts(right=values, answered=[None if one is None else bool(one) for one in values], **ways)
+    asked: dict[str, Any] = {"statistics": "mean", "cluster": cluster}
+    row = only(tw.summarize(frame, metrics="right", **asked))
+    share = only(tw.summarize(frame, metrics="answered", **asked))
+    assert [row[name] for name in ("estimate", "low", "high", "method")] == [
+        share[name] for name in ("estimate", "low", "high", "method")
+    ]
+    assert 0 <= row["low"] < 0.8 < row["high"] <= 1
+    assert row["reason"].endswith("Wilson, for all are 0.0 or 1.0")
+
+
+@pytest.mark.parametrize("values", [[0, 1, 0], [0.0, 1.0, 0.5], [0.0, 1.0, 2.0]])
+def test_what_may_be_more_than_one_keeps_t(values: list[float]) -> None:
+    """Counts of which few rollouts happen to have none or one, and scores between or beyond: t of two degrees of freedom."""
+    row = only(tw.summarize(rollouts(seen=values), metrics="seen", statistics="mean"))
+    half = scipy_stats.t.ppf(0.975, 2) * np.std(values, ddof=1) / sqrt(3)
+    assert row["method"] == "t"
+    assert (row["low"], row["high"]) == pytest.approx((np.mean(values) - half, np.mean(values) + half))
+    assert row["low"] < 0
+
+
+@pytest.mark.parametrize(
+    "metric", ["token_f1", "distinct_2_prompt", "refusal_rate", "tool_call_recall", "tfidf_cosine"]
+)
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=14), st.sampled_from(["auto", "t", "normal", "basic", "studentized"])
+)
+def test_an_interval_stays_where_its_metric_does(metric: str, values: list[float], method) -> None:
+    """Metrics that cannot leave [0, 1] have no interval that does; one that nobody knows has the same, uncut."""
+    asked: dict[str, Any] = {"statistics": "mean", "method": method, "resamples": 200}
+    cut = only(tw.summarize(rollouts(**{metric: values}), metrics=metric, **asked))
+    whole = only(tw.summarize(rollouts(mine=values), metrics="mine", **asked))
+    assert (cut["low"] is None) == (whole["low"] is None)
+    if whole["low"] is not None:
+        assert (cut["low"], cut["high"]) == (max(whole["low"], 0.0), min(whole["high"], 1.0))
+        assert cut["method"] == whole["method"]
+
+
 @pytest.mark.parametrize(
     ("metric", "method"),
     [("grade", "exact"), ("grade", "wilson"), ("attack_success", "basic"), ("attack_success", "normal")],

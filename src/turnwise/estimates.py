@@ -11,6 +11,7 @@ from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts
 from turnwise.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.cells import Sheet, causes, chosen, endings, row_of
 from turnwise.errors import ArgumentError, counted
+from turnwise.metrics.catalog import about
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
@@ -210,7 +211,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     if cell.options.strata is not None:
         flaw = _no_strata(method, len(clusters))
         found = _stratified(cell, sample, level) if flaw is None else _open(cell, sample, level, flaw)
-        return _within(found, share=share)
+        return _within(cell, found)
     if share and method in _OF_A_SHARE:
         return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
     if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
@@ -229,11 +230,26 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     if share and estimate.low is None and drawn:
         wilson = proportion(sample.values, clusters, weights=weights, level=level)
         return replace(wilson, reason=also(estimate.reason, "Wilson instead of the bootstrap"))
-    return _within(estimate, share=share)
+    if method == "auto" and _leaves(estimate) and _zeros_and_ones(cell, sample):
+        wilson = proportion(sample.values, clusters, weights=weights, level=level)
+        return replace(wilson, reason=also(estimate.reason, "Wilson, for all are 0.0 or 1.0"))
+    return _within(cell, estimate)
 
 
-def _within(estimate: Estimate, *, share: bool) -> Estimate:
-    """The estimate of a share with its interval cut at 0 and 1, which t and its kin know nothing of."""
+def _leaves(estimate: Estimate) -> bool:
+    """Whether the interval leaves [0, 1]."""
+    return estimate.low is not None and estimate.high is not None and (estimate.low < 0 or estimate.high > 1)
+
+
+def _zeros_and_ones(cell: Cell, sample: _Sample) -> bool:
+    """Whether all is 0.0 or 1.0, as evaluators say right and wrong; whole numbers may be counts, of which others have more."""
+    return cell.sheet.frame.schema[cell.metric].is_float() and bool(np.isin(sample.values, (0.0, 1.0)).all())
+
+
+def _within(cell: Cell, estimate: Estimate) -> Estimate:
+    """The estimate with its interval cut at 0 and 1 where the metric cannot leave them, of which t and its kin know nothing."""
+    known = about(cell.metric)
+    share = cell.kind == "proportion" or (known is not None and known.share)
     if not share or estimate.low is None or estimate.high is None:
         return estimate
     return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))

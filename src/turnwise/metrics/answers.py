@@ -116,7 +116,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Twice the words that answer and reference share over the words of both (Float64 in [0, 1]): SQuAD's F1.
 
@@ -145,7 +145,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     return _compared(response, expected, of, "token_f1")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def jaccard_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Distinct words that answer and reference share over the distinct words of either (Float64 in [0, 1]).
 
@@ -167,7 +167,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     return _compared(response, expected, of, "jaccard_similarity")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Cosine of the TF-IDF vectors of answer and reference, fitted on this pair alone (Float64 in [0, 1]).
 
@@ -196,7 +196,7 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     return _compared(response, expected, of, "tfidf_cosine")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def levenshtein_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """One minus the edits from answer to reference over the length of the longer (Float64 in [0, 1]).
 

@@ -87,7 +87,7 @@ def refused_by_rule(
     return pl.when(opening.str.contains(r"\S")).then(matches).alias("refused")
 
 
-@metric()
+@metric(share=True)
 def refusal_rate() -> pl.Expr:
     """Share of the judged turns that the target refused (Float64); null where no turn was judged.
 

@@ -25,6 +25,8 @@ class About:
         Whether it needs an attack or a user's task to be defined; None where it always is.
     any_of_turns
         Whether one turn settles it, so that some unjudged turns leave it half-judged.
+    share
+        Whether it is a number that cannot leave [0, 1], and no more can an interval of its mean.
     doc
         The docstring of the function.
     """
@@ -33,6 +35,7 @@ class About:
     better: Better | None
     concerns: Concern | None
     any_of_turns: bool
+    share: bool
     doc: str
 
 
@@ -40,7 +43,7 @@ ABOUT: dict[Callable[..., pl.Expr], About] = {}
 
 
 def metric(
-    *, better: Better | None = None, concerns: Concern | None = None, any_of_turns: bool = False
+    *, better: Better | None = None, concerns: Concern | None = None, any_of_turns: bool = False, share: bool = False
 ) -> Callable[[Callable[Arguments, pl.Expr]], Callable[Arguments, pl.Expr]]:
     """Mark a function that returns a named expression; calling it still returns just that `polars.Expr`.
 
@@ -55,7 +58,7 @@ def metric(
     """
 
     def mark(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
-        ABOUT[function] = About(function.__name__, better, concerns, any_of_turns, function.__doc__ or "")
+        ABOUT[function] = About(function.__name__, better, concerns, any_of_turns, share, function.__doc__ or "")
         return function
 
     return mark

@@ -14,7 +14,7 @@ from turnwise.metrics.metric import metric
 _LONG = 1000  # values of a list, on average
 
 
-@metric()
+@metric(share=True)
 def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     r"""Distinct n-grams over all n-grams in the rollout's answers (Float64); null where there is no n-gram.
 

@@ -88,7 +88,7 @@ def _share_of(side: str) -> Callable[[pl.DataFrame], pl.Series]:
     return of
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def tool_call_precision(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Share of the calls made that were expected (Float64 in [0, 1]).
 
@@ -104,7 +104,7 @@ def tool_call_precision(calls: Text | None = None, expected: Text | None = None,
     return _compared(calls, expected, arguments, _share_of("ours"), "tool_call_precision")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Share of the expected calls that were made (Float64 in [0, 1]).
 
@@ -120,7 +120,7 @@ def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *,
     return _compared(calls, expected, arguments, _share_of("theirs"), "tool_call_recall")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", share=True)
 def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Twice the calls that were made and expected, over all made and all expected (Float64 in [0, 1]).
 

@@ -35,6 +35,23 @@ CHATS = [
     }
     for place in range(5)
 ]
+CONVERSATIONS = [
+    {
+        "id": f"c{place}",
+        "system": "Be kind." if place % 2 else None,
+        "conversations": [
+            {"from": "human", "value": "Hi"},
+            {"from": "gpt", "value": "Hello"},
+            {"from": "human", "value": "And?"},
+            {"from": "observation", "value": "Gone."},
+            {"from": "gpt", "value": ""},
+        ],
+        "attack": "pair" if place == 3 else None,
+        "score": place / 2,
+        "note": {"k": [1]},
+    }
+    for place in range(5)
+]
 SAMPLES = {
     "version": 2,
     "status": "success",
@@ -58,6 +75,15 @@ SAMPLES = {
         for place in range(4)
     ],
 }
+
+
+LOGS: list[tuple[str, Any, str]] = [
+    ("openai_chat", CHATS, ".jsonl"),
+    ("openai_chat", CHATS, ".json"),
+    ("sharegpt", CONVERSATIONS, ".jsonl"),
+    ("sharegpt", CONVERSATIONS, ".json"),
+    ("inspect", SAMPLES, ".json"),
+]
 
 
 def both(path: Path, **options: Any) -> int:
@@ -95,19 +121,19 @@ def compared(folder: Path, value: Any, suffix: str, steps: Any, damage: Any, nam
     return both(path, format=name, errors="collect")
 
 
-@pytest.mark.parametrize(("name", "value", "suffix"), [("openai_chat", CHATS, ".jsonl"), ("inspect", SAMPLES, ".json")])
+@pytest.mark.parametrize(("name", "value", "suffix"), LOGS)
 def test_plain_records_go_the_short_way(name, value, suffix, tmp_path):
     assert compared(tmp_path, value, suffix, [], None, name) >= 4
 
 
-@pytest.mark.parametrize(("name", "value", "suffix"), [("openai_chat", CHATS, ".jsonl"), ("inspect", SAMPLES, ".json")])
+@pytest.mark.parametrize(("name", "value", "suffix"), LOGS)
 @given(steps=STEPS, damage=DAMAGE)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_mutated_records(tmp_path_factory, name, value, suffix, steps, damage):
     compared(tmp_path_factory.mktemp("plain"), value, suffix, steps, damage, name)
 
 
-@pytest.mark.parametrize("name", ["openai_chat", "inspect"])
+@pytest.mark.parametrize("name", ["openai_chat", "sharegpt", "inspect"])
 @given(steps=STEPS, damage=DAMAGE, which=st.integers(0, FILES - 1))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_mutated_real_records(tmp_path_factory, shared, name, steps, damage, which):
@@ -128,6 +154,17 @@ def test_both_ways_agree_on_any_order_of_roles(tmp_path_factory, chats):
     records = [{"messages": [{"role": role, "content": text} for role, text in chat]} for chat in chats]
     path = written(tmp_path_factory.mktemp("plain") / "chats.jsonl", records)
     both(path, format="openai_chat", errors="collect")
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize(
+    "key", ["id", "model", "system", "attack", "rollout_id", "question_id", "conversations", "new"]
+)
+def test_both_ways_agree_on_odd_values_of_a_conversation(tmp_path, key, odd):
+    path = tmp_path / "chats.jsonl"
+    records = [*CONVERSATIONS[:2], {**CONVERSATIONS[2], key: odd}, CONVERSATIONS[3], {**CONVERSATIONS[4], key: odd}]
+    path.write_bytes(rendered(records, ".jsonl"))
+    both(path, format="sharegpt", errors="collect")
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
@@ -176,6 +213,18 @@ def test_both_ways_agree_on_chats_that_alternate(tmp_path_factory, chats):
         found = read(path, format="openai_chat")
         patch.setattr(plain, "_alternating", lambda chats: None)
         assert_frame_equal(found, read(path, format="openai_chat"))
+
+
+@pytest.mark.parametrize(("name", "records"), [("openai_chat", CHATS), ("sharegpt", CONVERSATIONS)])
+def test_a_record_that_is_no_utf8_is_a_problem_of_its_own(tmp_path, name, records):
+    """In a list as in lines: the others are read, and the sentence says which one it is."""
+    path = tmp_path / "chats.json"
+    path.write_bytes(rendered(records, ".json").replace(b"Gone.", b"Gone\xff", 3).replace(b"Gone\xff", b"Gone.", 2))
+    found, problems = read(path, format=name, errors="collect")
+    assert found["rollout_id"].n_unique() == len(records) - 1
+    assert problems["record"].to_list() == ["2"]
+    with pytest.raises(TurnwiseError, match=r"record 2: is not UTF-8 \(byte \d+\); mend it"):
+        read(path, format=name)
 
 
 def test_a_record_said_twice_is_the_same_problem(tmp_path):

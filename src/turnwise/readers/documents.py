@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -31,10 +31,12 @@ from turnwise.readers.problems import LEAVE, BrokenError, broken
 from turnwise.readers.records import T, json_text, misfit
 from turnwise.readers.wrapping import ZIP, wrapping
 
+Items = tuple[Sequence[int], Sequence[msgspec.Raw]]
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
+ITEMS = 512  # of a list that are looked at together
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
@@ -217,7 +219,22 @@ class Document(Contents):
         """The rows of a Parquet or Arrow file, at most so many at a time."""
         return batches_in(self.source, self.kind, self.columns, literals(self.said), together)
 
-    def decoded(self, text: bytes) -> Any:
+    def pieces(self) -> Iterator[Lines | Items] | None:
+        r"""The records as they stand, some at a time: lines, rows, or items of the JSON list with their numbers; else None.
+
+        Examples
+        --------
+        >>> [(numbers, len(texts)) for numbers, texts in Document(Path("a.json"), b'[{"a": 1}, {"a": 2}]').pieces()]
+        [(range(0, 2), 2)]
+        """
+        if self.by_line:
+            return self.blocks()
+        items = self.top if self.kind == "json" else None
+        if not isinstance(items, list) or not all(isinstance(item, msgspec.Raw) for item in items):
+            return None
+        return ((range(at, min(at + ITEMS, len(items))), items[at : at + ITEMS]) for at in range(0, len(items), ITEMS))
+
+    def decoded(self, text: bytes | msgspec.Raw) -> Any:
         """A JSON text as the value it is; one that is no JSON as the error it is.
 
         Examples
@@ -324,11 +341,11 @@ class Document(Contents):
         except BrokenError:
             return None
 
-    def _decoded(self, text: bytes) -> Any:
+    def _decoded(self, text: bytes | msgspec.Raw) -> Any:
         try:
             return _deep.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value, odd = lenient(text)
+            value, odd = lenient(bytes(text))
             self.odd_numbers += odd
             return value
 

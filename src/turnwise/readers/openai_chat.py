@@ -11,12 +11,12 @@ import polars as pl
 from turnwise.readers.binary import TOGETHER, lines_of_rows
 from turnwise.readers.chat import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
 from turnwise.readers.chat_columns import in_place_of, turns_in
-from turnwise.readers.documents import Document
+from turnwise.readers.documents import Document, Items
 from turnwise.readers.exchanges import logged
 from turnwise.readers.facts import FACTS, OF_CORPORA, stated
 from turnwise.readers.layouts import RESPONSES, Layout, layouts
 from turnwise.readers.lines import Lines, whole_lines
-from turnwise.readers.plain import Chat, PlainChats, batches, turns_of
+from turnwise.readers.plain import Chat, PlainChats, turns_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Finite, Key, Whole, parse, spare
 from turnwise.readers.table import Table
@@ -145,15 +145,16 @@ def read_openai_chat(document: Document, table: Table) -> None:
     ('g', 'Hi', 'Hello')
     """
     chats = Chats(document, table, chat_layout(document) or USUAL)
-    if not document.by_line:
-        for number, value in document.records():
-            chats.add(number, value)
-        return
     if document.binary:
         chats.add_rows(document.batches(MANY))
         return
-    for block in document.blocks():
-        chats.add_lines(block)
+    pieces = document.pieces()
+    if pieces is None:
+        for number, value in document.records():
+            chats.add(number, value)
+        return
+    for piece in pieces:
+        chats.add_piece(piece)
 
 
 class Chats:
@@ -182,20 +183,11 @@ class Chats:
                 if known is not None and self._add_plain(brief.numbers, known, turns):
                     continue
             for start in range(0, len(rows), TOGETHER):
-                self.add_lines(whole_lines(first + start, lines_of_rows(rows[start : start + TOGETHER])))
+                self.add_piece(whole_lines(first + start, lines_of_rows(rows[start : start + TOGETHER])))
 
-    def add_lines(self, block: Lines) -> None:
-        """Add some lines: all at once where all are plain chats, else as many at a time as can be."""
-        known = self._plain.decode_lines(block)
-        if known is not None and self._add_plain(block.numbers, known):
-            return
-        for numbers, lines, chats in batches([block.apart()], self._plain.decode):
-            if chats and self._add_plain(numbers, chats):
-                continue
-            for number, line in zip(numbers, lines, strict=True):
-                value = self._document.decoded(line)
-                if self.add(number, value):
-                    self._plain.learn(value)
+    def add_piece(self, piece: Lines | Items) -> None:
+        """Add some records as they stand in the file."""
+        self._plain.add(piece, self._document.decoded, self._add_plain, self.add)
 
     def add(self, number: int, value: Any) -> bool:
         """Add any record, and say whether it is in the table now as it stands."""

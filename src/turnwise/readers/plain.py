@@ -29,6 +29,8 @@ K = TypeVar("K")
 F = TypeVar("F")
 
 if TYPE_CHECKING:
+    from turnwise.readers.documents import Items
+
     Role: TypeAlias = str
 else:
     Role = Literal[tuple(sorted(SPEAKERS))]  # one string for each
@@ -116,7 +118,39 @@ class PlainChats:
         if self._learned.kind is not before:
             self._decoder = msgspec.json.Decoder(self._learned.kind)
 
-    def decode(self, line: bytes) -> Chat | None:
+    def add(
+        self,
+        piece: "Lines | Items",
+        decoded: Callable[[Any], Any],
+        together: Callable[[Sequence[int], list[Chat]], bool],
+        alone: Callable[[int, Any], bool],
+    ) -> None:
+        """Add some records: all at once where all are plain chats, else as many at a time as can be.
+
+        Parameters
+        ----------
+        piece
+            As `Document.pieces` gives them.
+        decoded
+            What a record's text holds.
+        together
+            Adds plain chats of these numbers, and says whether it did.
+        alone
+            Adds any record, and says whether others with the names in it may go the short way.
+        """
+        if isinstance(piece, Lines):
+            known = self.decode_lines(piece)
+            if known is not None and together(piece.numbers, known):
+                return
+        for numbers, texts, chats in batches([piece.apart() if isinstance(piece, Lines) else piece], self.decode):
+            if chats and together(numbers, chats):
+                continue
+            for number, text in zip(numbers, texts, strict=True):
+                value = decoded(text)
+                if alone(number, value):
+                    self.learn(value)
+
+    def decode(self, line: bytes | msgspec.Raw) -> Chat | None:
         """The record; None where it must be read the long way."""
         return fitting(line, self._decoder)
 

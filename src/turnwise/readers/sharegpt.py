@@ -1,19 +1,24 @@
 """ShareGPT conversations as FastChat keeps them, and the answers of models to MT-Bench."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from turnwise.readers.chat import SPEAKERS, Message, calls, split
+from turnwise.readers.chat import SPEAKERS, Message, calls, split_by_column
 from turnwise.readers.documents import Document
 from turnwise.readers.facts import OF_CORPORA, stated
 from turnwise.readers.json_texts import lenient
+from turnwise.readers.layouts import Layout
+from turnwise.readers.plain import Brief, Chat, PlainChats, turns_of
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Key, leftovers, parse
+from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
 CALL = "function_call"
+LAYOUT = Layout("conversations", role="from", text="value")
+APART = frozenset(map(spare, ("rollout_id", "question_id")))  # columns with which a record goes the long way
 
 
 class Conversation(msgspec.Struct):
@@ -100,27 +105,68 @@ def read_sharegpt(document: Document, table: Table) -> None:
     >>> table.frame().select("prompt", "response").row(0)
     ('Hi', 'Hello')
     """
-    run = f"sharegpt-{document.digest}"
-    for number, value in document.records():
-        with table.record(document.name, number):
+    conversations = _Conversations(document, table)
+    pieces = document.pieces()
+    if pieces is None:
+        for number, value in document.records():
+            conversations.add(number, value)
+        return
+    for piece in pieces:
+        conversations.plain.add(piece, document.decoded, conversations.add_plain, conversations.add)
+
+
+class _Conversations:
+    """The conversations of one file."""
+
+    def __init__(self, document: Document, table: Table) -> None:
+        self.plain = PlainChats(OF_CORPORA, LAYOUT)
+        self._document, self._table = document, table
+        self._run = f"sharegpt-{document.digest}"
+
+    def add(self, number: int, value: Any) -> bool:
+        """Add any record, and say whether it is a conversation that is in the table now."""
+        with self._table.record(self._document.name, number):
             if "question_id" in parse(value, dict[str, Any]):
-                _add_answers(document, table, run, number, value)
+                _add_answers(self._document, self._table, self._run, number, value)
             else:
-                _add_conversation(document, table, run, number, value)
+                return self._add(number, value)
+        return False
 
+    def _add(self, number: int, value: Any) -> bool:
+        record = parse(value, Conversation)
+        chat = [_message(said, place) for place, said in enumerate(record.conversations)]
+        system = [] if record.system is None else [Message("system", record.system)]
+        known, extras = stated(value, Conversation, OF_CORPORA)
+        name = f"{self._run}/{number if record.id is None else record.id}"
+        if record.rollout_id is not None:
+            name = str(record.rollout_id)
+        elif record.id is not None and self._table.knows(name):
+            name = f"{name}/{number}"
+        facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **known}
+        cut = split_by_column([*system, *chat], "conversations")
+        return self._table.add(self._document.name, name, cut, facts, extras)
 
-def _add_conversation(document: Document, table: Table, run: str, number: int, value: Any) -> None:
-    record = parse(value, Conversation)
-    chat = [_message(said, place) for place, said in enumerate(record.conversations)]
-    system = [] if record.system is None else [Message("system", record.system)]
-    known, extras = stated(value, Conversation, OF_CORPORA)
-    name = f"{run}/{number if record.id is None else record.id}"
-    if record.rollout_id is not None:
-        name = str(record.rollout_id)
-    elif record.id is not None and table.knows(name):
-        name = f"{name}/{number}"
-    facts = {"run": run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **known}
-    table.add(document.name, name, split([*system, *chat], "conversations"), facts, extras)
+    def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat]) -> bool:
+        """Add conversations that are texts and nothing else."""
+        columns = self.plain.columns(chats)
+        if columns is None or columns.keys() & APART:
+            return False
+        systems = columns.pop("system", [None] * len(chats))
+        if not all(system is None or isinstance(system, str) for system in systems):
+            return False
+        said = [
+            chat.messages if system is None else [Brief("system", system), *chat.messages]
+            for system, chat in zip(systems, chats, strict=True)
+        ]
+        given = {"run": self._run, "attack": NO_ATTACK, "attempt": 1}
+        facts = {name: [value] * len(chats) for name, value in given.items()} | {
+            "target": [chat.model for chat in chats]
+        }
+        for name, values in facts.items():
+            told = columns.get(name, values)
+            columns[name] = [usual if own is None else own for own, usual in zip(told, values, strict=True)]
+        names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
+        return self._table.extend(self._document.name, names, *turns_of(said), columns)
 
 
 def _message(value: Any, place: int) -> Message:

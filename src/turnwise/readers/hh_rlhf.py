@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from turnwise.readers.chat import Message, split
+from turnwise.readers.chat import Message, split_by_column
 from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import leftovers, parse
@@ -70,7 +70,7 @@ def read_hh_rlhf(document: Document, table: Table) -> None:
                 table.add(
                     document.name,
                     f"{run}/{number}/{side}",
-                    split(_chat(text, side), side),
+                    split_by_column(_chat(text, side), side),
                     {"run": run, "task": f"{run}/{number}", "attempt": 1},
                     {"preferred": None if same else side == "chosen", **leftovers(value, Pair)},
                 )

@@ -280,7 +280,11 @@ class Table:
 
 def _built(name: str, values: list[Any]) -> pl.Series:
     dtype = TURNS.dtypes.get(name)
-    return column(name, values, nested=False) if dtype is None else pl.Series(name, values, dtype=dtype, strict=True)
+    if dtype is None:
+        return column(name, values, nested=False)
+    if dtype.is_nested():  # by rows: Polars would make a column of each list
+        return pl.DataFrame([{name: value} for value in values], schema={name: dtype}, strict=True)[name]
+    return pl.Series(name, values, dtype=dtype, strict=True)
 
 
 def twice(rollout_id: str, where: str) -> BrokenError:
@@ -299,5 +303,11 @@ def twice(rollout_id: str, where: str) -> BrokenError:
 
 
 def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:
+    if len(turns) == 1:  # as most have
+        return {
+            name: (value,)
+            for name, value in zip(Turn._fields, turns[0], strict=True)
+            if value is not None or name == "turn"
+        }
     by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
     return {name: values for name, values in by_column if name == "turn" or values.count(None) < len(turns)}

@@ -268,6 +268,11 @@ def odd_columns() -> dict[str, pl.Series]:
     return flat | {f"{name} within": series for name, series in zip(flat, lists, strict=True)}
 
 
+def lines_in(file: io.BytesIO, columns: dict[str, pl.DataType]) -> bytes:
+    """The rows of a Parquet file as lines of JSON."""
+    return b"".join(map(binary_files.lines_of_rows, binary_files.batches_in(file, "parquet", columns)))
+
+
 @pytest.mark.parametrize("name", odd_columns())
 def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
     """What Arrow decodes piece by piece, and what Polars decodes at once: to the last byte, empty files too."""
@@ -275,11 +280,11 @@ def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
         file = io.BytesIO()
         frame.write_parquet(file)
         columns = binary_files.columns_in(file, "parquet")
-        once = b"".join(binary_files.json_lines(file, "parquet", columns))
+        once = lines_in(file, columns)
         with monkeypatch.context() as patch:
             patch.setattr(binary_files, "LARGE", 0)
             patch.setattr(binary_files, "TOGETHER", 1)
-            assert b"".join(binary_files.json_lines(file, "parquet", columns)) == once
+            assert lines_in(file, columns) == once
             assert binary_files.first_in(file, "parquet", columns, 1).equals(frame.head(1))
 
 

@@ -229,21 +229,6 @@ def batches_in(
         raise _not_whole(kind, error) from error
 
 
-def json_lines(
-    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], beside: Sequence[pl.Expr] = ()
-) -> Iterator[bytes]:
-    r"""The same as lines of JSON.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"turns": [[{"prompt": "Hi"}]]}).write_parquet(file)
-    >>> list(json_lines(file, "parquet", columns_in(file, "parquet")))
-    [b'{"turns":[{"prompt":"Hi"}]}\n']
-    """
-    return map(lines_of_rows, batches_in(source, kind, columns, beside))
-
-
 def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], rows: int) -> pl.DataFrame:
     """The first rows in a file with these columns, few of them.
 

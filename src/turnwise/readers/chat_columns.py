@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from turnwise.readers.chat import ANSWERS, CHATTED, SPEAKERS, Shape, shape_of
+from turnwise.readers.chat import CHATTED, SPEAKERS, Shape, shape_of
 from turnwise.schema import TURNS
 
 NOBODY = "\0"  # between roles: in none that is known
@@ -128,6 +128,6 @@ def in_place_of(chats: pl.Series, role: str, text: str) -> pl.Series:
     """
     last = chats.list.last().struct.field(role)
     different = last.unique(maintain_order=True)
-    brief = [[{role: speaker, text: ""} for speaker in (min(ANSWERS), other)] for other in different]
+    brief = [[{role: speaker, text: ""} for speaker in ("assistant", other)] for other in different]
     which = last.replace_strict(different, np.arange(len(different)), return_dtype=pl.UInt32)
     return pl.Series(chats.name, brief).gather(which)

@@ -1,4 +1,10 @@
-"""Every rollout is counted once for each metric: with a value, or under the first heading that says why it has none."""
+"""Every rollout is counted once for each metric: with a value, or under the first heading that says why it has none.
+
+Of those that are half-judged it says what holds whatever they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -61,4 +67,34 @@ def counts(found: Headings) -> dict[str, int]:
         "n_undetermined": int(many[UNDETERMINED] + many[HALF_JUDGED]),
         "n_missing": int(many[MISSING]),
         "n_inapplicable": int(many[INAPPLICABLE]),
+    }
+
+
+def at_the_bounds(said: str, ends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """No point, and an interval that holds whatever half-judged rollouts are: from the least low to the largest high, or none.
+
+    `said` tells how many are half-judged, `ends` are the estimates with all of them failures and all of them successes.
+
+    Examples
+    --------
+    >>> none, some = (
+    ...     {"low": low, "high": 0.4, "method": "t", "reason": why} for low, why in ((None, "flat"), (0.1, None))
+    ... )
+    >>> (
+    ...     at_the_bounds("1 is half-judged", [some, some])["high"],
+    ...     at_the_bounds("1 is half-judged", [none, some])["reason"],
+    ... )
+    (0.4, '1 is half-judged: no interval holds whether they are failures or successes: flat')
+    """
+    known = all(end[name] is not None for end in ends for name in ("low", "high"))
+    ways = " and ".join(dict.fromkeys(end["method"] for end in ends if end["method"]))
+    flaws = "; ".join(dict.fromkeys(end["reason"] for end in ends if end["reason"]))
+    holds = f"{said}: {'the' if known else 'no'} interval holds whether they are failures or successes"
+    return {
+        "estimate": None,
+        "std_error": None,
+        "low": min(end["low"] for end in ends) if known else None,
+        "high": max(end["high"] for end in ends) if known else None,
+        "method": f"{ways} at the bounds" if known else None,
+        "reason": f"{holds}{'; ' if known else ': '}{flaws}" if flaws else holds,
     }

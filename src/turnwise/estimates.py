@@ -1,13 +1,12 @@
 """One metric in one group of ROLLOUTS: its statistics as rows of SUMMARY, and what each is an estimate of."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from turnwise import schema
-from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, counts
+from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, at_the_bounds, counts
 from turnwise.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.cells import Sheet, causes, chosen, endings, row_of
 from turnwise.errors import ArgumentError, counted
@@ -228,12 +227,13 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         draw=method == "resample",
     )
     if share and estimate.low is None and drawn:
-        wilson = proportion(sample.values, clusters, weights=weights, level=level)
-        return replace(wilson, reason=also(estimate.reason, "Wilson instead of the bootstrap"))
-    if method == "auto" and _leaves(estimate) and _zeros_and_ones(cell, sample):
-        wilson = proportion(sample.values, clusters, weights=weights, level=level)
-        return replace(wilson, reason=also(estimate.reason, "Wilson, for all are 0.0 or 1.0"))
-    return _within(cell, estimate)
+        why = "Wilson instead of the bootstrap"
+    elif method == "auto" and _leaves(estimate) and _zeros_and_ones(cell, sample):
+        why = "Wilson, for all are 0.0 or 1.0"
+    else:
+        return _within(cell, estimate)
+    wilson = proportion(sample.values, clusters, weights=weights, level=level)
+    return replace(wilson, reason=also(estimate.reason, why))
 
 
 def _leaves(estimate: Estimate) -> bool:
@@ -248,9 +248,10 @@ def _zeros_and_ones(cell: Cell, sample: _Sample) -> bool:
 
 def _within(cell: Cell, estimate: Estimate) -> Estimate:
     """The estimate with its interval cut at 0 and 1 where the metric cannot leave them, of which t and its kin know nothing."""
+    if estimate.low is None or estimate.high is None or not _leaves(estimate):
+        return estimate
     known = about(cell.metric)
-    share = cell.kind == "proportion" or (known is not None and known.share)
-    if not share or estimate.low is None or estimate.high is None:
+    if cell.kind != "proportion" and (known is None or not known.share):
         return estimate
     return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
@@ -328,36 +329,6 @@ def _half_judged(cell: Cell, names: Cluster, level: float, estimate: Estimate) -
         _mean(cell, cell.sample(rows, names, np.nan_to_num(values, nan=unknown)), level) for unknown in (0.0, 1.0)
     )
     return replace(estimate, design_effect=None, **at_the_bounds(said, [row_of(low), row_of(high)]))
-
-
-def at_the_bounds(said: str, ends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """No point, and an interval that holds whatever half-judged rollouts are: from the least low to the largest high, or none.
-
-    `said` tells how many are half-judged, `ends` are the estimates with all of them failures and all of them successes.
-
-    Examples
-    --------
-    >>> none, some = (
-    ...     {"low": low, "high": 0.4, "method": "t", "reason": why} for low, why in ((None, "flat"), (0.1, None))
-    ... )
-    >>> (
-    ...     at_the_bounds("1 is half-judged", [some, some])["high"],
-    ...     at_the_bounds("1 is half-judged", [none, some])["reason"],
-    ... )
-    (0.4, '1 is half-judged: no interval holds whether they are failures or successes: flat')
-    """
-    known = all(end[name] is not None for end in ends for name in ("low", "high"))
-    ways = " and ".join(dict.fromkeys(end["method"] for end in ends if end["method"]))
-    flaws = "; ".join(dict.fromkeys(end["reason"] for end in ends if end["reason"]))
-    holds = f"{said}: {'the' if known else 'no'} interval holds whether they are failures or successes"
-    return {
-        "estimate": None,
-        "std_error": None,
-        "low": min(end["low"] for end in ends) if known else None,
-        "high": max(end["high"] for end in ends) if known else None,
-        "method": f"{ways} at the bounds" if known else None,
-        "reason": f"{holds}{'; ' if known else ': '}{flaws}" if flaws else holds,
-    }
 
 
 def _censored(cell: Cell, names: Cluster, level: float, said: str) -> Estimate:

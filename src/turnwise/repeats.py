@@ -7,11 +7,10 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, at_the_bounds, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, names_of, rollouts_frame, whole_numbers
 from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, counted
-from turnwise.estimates import at_the_bounds
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import Estimate, FloatArray
 from turnwise.stats.incidence import Incidence, kaplan_meier

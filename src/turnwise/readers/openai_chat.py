@@ -11,12 +11,12 @@ import polars as pl
 from turnwise.readers.binary import TOGETHER, lines_of_rows
 from turnwise.readers.chat import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
 from turnwise.readers.chat_columns import in_place_of, turns_in
-from turnwise.readers.documents import Document, Items
+from turnwise.readers.documents import Document
 from turnwise.readers.exchanges import logged
 from turnwise.readers.facts import FACTS, OF_CORPORA, stated
 from turnwise.readers.layouts import RESPONSES, Layout, layouts
-from turnwise.readers.lines import Lines, whole_lines
-from turnwise.readers.plain import Chat, PlainChats, turns_of
+from turnwise.readers.lines import whole_lines
+from turnwise.readers.plain import Chat, PlainChats, fill_in, turns_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Finite, Key, Whole, parse, spare
 from turnwise.readers.table import Table
@@ -147,14 +147,8 @@ def read_openai_chat(document: Document, table: Table) -> None:
     chats = Chats(document, table, chat_layout(document) or USUAL)
     if document.binary:
         chats.add_rows(document.batches(MANY))
-        return
-    pieces = document.pieces()
-    if pieces is None:
-        for number, value in document.records():
-            chats.add(number, value)
-        return
-    for piece in pieces:
-        chats.add_piece(piece)
+    else:
+        chats.add_all()
 
 
 class Chats:
@@ -183,11 +177,12 @@ class Chats:
                 if known is not None and self._add_plain(brief.numbers, known, turns):
                     continue
             for start in range(0, len(rows), TOGETHER):
-                self.add_piece(whole_lines(first + start, lines_of_rows(rows[start : start + TOGETHER])))
+                lines = whole_lines(first + start, lines_of_rows(rows[start : start + TOGETHER]))
+                self._plain.add(lines, self._document.decoded, self._add_plain, self.add)
 
-    def add_piece(self, piece: Lines | Items) -> None:
-        """Add some records as they stand in the file."""
-        self._plain.add(piece, self._document.decoded, self._add_plain, self.add)
+    def add_all(self) -> None:
+        """Add the records of a file of JSON."""
+        self._plain.add_all(self._document, self._add_plain, self.add)
 
     def add(self, number: int, value: Any) -> bool:
         """Add any record, and say whether it is in the table now as it stands."""
@@ -287,11 +282,7 @@ class Chats:
             "target": [chat.model for chat in chats],
             "attempt": [1] * len(chats),
         }
-        for name, values in given.items():
-            told = columns.get(name)
-            columns[name] = (
-                values if told is None else [v if t is None else t for v, t in zip(values, told, strict=True)]
-            )
+        fill_in(columns, given)
         counts, cut = turns or turns_of([chat.messages for chat in chats])
         return self._table.extend(self._document.name, names, counts, cut, columns)
 

@@ -29,7 +29,7 @@ K = TypeVar("K")
 F = TypeVar("F")
 
 if TYPE_CHECKING:
-    from turnwise.readers.documents import Items
+    from turnwise.readers.documents import Document, Items
 
     Role: TypeAlias = str
 else:
@@ -79,6 +79,10 @@ class KnownChat(Chat, gc=False, forbid_unknown_fields=True):
     messages: list[Known]  # type: ignore[assignment]  # has what a brief one has
 
 
+Together = Callable[[Sequence[int], list[Chat]], bool]
+Alone = Callable[[int, Any], bool]
+
+
 class PlainChats:
     """What reads the plain chats of one file, whose columns it learns from those that were read the long way.
 
@@ -118,13 +122,17 @@ class PlainChats:
         if self._learned.kind is not before:
             self._decoder = msgspec.json.Decoder(self._learned.kind)
 
-    def add(
-        self,
-        piece: "Lines | Items",
-        decoded: Callable[[Any], Any],
-        together: Callable[[Sequence[int], list[Chat]], bool],
-        alone: Callable[[int, Any], bool],
-    ) -> None:
+    def add_all(self, document: "Document", together: Together, alone: Alone) -> None:
+        """Add the records of a file, as many at a time as can be; see `add`."""
+        pieces = document.pieces()
+        if pieces is None:
+            for number, value in document.records():
+                alone(number, value)
+            return
+        for piece in pieces:
+            self.add(piece, document.decoded, together, alone)
+
+    def add(self, piece: "Lines | Items", decoded: Callable[[Any], Any], together: Together, alone: Alone) -> None:
         """Add some records: all at once where all are plain chats, else as many at a time as can be.
 
         Parameters
@@ -174,6 +182,21 @@ class PlainChats:
 
     def _kind_of(self, name: str) -> Any:
         return None if name.endswith(SPARED) else Any
+
+
+def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]]) -> None:
+    """Put the usual facts into columns where records do not say otherwise.
+
+    Examples
+    --------
+    >>> columns = {"target": ["owl", None]}
+    >>> fill_in(columns, {"target": ["parrot", "parrot"], "attempt": [1, 1]})
+    >>> columns
+    {'target': ['owl', 'parrot'], 'attempt': [1, 1]}
+    """
+    for name, values in usual.items():
+        told = columns.get(name)
+        columns[name] = values if told is None else [v if t is None else t for v, t in zip(values, told, strict=True)]
 
 
 def fitting_lines(lines: Lines, decoder: "msgspec.json.Decoder[T]") -> list[T] | None:

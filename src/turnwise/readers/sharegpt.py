@@ -10,7 +10,7 @@ from turnwise.readers.documents import Document
 from turnwise.readers.facts import OF_CORPORA, stated
 from turnwise.readers.json_texts import lenient
 from turnwise.readers.layouts import Layout
-from turnwise.readers.plain import Brief, Chat, PlainChats, turns_of
+from turnwise.readers.plain import Brief, Chat, PlainChats, fill_in, turns_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, leftovers, parse, spare
 from turnwise.readers.table import Table, Turn
@@ -106,13 +106,7 @@ def read_sharegpt(document: Document, table: Table) -> None:
     ('Hi', 'Hello')
     """
     conversations = _Conversations(document, table)
-    pieces = document.pieces()
-    if pieces is None:
-        for number, value in document.records():
-            conversations.add(number, value)
-        return
-    for piece in pieces:
-        conversations.plain.add(piece, document.decoded, conversations.add_plain, conversations.add)
+    conversations.plain.add_all(document, conversations.add_plain, conversations.add)
 
 
 class _Conversations:
@@ -158,13 +152,9 @@ class _Conversations:
             chat.messages if system is None else [Brief("system", system), *chat.messages]
             for system, chat in zip(systems, chats, strict=True)
         ]
-        given = {"run": self._run, "attack": NO_ATTACK, "attempt": 1}
-        facts = {name: [value] * len(chats) for name, value in given.items()} | {
-            "target": [chat.model for chat in chats]
-        }
-        for name, values in facts.items():
-            told = columns.get(name, values)
-            columns[name] = [usual if own is None else own for own, usual in zip(told, values, strict=True)]
+        usual = {"run": [self._run], "attack": [NO_ATTACK], "attempt": [1]}
+        fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
+        fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
         return self._table.extend(self._document.name, names, *turns_of(said), columns)
 

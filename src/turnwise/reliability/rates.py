@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, counts, headings
+from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, at_the_bounds, counts, headings
 from turnwise.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, rollouts_frame
 from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, counted, listing
-from turnwise.estimates import at_the_bounds
 from turnwise.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.misclassification import corrected_share, share

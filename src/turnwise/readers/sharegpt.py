@@ -152,7 +152,7 @@ class _Conversations:
             chat.messages if system is None else [Brief("system", system), *chat.messages]
             for system, chat in zip(systems, chats, strict=True)
         ]
-        usual = {"run": [self._run], "attack": [NO_ATTACK], "attempt": [1]}
+        usual: dict[str, list[Any]] = {"run": [self._run], "attack": [NO_ATTACK], "attempt": [1]}
         fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
         fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -50,6 +51,35 @@ def test_help_loads_nothing_heavy() -> None:
     empty = "import typer\napp = typer.Typer()\n@app.callback()\ndef main(): pass\n@app.command()\ndef report(): pass"
     ours = loaded(f"from turnwise.cli import app{words}")
     assert not (ours - loaded(empty + words)).intersection(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "expected"),
+    [
+        (["eval"], None, "dirty_decay_ms:0,"),
+        (["summarize"], None, "dirty_decay_ms:100,"),
+        (["eval"], "of Polars", "dirty_decay_ms:0,"),  # as what a notebook starts is given
+        (["eval"], "dirty_decay_ms:7", "dirty_decay_ms:7"),
+    ],
+)
+def test_memory_goes_back_as_soon_as_the_command_wants(words: list[str], given: str | None, expected: str) -> None:
+    """Polars' allocator is told so by the command line, unless somebody chose a setting: one that Polars left is nobody's."""
+    environment = {name: value for name, value in os.environ.items() if name != "_RJEM_MALLOC_CONF"}
+    if given == "of Polars":
+        environment |= {"_RJEM_MALLOC_CONF": after("import polars", environment)}
+    elif given is not None:
+        environment |= {"_RJEM_MALLOC_CONF": given}
+    code = f"import sys\nfrom turnwise.__main__ import main\nsys.argv[1:] = {[*words, '--help']}\n"
+    assert after(f"{code}try:\n    main()\nexcept SystemExit: pass", environment).startswith(expected)
+
+
+def after(code: str, environment: dict[str, str]) -> str:
+    """The setting of the allocator once the code has run in a fresh process."""
+    tell = "\nimport os, sys; print(os.environ['_RJEM_MALLOC_CONF'], file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code + tell], check=True, capture_output=True, text=True, env=environment
+    )
+    return done.stderr.strip()
 
 
 def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:

@@ -6,10 +6,17 @@ import sys
 ALLOCATOR = "dirty_decay_ms:100,muzzy_decay_ms:0"
 """How soon Polars' allocator gives memory back that is free: after 100 ms, where its own setting takes seconds."""
 
+SPARING = "dirty_decay_ms:0,muzzy_decay_ms:0"
+"""The same at once: no slower for an evaluation, whose frames are small, and which may share its machine with models."""
+
+NOBODYS = ("", "dirty_decay_ms:500,muzzy_decay_ms:1000")
+"""Settings that nobody chose: none, and the one that Polars leaves to what a notebook or a test with it starts."""
+
 
 def main() -> None:
     """Run the command line."""
-    os.environ.setdefault("_RJEM_MALLOC_CONF", ALLOCATOR)  # read when Polars is loaded, which is later
+    if os.environ.get("_RJEM_MALLOC_CONF", "") in NOBODYS:  # read when Polars is loaded, which is later
+        os.environ["_RJEM_MALLOC_CONF"] = SPARING if sys.argv[1:2] == ["eval"] else ALLOCATOR
     try:
         from turnwise.cli import run
     except KeyboardInterrupt:  # before there was anything to leave behind

@@ -412,3 +412,67 @@ def test_inspect_samples(logs, compared):
     ours = seconds(lambda: read_rollouts(logs), 5)
     report(f"Inspect, {rows} samples", ours, samples_df=samples, read=seconds(lambda: read(logs)))
     compared("12. samples of Inspect logs", "samples_df", samples / ours, target=7, floor=7)
+
+
+# ── memory ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+PEAK = """
+import sys
+import pyarrow.compute, pyarrow.parquet  # libraries, which take the same whatever is read
+import turnwise as tw
+
+def held(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name)) / 1024
+
+small, path = sys.argv[1:]
+tw.read(small)
+with open("/proc/self/clear_refs", "w") as forget:
+    forget.write("5")  # the highest so far
+before = held("VmRSS")
+frame = tw.read(path)
+print(frame.height, held("VmHWM") - before, frame.estimated_size("mb"))
+"""
+CHATS = 40_000
+
+
+def write_all(folder: Path, chats: int) -> None:
+    """Chats whose texts are all different, in lines of JSON, as a list, and in a Parquet file of one group; and their turns."""
+    rng = np.random.default_rng(chats)
+    words = np.array(["".join(rng.choice(list("abcdefghilmnoprstu"), rng.integers(2, 9))) for _ in range(5000)])
+    texts = [" ".join(row) for row in words[rng.integers(0, len(words), (chats * 2 * TURNS, 30))].tolist()]
+    records = [
+        {"id": str(chat), "model": f"m{chat % 8}", "messages": [
+            {"role": role, "content": texts[2 * TURNS * chat + place]}
+            for place, role in enumerate(("user", "assistant") * TURNS)
+        ]}
+        for chat in range(chats)
+    ]  # fmt: skip
+    (folder / "chats.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, records)))
+    (folder / "chats.json").write_bytes(msgspec.json.encode(records))
+    pl.DataFrame(records).write_parquet(folder / "chats.parquet", row_group_size=chats)
+    read(folder / "chats.parquet").write_parquet(folder / "turns.parquet", row_group_size=chats * TURNS)
+
+
+@pytest.fixture(scope="module")
+def large_and_small(tmp_path_factory) -> tuple[Path, Path]:
+    folders = tmp_path_factory.mktemp("large"), tmp_path_factory.mktemp("small")
+    for folder, chats in zip(folders, (CHATS, 50), strict=True):
+        write_all(folder, chats)
+    return folders
+
+
+@pytest.mark.parametrize("name", ["chats.jsonl", "chats.json", "chats.parquet", "turns.parquet"])
+def test_peak_memory(large_and_small, name) -> None:
+    """What reading adds to a process that has read something small is at most twice the frame, and the file once."""
+    large, small = (folder / name for folder in large_and_small)
+    command = [sys.executable, "-c", PEAK, str(small), str(large)]
+    found = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
+    rows, grown, frame = (
+        statistics.median(column) for column in zip(*(map(float, told) for told in found), strict=True)
+    )
+    file = large.stat().st_size / 2**20
+    print(  # noqa: T201
+        f"\n{name}: {grown:.0f} MiB, the frame {frame:.0f}, the file {file:.0f}: {grown / (2 * frame + file):.2f} of the limit"
+    )
+    assert rows == CHATS * TURNS
+    assert grown <= 2 * frame + file

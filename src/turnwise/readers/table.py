@@ -10,7 +10,7 @@ from turnwise.readers.columns import Columns, arrange, column
 from turnwise.readers.problems import BrokenError, Guard, Problems
 from turnwise.schema import ROLLOUTS, TURNS
 
-SEALED = 1 << 12  # turns that are kept as Python's objects, at most: few enough for the processor's cache
+SEALED = 1 << 10  # turns that are kept as Python's objects, at most: few enough for the processor's cache
 
 
 class Turn(NamedTuple):

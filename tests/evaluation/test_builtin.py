@@ -8,11 +8,13 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 
 import turnwise as tw
-from turnwise.errors import ReadError
+from turnwise.errors import ArgumentError, ReadError
 from turnwise.evaluation import plugins
 from turnwise.evaluation.builtin.tools import parameter_accuracy
 from turnwise.metrics import catalog
@@ -215,6 +217,54 @@ def test_a_judge_of_ones_own(scores) -> None:
     config = {"_type": "llm_judge", "llm_name": "judge", "prompt": prompt, "scale": [0, 1]}
     entry = {"generated_answer": "yes", "answer": "no", "topic": "t", "intermediate_steps": STEPS}
     assert scores([entry], config, **JUDGE) == [0.6]
+
+
+# ── the ends of a scale ───────────────────────────────────────────────────────────────────────────────────────────────
+def interval(bench) -> tuple[float, float, float]:
+    """Estimate, low and high of the mean."""
+    told = pl.read_parquet(bench.out / "summary.parquet").filter(metric="it", statistic="mean")
+    found: tuple[float, float, float] = told.select("estimate", "low", "high").row(0)
+    return found
+
+
+def t_interval(values: list[float]) -> tuple[float, float]:
+    """SciPy's, which knows nothing of a scale."""
+    low, high = scipy.stats.t.interval(0.95, len(values) - 1, np.mean(values), scipy.stats.sem(values))
+    return float(low), float(high)
+
+
+def test_no_interval_of_a_similarity_leaves_its_scale(scores, bench) -> None:
+    """Under any keyword: three of four answers are right, and t alone reaches beyond 1."""
+    same = {"answer": "red wine", "generated_answer": "red wine"}
+    near = {"answer": "red red wine and more", "generated_answer": "red wine"}
+    found = scores([same, same, same, near], {"_type": "similarity", "similarity_type": "jaccard"})
+    low, high = t_interval(found)
+    assert high > 1
+    assert interval(bench) == pytest.approx((np.mean(found), low, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        (None, t_interval([1, 5, 5])),
+        ((1, 5), (1.0, 5.0)),
+        ((0, 10), (0.0, t_interval([1, 5, 5])[1])),
+        ((2, 5), t_interval([1, 5, 5])),  # which a score says it is not
+    ],
+)
+def test_a_plug_in_says_what_it_can_score(scores, bench, bounds, expected) -> None:
+    """The interval of the mean ends where the scale does, and only there."""
+    entries = [{"generated_answer": str(score)} for score in (1, 5, 5)]
+    plugin = str(Path(__file__).parent / "workflows.py")
+    assert scores(entries, {"_type": "as_said", "bounds": bounds}, plugins=[plugin]) == [1.0, 5.0, 5.0]
+    assert interval(bench) == pytest.approx((11 / 3, *expected))
+
+
+@pytest.mark.parametrize("bounds", ["01", (1, 0), (0, float("inf")), 1])
+def test_bounds_that_are_none(bounds) -> None:
+    """They are refused where they are said."""
+    with pytest.raises(ArgumentError, match=r"EvaluatorInfo, bounds: .* goes nowhere; give \(lowest, highest\)"):
+        plugins.EvaluatorInfo(config=None, evaluate_fn=print, bounds=bounds)
 
 
 @pytest.fixture(scope="module")

@@ -392,3 +392,18 @@ async def discreet(config, builder):
         return EvalOutput(average_score=float(known), eval_output_items=said)
 
     yield EvaluatorInfo(config=config, evaluate_fn=evaluate, description="Discreet")
+
+
+class AsSaidConfig(EvaluatorBaseConfig, name="as_said"):
+    """The answer is the score."""
+
+    bounds: tuple[float, float] | None = None
+
+
+@register_evaluator(config_type=AsSaidConfig)
+async def as_said(config, builder):
+    class AsSaid(BaseEvaluator):
+        async def evaluate_item(self, item):
+            return EvalOutputItem(id=item.id, score=float(item.output_obj), reasoning=None)
+
+    yield EvaluatorInfo(config, AsSaid().evaluate, "As said", config.bounds)

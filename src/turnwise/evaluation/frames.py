@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -219,6 +220,7 @@ class Scored:
     average: Any = None
     failure: str | None = None
     seconds: float = 0.0
+    bounds: tuple[float, float] | None = None  # lowest and highest score there can be, if that is known
 
     @property
     def numeric(self) -> bool:
@@ -279,7 +281,13 @@ def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     return frame.hstack([each.column() for each in scored])
 
 
-def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, str], level: float) -> pl.DataFrame:
+def summary(
+    items: pl.DataFrame,
+    scores: pl.DataFrame,
+    failures: Mapping[str, str],
+    level: float,
+    bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> pl.DataFrame:
     """SUMMARY of the scores that are numbers: what an evaluator failed on counts as an error, and one that failed says so.
 
     Parameters
@@ -290,6 +298,9 @@ def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, st
         Why evaluators failed as a whole, by keyword.
     level
         Of the intervals.
+    bounds
+        The lowest and highest score that evaluators can give, by keyword: the interval of a mean ends there, unless a score is
+        beyond.
     """
     from turnwise.accounts import FACTS
     from turnwise.summary import summarize
@@ -302,6 +313,8 @@ def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, st
     answered = items["ending"].is_null()
     errors = {name: scores["error"].filter(scores["judge"] == name).filter(answered).count() for name in shown}
     found = summarize(measured, metrics=shown, level=level)
+    for name in bounds.keys() & set(shown):
+        found = _within(found, name, bounds[name], items[name])
     own = pl.Series([errors[name] for name in found["metric"]], dtype=pl.Int64)
     why = pl.Series([failures.get(name) for name in found["metric"]], dtype=pl.String)
     return found.with_columns(
@@ -309,6 +322,14 @@ def summary(items: pl.DataFrame, scores: pl.DataFrame, failures: Mapping[str, st
         n_missing=pl.col("n_missing") - own,
         reason=pl.when(why.is_not_null()).then(pl.format("the evaluator failed: {}", why)).otherwise("reason"),
     )
+
+
+def _within(found: pl.DataFrame, name: str, bounds: tuple[float, float], scores: pl.Series) -> pl.DataFrame:
+    """The SUMMARY with the interval of a mean cut at the ends of its scale."""
+    if not scores.drop_nulls().cast(pl.Float64).is_between(*bounds).all():
+        return found
+    mean = (pl.col("metric") == name) & (pl.col("statistic") == "mean")
+    return found.with_columns(pl.when(mean).then(pl.col("low", "high").clip(*bounds)).otherwise(pl.col("low", "high")))
 
 
 def _label(value: Any) -> str | None:

@@ -149,7 +149,9 @@ class Folder:
             frames["attempts.parquet"] = _repeats(items, scores)
         for name, frame in frames.items():
             write(frame, self.path / name, overwrite=True)
-        told = summary(items, scores, failures, self._config.eval.general.level)  # last, for it needs the most room
+        bounds = {each.keyword: each.bounds for each in scored if each.bounds is not None}
+        level = self._config.eval.general.level
+        told = summary(items, scores, failures, level, bounds)  # last, for it needs the most room
         write(told, self.path / "summary.parquet", overwrite=True)
         self._say(COMPLETED, failed=_failed(scores))
         return Evaluation(self._config, turns, steps, items, scores, told, failures, self.path)

@@ -73,7 +73,9 @@ class EvaluatorBaseConfig(pydantic.BaseModel):
 
 @dataclass(frozen=True)
 class EvaluatorInfo:
-    """An evaluator that is ready: its options, the function that evaluates, and a line for people.
+    """An evaluator that is ready: its options, the function that evaluates, a line for people, and what it can score.
+
+    `bounds` are the lowest and the highest score that there can be, which no interval of their mean leaves then.
 
     Examples
     --------
@@ -85,6 +87,14 @@ class EvaluatorInfo:
     config: Any
     evaluate_fn: Callable[[EvalInput], Any]
     description: str = ""
+    bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that are none."""
+        if self.bounds is not None:
+            from turnwise.scoring.verdicts import bounds_of
+
+            bounds_of(self.bounds, "EvaluatorInfo, bounds")
 
 
 class EvalBuilder:

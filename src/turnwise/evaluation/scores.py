@@ -87,7 +87,8 @@ def _one(
     items = [_of(name, said.get(str(name), [])) for name in seen.names]
     scored = sum(item.error is None for item in items)
     is_of_them = 0 < scored == sum(each.error is None for each in output.eval_output_items)
-    return Scored(keyword, registration.name, items, average=output.average_score if is_of_them else None)
+    average = output.average_score if is_of_them else None
+    return Scored(keyword, registration.name, items, average=average, bounds=box[1])
 
 
 def _output(made: Any) -> EvalOutput:
@@ -153,6 +154,7 @@ async def _built(
             box.append(partial(info.evaluate_fn, given))
         else:
             box.append(await info.evaluate_fn(given))
+        box.append(getattr(info, "bounds", None))
 
 
 @asynccontextmanager

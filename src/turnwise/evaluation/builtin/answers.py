@@ -32,7 +32,7 @@ async def similarity(config: SimilarityConfig, builder: EvalBuilder) -> AsyncIte
     def reasons(tables: Tables) -> list[dict[str, Any]]:
         return [{**texts, "similarity_type": config.similarity_type} for texts in texts_of(tables)]
 
-    yield EvaluatorInfo(config, by_expression(expression, reasons), f"{config.similarity_type} similarity")
+    yield EvaluatorInfo(config, by_expression(expression, reasons), f"{config.similarity_type} similarity", (0, 1))
 
 
 class ClassificationConfig(EvaluatorBaseConfig, name="classification_accuracy"):

@@ -59,7 +59,7 @@ def _register(function: Callable[..., pl.Expr]) -> None:
         given = {name: getattr(config, name) for name in options}
         expression = function(**given)
         evaluate = by_steps(expression) if function in EVENTS else by_expression(expression)
-        yield EvaluatorInfo(config, evaluate, about.doc.splitlines()[0])
+        yield EvaluatorInfo(config, evaluate, about.doc.splitlines()[0], (0, 1) if about.share else None)
 
     build.__qualname__ = about.name
     register_evaluator(config_type=made)(build)

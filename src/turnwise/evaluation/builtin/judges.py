@@ -67,11 +67,11 @@ def asked(judge: LLMJudgeMetric, frame: pl.DataFrame, max_concurrency: int, colu
     return told.with_columns(error=pl.when(pl.col("value").is_null()).then("error"))
 
 
-def by_judge(make: Callable[[], LLMJudgeMetric], max_concurrency: int, column: str = "response") -> Evaluate:
+def by_judge(judge: LLMJudgeMetric, max_concurrency: int, column: str = "response") -> Evaluate:
     """An evaluator whose scores a judge gives."""
 
     def evaluate(given: EvalInput) -> EvalOutput:
-        told = asked(make(), texts(tables_of(given)), max_concurrency, column)
+        told = asked(judge, texts(tables_of(given)), max_concurrency, column)
         return output(given, told["value"].to_list(), told["reasoning"].to_list(), told["error"].to_list())
 
     return evaluate
@@ -100,11 +100,9 @@ def _register(name: str, preset: type[LLMJudgeMetric]) -> None:
     column = JUDGED.get(name, "response")
 
     async def build(config: Any, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-        model = builder.llm(config.llm_name)
         made: Callable[..., LLMJudgeMetric] = preset
-        yield EvaluatorInfo(
-            config, by_judge(lambda: made(model, **config.given()), builder.get_max_concurrency(), column), about
-        )
+        judge = made(builder.llm(config.llm_name), **config.given())
+        yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency(), column), about, judge.scale)
 
     build.__qualname__ = name
     register_evaluator(config_type=made)(build)
@@ -166,7 +164,7 @@ async def llm_judge(config: LLMJudgeConfig, builder: EvalBuilder) -> AsyncIterat
         score_field=config.score_field,
         **config.given(),
     )
-    yield EvaluatorInfo(config, by_judge(lambda: judge, builder.get_max_concurrency()), "Judge")
+    yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency()), "Judge", judge.scale)
 
 
 _OF_A_TRAJECTORY = """You judge how an assistant went about a task.
@@ -196,7 +194,7 @@ class TrajectoryConfig(JudgeConfig, name="trajectory"):
 async def trajectory(config: TrajectoryConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
     """A judge of the steps that led to the answer."""
     judge = LLMJudgeMetric(builder.llm(config.llm_name), config.prompt, scale=(0, 1), **config.given())
-    yield EvaluatorInfo(config, by_judge(lambda: judge, builder.get_max_concurrency()), "Trajectory")
+    yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency()), "Trajectory", judge.scale)
 
 
 _ASPECTS = {
@@ -254,4 +252,4 @@ async def tunable(config: TunableConfig, builder: EvalBuilder) -> AsyncIterator[
         first = errors.select(pl.coalesce(pl.all())).to_series().to_list()
         return output(given, scores.select(mean).to_series().to_list(), scores.hstack(why).to_dicts(), first)
 
-    yield EvaluatorInfo(config, evaluate, "Coverage, correctness and relevance")
+    yield EvaluatorInfo(config, evaluate, "Coverage, correctness and relevance", (0, 1))

@@ -101,7 +101,7 @@ async def red_team(config: RedTeamConfig, builder: EvalBuilder) -> AsyncIterator
             errors.append(None if known or not failures else failures[0])
         return output(given, scores, reasons, errors)
 
-    yield EvaluatorInfo(config, evaluate, "Red team")
+    yield EvaluatorInfo(config, evaluate, "Red team", judge.scale)
 
 
 def _chosen(outputs: list[str], strategy: str) -> list[str]:

@@ -70,7 +70,7 @@ async def _tool_quality(config: ToolQualityConfig, builder: EvalBuilder) -> Asyn
         reasons = ({**row, "parameter_accuracy": share} for row, share in zip(rows, right, strict=True))
         return output(given, scores, reasons)
 
-    yield EvaluatorInfo(config, evaluate, "Tool selection quality")
+    yield EvaluatorInfo(config, evaluate, "Tool selection quality", (0, 1))
 
 
 for _config in (ToolQualityConfig, ToolQualityByName):

@@ -351,3 +351,124 @@ def test_options_that_make_no_sense_are_refused():
         read_summary([])
     with pytest.raises(ArgumentError, match="neither"):
         read_summary(FIXTURES, errors="ignore")  # type: ignore[call-overload]
+
+
+# ── harnesses ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+HARNESS = {  # by the schema of lm_eval 0.4.13 (lm_eval/result_schema.py)
+    "results": {
+        "mmlu": {
+            "name": "mmlu",
+            "alias": "mmlu",
+            "acc,none": 0.5,
+            "acc_stderr,none": 0.1,
+            "sample_count": {"acc,none": 8},
+        },
+        "mmlu_law": {"alias": " - law", "sample_len": 4, "acc,none": 0.75, "acc_stderr,none": 0.25},
+        "gsm8k": {
+            "alias": "gsm8k",
+            "exact_match,strict-match": 0.25,
+            "exact_match_stderr,strict-match": "N/A",
+            "exact_match,flexible-extract": 0.5,
+            "exact_match_stderr,flexible-extract": 0.2,
+        },
+        "wikitext": {"alias": "wikitext", "word_perplexity,none": 12.5, "word_perplexity_stderr,none": "N/A"},
+    },
+    "groups": {"mmlu": {"alias": "mmlu", "acc,none": 0.5}},
+    "group_subtasks": {"mmlu": ["mmlu_law"], "gsm8k": [], "wikitext": []},
+    "configs": {"gsm8k": {"task": "gsm8k"}},
+    "versions": {"mmlu": 2, "mmlu_law": 1.0, "gsm8k": 3.0, "wikitext": "Yaml"},
+    "n-shot": {"gsm8k": 5, "mmlu_law": 0},
+    "n-samples": {"gsm8k": {"original": 1319, "effective": 4}, "mmlu_law": {"original": 100, "effective": 4}},
+    "config": {"model": "hf", "model_args": {"pretrained": "org/parrot", "dtype": "auto"}},
+}
+
+
+def told(tmp_path: Path, value: object) -> pl.DataFrame:
+    path = tmp_path / "results_2026-01-01T00-00-00.json"
+    path.write_text(json.dumps(value))
+    return read_summary(path)
+
+
+def test_results_of_the_harness(tmp_path) -> None:
+    """A figure for each metric and filter of each task and group; what is our success of a task is said to be."""
+    found = told(tmp_path, HARNESS)
+    assert found.select("target", "task", "metric", "ours", "estimate", "std_error", "n", "n_shot").rows() == [
+        ("org/parrot", "mmlu", "acc", None, 0.5, 0.1, None, None),
+        ("org/parrot", "mmlu_law", "acc", "task_success", 0.75, 0.25, 4, 0),
+        ("org/parrot", "gsm8k", "exact_match/strict-match", "task_success", 0.25, None, 4, 5),
+        ("org/parrot", "gsm8k", "exact_match/flexible-extract", None, 0.5, 0.2, 4, 5),
+        ("org/parrot", "wikitext", "word_perplexity", None, 12.5, None, None, None),
+    ]
+    assert found["method"].unique().to_list() == ["reported by lm_eval"]
+
+
+@pytest.mark.parametrize(
+    ("more", "target"),
+    [
+        ({"model_name": "said"}, "said"),
+        ({"config": {"model": "hf", "model_args": "dtype=auto,pretrained=org/parrot"}}, "org/parrot"),
+        ({"config": {"model": "openai-chat", "model_args": "model=gpt,base_url=http://a/b?c=d"}}, "gpt"),
+        ({"config": {"model": "dummy", "model_args": ""}}, "dummy"),
+        ({"config": {}, "configs": {}}, None),
+    ],
+)
+def test_the_target_of_the_harness(tmp_path, more, target) -> None:
+    """By its name, or by what it was told to load."""
+    assert set(told(tmp_path, {**HARNESS, **more})["target"]) == {target}
+
+
+def test_results_of_the_harness_before_filters(tmp_path) -> None:
+    """Version 0.3 had neither filters nor counts."""
+    old = {
+        "results": {"piqa": {"acc": 0.8, "acc_stderr": 0.01, "acc_norm": 0.7, "acc_norm_stderr": 0.02}},
+        "versions": {"piqa": 0},
+        "config": {"model": "gpt2", "model_args": "", "num_fewshot": 0},
+    }
+    found = told(tmp_path, old).select("target", "metric", "ours", "estimate", "std_error")
+    assert found.rows() == [("gpt2", "acc", "task_success", 0.8, 0.01), ("gpt2", "acc_norm", None, 0.7, 0.02)]
+
+
+@pytest.mark.parametrize("general", [{"model_name": "parrot"}, {"model_config": {"model_name": "parrot"}}])
+def test_results_of_lighteval(tmp_path, general) -> None:
+    """As the Open LLM Leaderboard has them, and as they are today."""
+    scores = {"harness|gsm8k|5": {"acc": 0.25, "acc_stderr": 0.125}, "all": {"acc": 0.25, "acc_stderr": 0.125}}
+    found = told(tmp_path, {"config_general": general, "results": scores, "versions": {"all": 0}, "config_tasks": {}})
+    assert found.select("source", "target", "task", "metric", "ours", "estimate", "std_error").rows() == [
+        ("lighteval", "parrot", "harness|gsm8k|5", "acc", None, 0.25, 0.125),
+        ("lighteval", "parrot", "all", "acc", None, 0.25, 0.125),
+    ]
+
+
+def test_what_the_harness_says_of_samples_is_what_we_find_in_them(tmp_path) -> None:
+    """Beside the samples of one run: its accuracy is the share of documents that are `solved`."""
+    samples = [
+        {"doc_id": place, "target": "a", "arguments": [["q", {}]], "resps": [[said]], "filtered_resps": [said]}
+        | {"filter": "strict", "metrics": ["exact_match"], "exact_match": float(said == "a")}
+        for place, said in enumerate("abaa")
+    ]
+    (tmp_path / "samples_sums_2026-01-01T00-00-00.json").write_text(json.dumps(samples))
+    results = {"sums": {"exact_match,strict": 0.75, "exact_match_stderr,strict": 0.25}}
+    run = {"results": results, "versions": {"sums": 1}, "configs": {}, "n-samples": {"sums": {"effective": 4}}}
+    (tmp_path / "results_2026-01-01T00-00-00.json").write_text(json.dumps(run))
+    turns, problems = read(tmp_path, errors="collect")
+    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `tw.read_summary`"]
+    ours = tw.summarize(
+        tw.measure(turns, m.task_success()), by="category", metrics="task_success", cluster=None, method="t"
+    )
+    theirs = read_summary(tmp_path, errors="collect")[0].filter(ours="task_success")
+    assert ours.select("category", "estimate", "n").rows() == theirs.select("task", "estimate", "n").rows()
+    assert ours["std_error"].item() == pytest.approx(theirs["std_error"].item())
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"results": [1]}, "results"),
+        ({"results": {"a": 1}}, "results"),
+        ({"n-samples": {"gsm8k": {"effective": "many"}}}, "n-samples"),
+    ],
+)
+def test_results_of_the_harness_that_are_none(tmp_path, value, place) -> None:
+    """One sentence with the place."""
+    with pytest.raises(ReadError, match=place):
+        told(tmp_path, {**HARNESS, **value})

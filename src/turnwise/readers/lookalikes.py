@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from turnwise.readers import aisteer, garak, inspect_ai, prompt_sets, skyrl, tau2
+from turnwise.readers import aisteer, garak, harness, inspect_ai, prompt_sets, skyrl, tau2
 from turnwise.readers.documents import Document
 from turnwise.readers.layouts import LISTS, RESPONSES
 from turnwise.readers.layouts import PROMPTS as ASKED
@@ -85,6 +85,7 @@ LOOKALIKES = (
     Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
     Lookalike("results", SUMMARY, aisteer.sniff_results),
     Lookalike("results", SUMMARY, skyrl.sniff_results),
+    Lookalike("results", SUMMARY, lambda document: harness.is_harness(document) or harness.is_lighteval(document)),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(
         "what a run of tau2-bench says of itself",

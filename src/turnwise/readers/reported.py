@@ -50,6 +50,11 @@ def read_summary(
                            trial, with `pipeline`, `config_id`,
                            `trial_id` and `params`
     skyrl                  every ``eval/<name>``                  none             the name before the slash is `task`
+    lm_eval                ``<metric>`` or ``<metric>/<filter>``, `task_success`   by `category`: a figure of a
+                           with the standard error, of each task  (first filter's  sample that is neither 0 nor 1
+                           and group; with `n_shot`               metric of        leaves `solved` null
+                                                                  `solved`)
+    lighteval              likewise                               none
     numbers                every number of a table of benchmark   none             the outer name is `task`, the inner
                            scores                                                  one `target`
     summary                our own files                          as they are

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from turnwise.readers import aisteer, astra, garak, inspect_ai, jailbreakbench, skyrl
+from turnwise.readers import aisteer, astra, garak, harness, inspect_ai, jailbreakbench, skyrl
 from turnwise.readers.archives import Archive
 from turnwise.readers.documents import Document
 from turnwise.readers.inspect_logs import Header
@@ -349,5 +350,7 @@ REPORTS = (
     Report("quesma", has("export_id", "total_findings", "session_summary"), _of_quesma),
     Report("arena_hard", has("model", "score", "lower", "upper"), _of_arena_hard),
     Report("arena_hard", has("model", "score", "rating_q025", "rating_q975"), _of_arena_hard),
+    Report("lm_eval", harness.is_harness, partial(harness.figures, source="lm_eval")),
+    Report("lighteval", harness.is_lighteval, partial(harness.figures, source="lighteval")),
     Report("numbers", numbers, _of_numbers),
 )

@@ -22,7 +22,8 @@ from tests.readers.both_ways import result, written
 from turnwise.cli import run
 from turnwise.errors import ReadError
 from turnwise.readers import binary as binary_files
-from turnwise.readers import native_files, openai_chat
+from turnwise.readers import native_files
+from turnwise.readers import plain as plain_chats
 from turnwise.readers.at_hand import turns
 from turnwise.readers.documents import Document
 from turnwise.readers.reading import read, scan
@@ -386,7 +387,7 @@ CHAT = st.lists(st.tuples(SPOKEN, st.sampled_from(["Hi", "", 'ö😀\n"{}"', "x"
 
 def as_lines_alone(patch: pytest.MonkeyPatch) -> None:
     """The long way: chats in columns are written out as lines of JSON."""
-    patch.setattr(openai_chat, "turns_in", lambda chats, role, text: None)
+    patch.setattr(plain_chats, "turns_in", lambda chats, role, text: None)
 
 
 def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -> None:
@@ -408,16 +409,35 @@ def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -
 @given(
     chats=st.lists(CHAT, min_size=2, max_size=14),
     usual=st.floats(0, 1),
-    words=st.sampled_from([("role", "content"), ("speaker", "text"), ("from", "value")]),
+    words=st.sampled_from(
+        [
+            ("messages", "role", "content"),
+            ("messages", "speaker", "text"),
+            ("messages", "from", "value"),
+            ("conversations", "from", "value"),
+            ("conversations", "role", "content"),
+        ]
+    ),
+    system=st.sampled_from([None, None, None, "", "Be kind."]),
     odd=st.sampled_from([None, None, "text", "role", "message", "chat", "more", "nulls beside"]),
     few=st.integers(1, 3),
     many=st.integers(1, 6),
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@example(chats=[[("user", "Hi"), ("assistant", "No")]] * 4, usual=1, words=("role", "content"), odd=None, few=1, many=2)
-def test_chats_are_cut_in_columns_as_they_are_line_by_line(tmp_path_factory, chats, usual, words, odd, few, many):
+@example(
+    chats=[[("user", "Hi"), ("assistant", "No")]] * 4,
+    usual=1,
+    words=("messages", "role", "content"),
+    system=None,
+    odd=None,
+    few=1,
+    many=2,
+)
+def test_chats_are_cut_in_columns_as_they_are_line_by_line(
+    tmp_path_factory, chats, usual, words, system, odd, few, many
+):
     """Whoever speaks and whatever is missing: the same turns, problems and sentences, to the last cell."""
-    role, text = words
+    called, role, text = words
     plain = [("user", "Hi"), ("assistant", "Hello"), ("user", "Sure?"), ("assistant", "Yes")]
     rows: list[dict[str, Any]] = [
         {"id": place, "model": "parrot", "note": {"k": place}, "score": place / 2, "goal": f"g{place % 3}"}
@@ -426,7 +446,9 @@ def test_chats_are_cut_in_columns_as_they_are_line_by_line(tmp_path_factory, cha
     ]
     spoiled(rows, odd, role, text)
     inner = {role: pl.String, text: pl.String} | ({"name": pl.String} if odd == "more" else {})
-    frame = pl.DataFrame(rows, schema_overrides={"messages": pl.List(pl.Struct(inner))})
+    frame = pl.DataFrame(rows, schema_overrides={"messages": pl.List(pl.Struct(inner))}).rename({"messages": called})
+    if system is not None:
+        frame = frame.with_columns(system=pl.when(pl.int_range(pl.len()) % 3 == 1).then(pl.lit(system)))
     folder = tmp_path_factory.mktemp("columns")
     for kind, write in BINARY.items():
         path = folder / f"log.{kind}"
@@ -435,8 +457,8 @@ def test_chats_are_cut_in_columns_as_they_are_line_by_line(tmp_path_factory, cha
             results = []
             for way in (lambda patch: None, as_lines_alone):
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(openai_chat, "FEW", few)
-                    patch.setattr(openai_chat, "MANY", many)
+                    patch.setattr(plain_chats, "FEW", few)
+                    patch.setattr(plain_chats, "MANY", many)
                     way(patch)
                     results.append(result(path, errors=errors))
             if isinstance(results[0], str) or isinstance(results[1], str):
@@ -448,14 +470,14 @@ def test_chats_are_cut_in_columns_as_they_are_line_by_line(tmp_path_factory, cha
 
 def test_chats_in_columns_are_not_written_out(tmp_path, monkeypatch):
     """But for the first, from which the names beside them are learned: of plain chats no text stands in a line of JSON."""
-    lines = [message["content"] for row in CHATS[openai_chat.FEW :] for message in row["messages"][-2:]]
+    lines = [message["content"] for row in CHATS[plain_chats.FEW :] for message in row["messages"][-2:]]
     written_out: list[bytes] = []
 
     def noted(frame: pl.DataFrame) -> bytes:
         written_out.append(binary_files.lines_of_rows(frame))
         return written_out[-1]
 
-    monkeypatch.setattr(openai_chat, "lines_of_rows", noted)
+    monkeypatch.setattr(plain_chats, "lines_of_rows", noted)
     frame = read(binary(tmp_path, CHATS, "parquet"))
     texts = b"".join(written_out)
     assert b"user 0 " in texts

@@ -2,7 +2,9 @@
 
 import json
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from turnwise.readers.reading import read
 
@@ -51,3 +53,26 @@ def test_facts_that_conversations_state(tmp_path):
         assert frame["rollout_id"].item() == rollout_id or frame["rollout_id"].item().endswith("/a")
         assert frame.select("source", "source_source", "solved_source").row(0) == ("sharegpt", "web", "perhaps")
         assert "rollout_id_source" not in frame.columns
+
+
+@pytest.mark.parametrize("system", [None, "Be kind."])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_columns_of_conversations_are_read_as_those_in_json(tmp_path, suffix, system) -> None:
+    """As the Hugging Face hub has them: the same turns under the same names, whichever file they stand in."""
+    chat = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}, {"from": "human", "value": "Bye"}]
+    rows = [
+        {"id": f"c{n}", "conversations": chat[: 2 + n % 2], "system": system if n == 3 else None} for n in range(200)
+    ]
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "chats.json").write_text(json.dumps(rows))
+    frame = pl.DataFrame(rows, schema_overrides={"system": pl.String})
+    path = tmp_path / f"chats.{suffix}"
+    frame.write_parquet(path) if suffix == "parquet" else frame.write_ipc(path)
+    ours, theirs = (
+        read(place).with_columns(pl.col("run", "rollout_id").str.replace(r"^sharegpt-\w{8}", "file"))
+        for place in (path, tmp_path / "json")
+    )
+    assert_frame_equal(ours, theirs)
+    assert ours["source"].unique().to_list() == ["sharegpt"]
+    assert ours["attack"].unique().to_list() == ["none"]
+    assert ours["context"].drop_nulls().to_list() == ([system] if system else [])

@@ -16,9 +16,10 @@ from turnwise.schema import TURNS
 NOBODY = "\0"  # between roles: in none that is known
 
 Places = npt.NDArray[np.int64]
+Cut = tuple[list[int], pl.DataFrame]  # how many turns are in each of some chats, and their columns
 
 
-def turns_in(chats: pl.Series, role: str, text: str) -> tuple[list[int], pl.DataFrame] | None:
+def turns_in(chats: pl.Series, role: str, text: str) -> Cut | None:
     """How many turns are in each of some chats, and those columns of TURNS that there are; see `by_turn`.
 
     None where something in them is no text, somebody of unknown name speaks, or nobody answers.

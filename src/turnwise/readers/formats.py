@@ -144,7 +144,13 @@ FORMATS = (
     Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
     Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
     Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
-    Format("sharegpt", "conversations of ShareGPT and FastChat", LINES, sharegpt.sniff, sharegpt.read_sharegpt),
+    Format(
+        "sharegpt",
+        "conversations of ShareGPT and FastChat",
+        (*LINES, *BINARY),
+        sharegpt.sniff,
+        sharegpt.read_sharegpt,
+    ),
     Format(
         "openai_chat",
         "records with messages, as OpenAI has them or under other usual names",

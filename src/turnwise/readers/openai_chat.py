@@ -1,21 +1,18 @@
 """Chats in OpenAI's format, or nearly: JSON lines (or a list) of records with `messages`, under any usual name."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any
 
 import msgspec
-import polars as pl
 
-from turnwise.readers.binary import TOGETHER, lines_of_rows
 from turnwise.readers.chat import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
-from turnwise.readers.chat_columns import in_place_of, turns_in
+from turnwise.readers.chat_columns import Cut
 from turnwise.readers.documents import Document
 from turnwise.readers.exchanges import logged
 from turnwise.readers.facts import FACTS, OF_CORPORA, stated
 from turnwise.readers.layouts import RESPONSES, Layout, layouts
-from turnwise.readers.lines import whole_lines
 from turnwise.readers.plain import Chat, PlainChats, fill_in, turns_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Finite, Key, Whole, parse, spare
@@ -25,10 +22,6 @@ from turnwise.readers.wordings import usual
 OF_TOOLS = frozenset({"suite_name", "termination_reason", "samples", "eval"})  # of other tools
 OTHERS = OF_TOOLS | {"rollout_id", "session_id"}  # perhaps of other tools
 USUAL = Layout("messages", role="role", text="content")
-FEW, MANY = (
-    1 << 6,
-    1 << 12,
-)  # rows of a file of columns: from some its names are learned, and then as many are cut as pay
 CHOICES = "choices"  # of an answer, as OpenAI has them
 BESIDE = frozenset(map(spare, ("response", *RESPONSES, CHOICES)))  # columns in which the answer may stand
 
@@ -144,11 +137,7 @@ def read_openai_chat(document: Document, table: Table) -> None:
     >>> table.frame().select("goal", "prompt", "response").row(0)
     ('g', 'Hi', 'Hello')
     """
-    chats = Chats(document, table, chat_layout(document) or USUAL)
-    if document.binary:
-        chats.add_rows(document.batches(MANY))
-    else:
-        chats.add_all()
+    Chats(document, table, chat_layout(document) or USUAL).add_all()
 
 
 class Chats:
@@ -164,24 +153,8 @@ class Chats:
         self._record = self._layout.chat(Record, Message)
         self._passed = OF_MESSAGES | {self._layout.role, self._layout.text}
 
-    def add_rows(self, batches: Iterator[pl.DataFrame]) -> None:
-        """Add the rows of a file: all of some at once where their chats are texts and nothing else, else as lines."""
-        chat, role, text = self._layout.turns, self._layout.role or "role", self._layout.text or "content"
-        begun, reached = next(batches, pl.DataFrame()), 1
-        for rows in filter(len, chain([begun[:FEW], begun[FEW:]], batches)):
-            first, reached = reached, reached + len(rows)
-            turns = turns_in(rows[chat], role, text)
-            if turns is not None:
-                brief = whole_lines(first, lines_of_rows(rows.with_columns(in_place_of(rows[chat], role, text))))
-                known = self._plain.decode_lines(brief)
-                if known is not None and self._add_plain(brief.numbers, known, turns):
-                    continue
-            for start in range(0, len(rows), TOGETHER):
-                lines = whole_lines(first + start, lines_of_rows(rows[start : start + TOGETHER]))
-                self._plain.add(lines, self._document.decoded, self._add_plain, self.add)
-
     def add_all(self) -> None:
-        """Add the records of a file of JSON."""
+        """Add the records of the file."""
         self._plain.add_all(self._document, self._add_plain, self.add)
 
     def add(self, number: int, value: Any) -> bool:
@@ -258,9 +231,7 @@ class Chats:
         name = self._layout.name(self._run, number, known, record.get(other) if other else None)
         return f"{name}/{number}" if other and self._table.knows(name) else name
 
-    def _add_plain(
-        self, numbers: Sequence[int], chats: Sequence[Chat], turns: tuple[list[int], pl.DataFrame] | None = None
-    ) -> bool:
+    def _add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
         """Add plain chats, or what is beside them in their records where their turns are known."""
         ids = [chat.id for chat in chats]
         if self._layout.named and None in ids:

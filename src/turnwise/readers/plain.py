@@ -13,16 +13,21 @@ from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+import polars as pl
 
+from turnwise.readers.binary import TOGETHER as ROWS
+from turnwise.readers.binary import lines_of_rows
 from turnwise.readers.chat import ANSWERS, SPEAKERS, SYSTEM, by_turn
+from turnwise.readers.chat_columns import in_place_of, turns_in
 from turnwise.readers.facts import facts
 from turnwise.readers.layouts import Layout
 from turnwise.readers.learned import Learned
-from turnwise.readers.lines import Lines
+from turnwise.readers.lines import Lines, whole_lines
 from turnwise.readers.records import Key, T, spare
 
 SPARED = "_source"  # how a column ends that may stand for another
 TOGETHER = 64  # chats
+FEW, MANY = 1 << 6, 1 << 12  # rows of a file of columns: from some its names are learned; then as many are cut as pay
 MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 K = TypeVar("K")
@@ -79,7 +84,7 @@ class KnownChat(Chat, gc=False, forbid_unknown_fields=True):
     messages: list[Known]  # type: ignore[assignment]  # has what a brief one has
 
 
-Together = Callable[[Sequence[int], list[Chat]], bool]
+Together = Callable[..., bool]  # of numbers, their chats, and their turns where these are cut already
 Alone = Callable[[int, Any], bool]
 
 
@@ -124,6 +129,9 @@ class PlainChats:
 
     def add_all(self, document: "Document", together: Together, alone: Alone) -> None:
         """Add the records of a file, as many at a time as can be; see `add`."""
+        if document.binary:
+            self._add_rows(document, together, alone)
+            return
         pieces = document.pieces()
         if pieces is None:
             for number, value in document.records():
@@ -131,6 +139,23 @@ class PlainChats:
             return
         for piece in pieces:
             self.add(piece, document.decoded, together, alone)
+
+    def _add_rows(self, document: "Document", together: Together, alone: Alone) -> None:
+        """Add the rows of a file: all of some at once where their chats are texts and nothing else, else as lines."""
+        chat, role, text = self._layout.turns, self._layout.role or "role", self._layout.text or "content"
+        batches, reached = document.batches(MANY), 1
+        begun = next(batches, pl.DataFrame())
+        for rows in filter(len, chain([begun[:FEW], begun[FEW:]], batches)):
+            first, reached = reached, reached + len(rows)
+            turns = turns_in(rows[chat], role, text)
+            if turns is not None:
+                brief = whole_lines(first, lines_of_rows(rows.with_columns(in_place_of(rows[chat], role, text))))
+                known = self.decode_lines(brief)
+                if known is not None and together(brief.numbers, known, turns):
+                    continue
+            for start in range(0, len(rows), ROWS):
+                lines = whole_lines(first + start, lines_of_rows(rows[start : start + ROWS]))
+                self.add(lines, document.decoded, together, alone)
 
     def add(self, piece: "Lines | Items", decoded: Callable[[Any], Any], together: Together, alone: Alone) -> None:
         """Add some records: all at once where all are plain chats, else as many at a time as can be.
@@ -142,7 +167,7 @@ class PlainChats:
         decoded
             What a record's text holds.
         together
-            Adds plain chats of these numbers, and says whether it did.
+            Adds plain chats of these numbers, and says whether it did; their turns are given where they are cut already.
         alone
             Adds any record, and says whether others with the names in it may go the short way.
         """

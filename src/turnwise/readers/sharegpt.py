@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import polars as pl
 
 from turnwise.readers.chat import SPEAKERS, Message, calls, split_by_column
+from turnwise.readers.chat_columns import Cut
 from turnwise.readers.documents import Document
 from turnwise.readers.facts import OF_CORPORA, stated
 from turnwise.readers.json_texts import lenient
@@ -58,10 +60,20 @@ class Choice(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
+    if document.binary:
+        return _in_columns(document) and "suite_name" not in document.keys
     if document.kind not in {"json", "lines"}:
         return False
     answers = {"question_id", "model_id", "choices"} <= document.keys
     return answers or ("conversations" in document.keys and "suite_name" not in document.keys and _chats(document))
+
+
+def _in_columns(document: Document) -> bool:
+    """Whether there is a column of conversations in ShareGPT's words; in others, `openai_chat` knows more of them."""
+    kind = document.schema.get(LAYOUT.turns)
+    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
+        return False
+    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
 
 
 def _chats(document: Document) -> bool:
@@ -91,7 +103,7 @@ def read_sharegpt(document: Document, table: Table) -> None:
 
     `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`; of conversations `attempt` is 1.
     A conversation may have a `rollout_id`, and state any of these facts as in `openai_chat`. What else a record holds is
-    kept under its own name.
+    kept under its own name. Parquet and Arrow files with conversations in a column of lists are read row by row as such lines.
 
     The producer judges the `whole_rollout`: not at all, or elsewhere.
 
@@ -140,13 +152,13 @@ class _Conversations:
         cut = split_by_column([*system, *chat], "conversations")
         return self._table.add(self._document.name, name, cut, facts, extras)
 
-    def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat]) -> bool:
-        """Add conversations that are texts and nothing else."""
+    def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
+        """Add conversations that are texts and nothing else, or what is beside them where their turns are known."""
         columns = self.plain.columns(chats)
         if columns is None or columns.keys() & APART:
             return False
         systems = columns.pop("system", [None] * len(chats))
-        if not all(system is None or isinstance(system, str) for system in systems):
+        if not all(system is None or (turns is None and isinstance(system, str)) for system in systems):
             return False
         said = [
             chat.messages if system is None else [Brief("system", system), *chat.messages]
@@ -156,7 +168,8 @@ class _Conversations:
         fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
         fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
-        return self._table.extend(self._document.name, names, *turns_of(said), columns)
+        counts, cut = turns or turns_of(said)
+        return self._table.extend(self._document.name, names, counts, cut, columns)
 
 
 def _message(value: Any, place: int) -> Message:

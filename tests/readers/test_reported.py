@@ -410,6 +410,7 @@ def test_results_of_the_harness(tmp_path) -> None:
         ({"config": {"model": "openai-chat", "model_args": "model=gpt,base_url=http://a/b?c=d"}}, "gpt"),
         ({"config": {"model": "dummy", "model_args": ""}}, "dummy"),
         ({"config": {}, "configs": {}}, None),
+        ({"config": "hf", "n-shot": None, "group_subtasks": []}, None),  # which say more of the figures, or nothing
     ],
 )
 def test_the_target_of_the_harness(tmp_path, more, target) -> None:
@@ -464,7 +465,7 @@ def test_what_the_harness_says_of_samples_is_what_we_find_in_them(tmp_path) -> N
     ("value", "place"),
     [
         ({"results": [1]}, "results"),
-        ({"results": {"a": 1}}, "results"),
+        ({"results": {"a": 1}}, "record a: expected"),
         ({"n-samples": {"gsm8k": {"effective": "many"}}}, "n-samples"),
     ],
 )

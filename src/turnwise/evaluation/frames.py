@@ -6,7 +6,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -286,7 +285,7 @@ def summary(
     scores: pl.DataFrame,
     failures: Mapping[str, str],
     level: float,
-    bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+    bounds: Mapping[str, tuple[float, float]],
 ) -> pl.DataFrame:
     """SUMMARY of the scores that are numbers: what an evaluator failed on counts as an error, and one that failed says so.
 

@@ -154,7 +154,7 @@ async def _built(
             box.append(partial(info.evaluate_fn, given))
         else:
             box.append(await info.evaluate_fn(given))
-        box.append(getattr(info, "bounds", None))
+        box.append(info.bounds)
 
 
 @asynccontextmanager

@@ -12,48 +12,29 @@ import msgspec
 from turnwise.readers.documents import Document
 from turnwise.readers.lm_eval import PASSED
 from turnwise.readers.problems import Problems
-from turnwise.readers.records import parse, whole
+from turnwise.readers.records import Count, parse, whole
 
 OF_HARNESS = frozenset({"config", "configs", "n-shot", "higher_is_better"})
 OF_LIGHTEVAL = "config_general"
 ERROR = "_stderr"
 
 
-class Model(msgspec.Struct):
-    """What a run says of its model."""
-
-    model_name: str | None = None
-
-
-class General(Model):
-    """The same of lighteval, of now and of before."""
-
-    model_config: Model | None = None
-
-
-class Settings(msgspec.Struct):
-    """The same of a run of the harness that has no name for it."""
-
-    model: str | None = None
-    model_args: Any = None
-
-
 class Counted(msgspec.Struct):
     """How many documents of a task there were."""
 
-    effective: int | None = None
+    effective: Count = None
 
 
 class Results(msgspec.Struct):
-    """One file."""
+    """One file; what only says more of its figures may be anything."""
 
-    results: dict[str, dict[str, Any]]
-    model_name: str | None = None
-    config: Settings | None = None
-    config_general: General | None = None
+    results: dict[str, Any]
+    model_name: Any = None
+    config: Any = None
+    config_general: Any = None
     n_samples: dict[str, Counted] = msgspec.field(default_factory=dict, name="n-samples")
-    n_shot: dict[str, int] = msgspec.field(default_factory=dict, name="n-shot")
-    group_subtasks: dict[str, list[str]] = {}
+    n_shot: Any = msgspec.field(default=None, name="n-shot")
+    group_subtasks: Any = None
 
 
 def is_harness(document: Document) -> bool:
@@ -84,19 +65,20 @@ def figures(document: Document, problems: Problems, source: str) -> Iterator[dic
     """
     found = parse(document.value, Results)
     about = {"run": f"{source}-{document.digest}", "target": _model(found)}
-    for task, given in found.results.items():
+    for task, value in found.results.items():
         with problems.record(document.name, task):
+            given = parse(value, dict[str, Any])
             count = found.n_samples.get(task, Counted()).effective
-            told = {**about, "task": task, "n": whole(count, "n-samples"), "n_shot": found.n_shot.get(task)}
-            numbers = {name: value for name, value in given.items() if _is_metric(name, value)}
-            passed = None if found.group_subtasks.get(task) else _passed(numbers)
-            for name, value in numbers.items():
+            told = {**about, "task": task, "n": whole(count, "n-samples"), "n_shot": _number(_at(found.n_shot, task))}
+            numbers = {name: number for name, number in given.items() if _is_metric(name, number)}
+            passed = None if _at(found.group_subtasks, task) else _passed(numbers)
+            for name, number in numbers.items():
                 metric, _, how = name.partition(",")
                 yield {
                     **told,
                     "metric": metric if how in {"", "none"} else f"{metric}/{how}",
                     "ours": "task_success" if name == passed and source == "lm_eval" else None,
-                    "estimate": value,
+                    "estimate": number,
                     "std_error": _number(given.get(f"{metric}{ERROR},{how}" if how else f"{metric}{ERROR}")),
                 }
 
@@ -118,15 +100,20 @@ def _number(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def _at(value: Any, *names: str) -> Any:
+    """What stands there under these names, one within the other; None where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def _model(found: Results) -> str | None:
-    """The model, as the run calls it, or as it was told to load it."""
-    general, config = found.config_general, found.config
-    if general is not None:
-        return general.model_name or (None if general.model_config is None else general.model_config.model_name)
-    if found.model_name or config is None:
-        return found.model_name
-    given = config.model_args
+    """The model, as the run calls it, or as it was told to load it: in the harness, in lighteval now and before."""
+    general, given = found.config_general, _at(found.config, "model_args")
     if isinstance(given, str):
         given = dict(pair.split("=", 1) for pair in given.split(",") if "=" in pair)
-    named = (given.get(name) for name in ("pretrained", "model")) if isinstance(given, dict) else ()
-    return next((name for name in named if isinstance(name, str) and name), config.model)
+    names = (
+        *(found.model_name, _at(general, "model_name"), _at(general, "model_config", "model_name")),
+        *(_at(given, "pretrained"), _at(given, "model"), _at(found.config, "model")),
+    )
+    return next((name for name in names if isinstance(name, str) and name), None)

@@ -363,7 +363,7 @@ HARNESS = {  # by the schema of lm_eval 0.4.13 (lm_eval/result_schema.py)
             "acc_stderr,none": 0.1,
             "sample_count": {"acc,none": 8},
         },
-        "mmlu_law": {"alias": " - law", "sample_len": 4, "acc,none": 0.75, "acc_stderr,none": 0.25},
+        "mmlu_law": {"alias": " - law", "sample_len": 5, "acc,none": 0.75, "acc_stderr,none": 0.25},
         "gsm8k": {
             "alias": "gsm8k",
             "exact_match,strict-match": 0.25,
@@ -378,7 +378,7 @@ HARNESS = {  # by the schema of lm_eval 0.4.13 (lm_eval/result_schema.py)
     "configs": {"gsm8k": {"task": "gsm8k"}},
     "versions": {"mmlu": 2, "mmlu_law": 1.0, "gsm8k": 3.0, "wikitext": "Yaml"},
     "n-shot": {"gsm8k": 5, "mmlu_law": 0},
-    "n-samples": {"gsm8k": {"original": 1319, "effective": 4}, "mmlu_law": {"original": 100, "effective": 4}},
+    "n-samples": {"gsm8k": {"original": 1319, "effective": 4}, "mmlu": {"effective": None}},
     "config": {"model": "hf", "model_args": {"pretrained": "org/parrot", "dtype": "auto"}},
 }
 
@@ -394,7 +394,7 @@ def test_results_of_the_harness(tmp_path) -> None:
     found = told(tmp_path, HARNESS)
     assert found.select("target", "task", "metric", "ours", "estimate", "std_error", "n", "n_shot").rows() == [
         ("org/parrot", "mmlu", "acc", None, 0.5, 0.1, None, None),
-        ("org/parrot", "mmlu_law", "acc", "task_success", 0.75, 0.25, 4, 0),
+        ("org/parrot", "mmlu_law", "acc", "task_success", 0.75, 0.25, 5, 0),
         ("org/parrot", "gsm8k", "exact_match/strict-match", "task_success", 0.25, None, 4, 5),
         ("org/parrot", "gsm8k", "exact_match/flexible-extract", None, 0.5, 0.2, 4, 5),
         ("org/parrot", "wikitext", "word_perplexity", None, 12.5, None, None, None),
@@ -421,12 +421,12 @@ def test_the_target_of_the_harness(tmp_path, more, target) -> None:
 def test_results_of_the_harness_before_filters(tmp_path) -> None:
     """Version 0.3 had neither filters nor counts."""
     old = {
-        "results": {"piqa": {"acc": 0.8, "acc_stderr": 0.01, "acc_norm": 0.7, "acc_norm_stderr": 0.02}},
+        "results": {"piqa": {"samples": 9, "acc": 0.8, "acc_stderr": 0.01, "acc_norm": 0.7, "acc_norm_stderr": 0.02}},
         "versions": {"piqa": 0},
         "config": {"model": "gpt2", "model_args": "", "num_fewshot": 0},
     }
-    found = told(tmp_path, old).select("target", "metric", "ours", "estimate", "std_error")
-    assert found.rows() == [("gpt2", "acc", "task_success", 0.8, 0.01), ("gpt2", "acc_norm", None, 0.7, 0.02)]
+    found = told(tmp_path, old).select("target", "metric", "ours", "estimate", "std_error", "n")
+    assert found.rows() == [("gpt2", "acc", "task_success", 0.8, 0.01, 9), ("gpt2", "acc_norm", None, 0.7, 0.02, 9)]
 
 
 @pytest.mark.parametrize("general", [{"model_name": "parrot"}, {"model_config": {"model_name": "parrot"}}])

@@ -17,6 +17,7 @@ from turnwise.readers.records import Count, parse, whole
 OF_HARNESS = frozenset({"config", "configs", "n-shot", "higher_is_better"})
 OF_LIGHTEVAL = "config_general"
 ERROR = "_stderr"
+COUNTS = ("sample_len", "samples")  # beside the figures of a task: how many documents there were
 
 
 class Counted(msgspec.Struct):
@@ -68,8 +69,9 @@ def figures(document: Document, problems: Problems, source: str) -> Iterator[dic
     for task, value in found.results.items():
         with problems.record(document.name, task):
             given = parse(value, dict[str, Any])
-            count = found.n_samples.get(task, Counted()).effective
-            told = {**about, "task": task, "n": whole(count, "n-samples"), "n_shot": _number(_at(found.n_shot, task))}
+            counts = (found.n_samples.get(task, Counted()).effective, *map(given.get, COUNTS))
+            n = whole(next((count for count in counts if _number(count) is not None), None), "n-samples")
+            told = {**about, "task": task, "n": n, "n_shot": _number(_at(found.n_shot, task))}
             numbers = {name: number for name, number in given.items() if _is_metric(name, number)}
             passed = None if _at(found.group_subtasks, task) else _passed(numbers)
             for name, number in numbers.items():
@@ -85,7 +87,7 @@ def figures(document: Document, problems: Problems, source: str) -> Iterator[dic
 
 def _is_metric(name: str, value: Any) -> bool:
     what = name.partition(",")[0]
-    return what != "sample_len" and not what.endswith(ERROR) and _number(value) is not None
+    return what not in COUNTS and not what.endswith(ERROR) and _number(value) is not None
 
 
 def _passed(numbers: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ import msgspec
 from turnwise.readers.documents import Document
 from turnwise.readers.lm_eval import PASSED
 from turnwise.readers.problems import Problems
-from turnwise.readers.records import Count, parse, whole
+from turnwise.readers.records import Count, inner, parse, whole
 
 OF_HARNESS = frozenset({"config", "configs", "n-shot", "higher_is_better"})
 OF_LIGHTEVAL = "config_general"
@@ -71,9 +71,9 @@ def figures(document: Document, problems: Problems, source: str) -> Iterator[dic
             given = parse(value, dict[str, Any])
             counts = (found.n_samples.get(task, Counted()).effective, *map(given.get, COUNTS))
             n = whole(next((count for count in counts if _number(count) is not None), None), "n-samples")
-            told = {**about, "task": task, "n": n, "n_shot": _number(_at(found.n_shot, task))}
+            told = {**about, "task": task, "n": n, "n_shot": _number(inner(found.n_shot, task))}
             numbers = {name: number for name, number in given.items() if _is_metric(name, number)}
-            passed = None if _at(found.group_subtasks, task) else _passed(numbers)
+            passed = None if inner(found.group_subtasks, task) else _passed(numbers)
             for name, number in numbers.items():
                 metric, _, how = name.partition(",")
                 yield {
@@ -102,20 +102,13 @@ def _number(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _at(value: Any, *names: str) -> Any:
-    """What stands there under these names, one within the other; None where there is none."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
 def _model(found: Results) -> str | None:
     """The model, as the run calls it, or as it was told to load it: in the harness, in lighteval now and before."""
-    general, given = found.config_general, _at(found.config, "model_args")
+    general, given = found.config_general, inner(found.config, "model_args")
     if isinstance(given, str):
         given = dict(pair.split("=", 1) for pair in given.split(",") if "=" in pair)
     names = (
-        *(found.model_name, _at(general, "model_name"), _at(general, "model_config", "model_name")),
-        *(_at(given, "pretrained"), _at(given, "model"), _at(found.config, "model")),
+        *(found.model_name, inner(general, "model_name"), inner(general, "model_config", "model_name")),
+        *(inner(given, "pretrained"), inner(given, "model"), inner(found.config, "model")),
     )
     return next((name for name in names if isinstance(name, str) and name), None)

@@ -1,6 +1,6 @@
 """Spans in the words of OpenInference, as Arize Phoenix exports them: each trace is a rollout."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,7 +9,7 @@ from turnwise.readers.chat import Message
 from turnwise.readers.documents import Document
 from turnwise.readers.events import Stamp
 from turnwise.readers.json_texts import names_if_any
-from turnwise.readers.records import Count, Finite, Key, parse, whole, worded
+from turnwise.readers.records import Count, Finite, Key, inner, parse, whole, worded
 from turnwise.readers.spans import Span, add_trace, seconds_of, traces_of
 from turnwise.readers.table import Table
 
@@ -162,10 +162,10 @@ def span_of(given: dict[str, Any]) -> Span:
     record = parse(undotted(given), Record)
     told = undotted(record.attributes or {})
     model = parse(told.get("llm") or {}, Model, "attributes.llm")
-    kind = record.span_kind or _inner(told, "openinference", "span", "kind")
+    kind = record.span_kind or inner(told, "openinference", "span", "kind")
     tokens = model.token_count or Tokens()
     asked, said = _chat(model.input_messages, "input"), _chat(model.output_messages, "output")
-    before, after = _inner(told, "input", "value"), _inner(told, "output", "value")
+    before, after = inner(told, "input", "value"), inner(told, "output", "value")
     if not asked and before is not None:
         asked = [Message("user", worded(before))]
     if not said and after is not None:
@@ -187,13 +187,6 @@ def span_of(given: dict[str, Any]) -> Span:
         (record.status_message or "the span failed") if failed else None,
         {"span_name": record.name, **{name: told[name] for name in KEPT if told.get(name) is not None}},
     )
-
-
-def _inner(told: Mapping[str, Any], *names: str) -> Any:
-    value: Any = told
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def _chat(given: Any, whose: str) -> list[Message]:

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain, islice, takewhile
 from operator import attrgetter, is_not
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import polars as pl
@@ -18,7 +18,7 @@ import polars as pl
 from turnwise.readers.binary import TOGETHER as ROWS
 from turnwise.readers.binary import lines_of_rows
 from turnwise.readers.chat import ANSWERS, SPEAKERS, SYSTEM, by_turn
-from turnwise.readers.chat_columns import in_place_of, turns_in
+from turnwise.readers.chat_columns import Cut, in_place_of, turns_in
 from turnwise.readers.facts import facts
 from turnwise.readers.layouts import Layout
 from turnwise.readers.learned import Learned
@@ -84,7 +84,13 @@ class KnownChat(Chat, gc=False, forbid_unknown_fields=True):
     messages: list[Known]  # type: ignore[assignment]  # has what a brief one has
 
 
-Together = Callable[..., bool]  # of numbers, their chats, and their turns where these are cut already
+class Together(Protocol):
+    """What adds plain chats."""
+
+    def __call__(self, numbers: Sequence[int], chats: list[Chat], turns: Cut | None = None, /) -> bool:
+        """Add those of these numbers, whose turns may be cut already, and say whether it did."""
+
+
 Alone = Callable[[int, Any], bool]
 
 

@@ -122,6 +122,19 @@ def whole(value: Count, field: str) -> int | None:
     return int(value)
 
 
+def inner(value: Any, *names: str) -> Any:
+    """What stands there under these names, one within the other; None where there is none.
+
+    Examples
+    --------
+    >>> inner({"a": {"b": 1}}, "a", "b"), inner({"a": 1}, "a", "b")
+    (1, None)
+    """
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def total(counts: Iterable[Count], field: str) -> int | None:
     """The sum of the counts that are known, as a whole number; null where none is.
 

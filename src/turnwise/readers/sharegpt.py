@@ -160,15 +160,16 @@ class _Conversations:
         systems = columns.pop("system", [None] * len(chats))
         if not all(system is None or (turns is None and isinstance(system, str)) for system in systems):
             return False
-        said = [
-            chat.messages if system is None else [Brief("system", system), *chat.messages]
-            for system, chat in zip(systems, chats, strict=True)
-        ]
         usual: dict[str, list[Any]] = {"run": [self._run], "attack": [NO_ATTACK], "attempt": [1]}
         fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
         fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
-        counts, cut = turns or turns_of(said)
+        counts, cut = turns or turns_of(
+            [
+                chat.messages if system is None else [Brief("system", system), *chat.messages]
+                for system, chat in zip(systems, chats, strict=True)
+            ]
+        )
         return self._table.extend(self._document.name, names, counts, cut, columns)
 
 

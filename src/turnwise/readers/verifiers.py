@@ -11,7 +11,7 @@ from turnwise.readers.documents import Document
 from turnwise.readers.facts import step_in
 from turnwise.readers.links import Links
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, Small, leftovers, parse, prompt_id, whole, worded
+from turnwise.readers.records import Count, Key, Small, inner, leftovers, parse, prompt_id, whole, worded
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -49,8 +49,8 @@ class Episode(msgspec.Struct):
         """What it says of each of its traces."""
         return {
             "episode": self.id,
-            "env": _in(self.env, "id"),
-            "group": _in(self.group, "id"),
+            "env": inner(self.env, "id"),
+            "group": inner(self.group, "id"),
             "episode_error": _error(self.errors),
         }
 
@@ -178,7 +178,7 @@ def read_verifiers(document: Document, table: Table) -> None:
             traces, episode = _traces(record)
             if not traces:
                 table.problems.left_out(document.name, number, "holds no traces")
-            run = worded(_in(episode.run, "id")) or f"verifiers-{document.digest}"
+            run = worded(inner(episode.run, "id")) or f"verifiers-{document.digest}"
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"
                 with table.record(document.name, where):
@@ -203,12 +203,8 @@ def _traces(record: dict[str, Any]) -> tuple[list[Any], Episode]:
     return [{**own, "nodes": []}], Episode(episode.id, episode.env, episode.group, episode.run)
 
 
-def _in(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
-
-
 def _step(document: Document, record: Mapping[str, Any], run: Any) -> dict[str, int]:
-    stated = _in(run, "step") if _in(run, "work") is None else _in(_in(run, "work"), "step")
+    stated = inner(run, "step") if inner(run, "work") is None else inner(run, "work", "step")
     if type(stated) is int and record.get("train_step") is None:
         return {"train_step": stated}
     return step_in(PLACE, document.path, record)
@@ -239,11 +235,11 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
         {
             "run": run,
             "target": next((call.model for call in calls if call.model), None)
-            or worded(_in(_in(trace.agent, "config"), "model")),
+            or worded(inner(trace.agent, "config", "model")),
             "attack": NO_ATTACK,
             "task": name,
             "attempt": _counted(name, met),
-            "expected": worded(_in(task.get("data"), "answer")),
+            "expected": worded(inner(task.get("data"), "answer")),
             "ending": _ending(trace.stop_condition, failed=trace.ok is False and bool(trace.errors)),
             "total_seconds": span.end - span.start if span.end else None,
         },
@@ -253,7 +249,7 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
             "stop_condition": trace.stop_condition,
             "ok": trace.ok,
             "agent": trace.agent,
-            "agent_name": _in(trace.agent, "name"),
+            "agent_name": inner(trace.agent, "name"),
             **_step(document, record, record.get("run") or episode.run),
             **(episode.told() if episode.id is not None else {}),
             **{f"score_{name}": _scored(given) for name, given in trace.rewards.items()},

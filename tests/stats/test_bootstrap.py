@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from scipy.stats import bootstrap as scipy_bootstrap
 
+from turnwise.errors import ArgumentError
 from turnwise.stats import replicates as replicates_of
 from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.ideal import closed_form, closed_form_columns
@@ -151,6 +152,48 @@ def test_the_order_of_addition_does_not_show():
     wide = replicates(np.tile(SUMS[:, None], 33), np.tile(WEIGHTS[:, None], 33), 3000)
     assert (wide == replicates(SUMS, WEIGHTS, 3000)).all()
     assert (replicates(4 * SUMS, WEIGHTS, 3000) == 4 * replicates(SUMS, WEIGHTS, 3000)).all()
+
+
+@pytest.mark.parametrize("clusters", [40, 1000, 4096])
+def test_sums_in_single_precision_are_those_in_double(clusters):
+    """The same draws: whole numbers that fit are the same, and others differ by far less than replicates scatter."""
+    counted = DATA.integers(-9, 9, (clusters, 3)).astype(float)
+    scored = DATA.gamma(0.5, 1.0, (clusters, 80))
+    scored -= scored.mean(axis=0)
+    strata = np.arange(clusters) % 2
+
+    def both(columns, **options):
+        made = [
+            count_sums(columns, rng=np.random.default_rng(0), resamples=400, dtype=dtype, **options)
+            for dtype in ("float64", "float32")
+        ]
+        assert [sums.dtype for sums in made] == ["float64", "float32"]
+        return made
+
+    bits = 23 - np.ceil(np.log2(clusters))
+    unit = 2.0 ** (np.ceil(np.log2(np.abs(scored).max(axis=0))) - bits)
+    for options in ({}, {"strata": strata}):
+        double, single = both(counted, **options)
+        assert (double == single).all()
+        double, single = both(scored * 2.0**-30, **options)
+        off = (double - single) / (2.0**-30 * unit * np.sqrt(clusters))
+        assert np.sqrt((off**2).mean()) == pytest.approx(np.sqrt(1 / 12), rel=0.15)  # each value's is uniform in ±1/2
+        assert np.abs(off.mean()) < 5 / np.sqrt(12 * off.size)
+    double, single = both(np.asfortranarray(scored))
+    assert (both(scored)[1] == single).all()
+    assert (both(scored[:, :1])[1] == single[:, :1]).all()
+    # Nearly all values round the same way, which is added again: or the mean would be off by a tenth of a unit a value.
+    rare = np.where(DATA.random((clusters, 80)) < 0.05, 1.0, 0.3)
+    double, single = both(rare)
+    assert np.abs((double - single).mean()) < 1e-5 * max(1.0, double.std())
+
+
+def test_single_precision_tells_sums_of_few_clusters_only():
+    """Above 4096 of them the values would be left with a few bits each: refused, and nothing is drawn."""
+    state = np.random.default_rng(0)
+    with pytest.raises(ArgumentError, match="float32 cannot tell sums over 4,097 clusters, 4,096 at most; use float64"):
+        count_sums(np.ones((4097, 1)), rng=state, resamples=1, dtype=np.float32)
+    assert state.random() == np.random.default_rng(0).random()
 
 
 def test_many_clusters_are_drawn_by_stretches():

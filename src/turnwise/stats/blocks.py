@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.multinomial import counts
@@ -28,7 +28,13 @@ _kept: _Kept | None = None
 
 
 def blocks(
-    rng: np.random.Generator, resamples: int, clusters: int, *, rows: int, together: int = 1
+    rng: np.random.Generator,
+    resamples: int,
+    clusters: int,
+    *,
+    rows: int,
+    together: int = 1,
+    dtype: DTypeLike = np.float64,
 ) -> Iterator[FloatArray]:
     """How often each cluster is drawn in each replicate, as `counts` says: some rows at a time, in one buffer.
 
@@ -44,6 +50,8 @@ def blocks(
         Rows in all, and columns.
     rows, together
         Rows drawn at a time, on which the draws depend, and how many times as many are handed over at once.
+    dtype
+        Of the counts handed over, a float.
 
     Examples
     --------
@@ -53,7 +61,7 @@ def blocks(
     global _asked, _kept  # noqa: PLW0603  # two threads at worst draw twice
     key = (str(rng.bit_generator.state), resamples, clusters, rows)
     many = rows * together
-    buffer = np.empty((min(many, resamples), clusters))
+    buffer = np.empty((min(many, resamples), clusters), dtype)
     known, again = _kept, _asked == key
     _asked = key
     if known is not None and known.key == key:

@@ -65,7 +65,7 @@ def counts(
     Returns
     -------
     ndarray
-        float64 (replicates, clusters), whole numbers.
+        float64 (replicates, clusters), or of the type of `out`: whole numbers.
 
     References
     ----------
@@ -98,7 +98,7 @@ def counts(
         cells[_places(rng, cells.size, marks)] = rest[_words(rng, marks, np.uint16)]
         return rows
 
-    ones = np.ones(clusters)  # a product with ones is the fastest row sum
+    ones = np.ones(clusters, weights.dtype)  # a product with ones is the fastest row sum
     totals = poisson(weights) @ ones
     while (over := np.flatnonzero(totals > wanted)).size:
         weights[over] = poisson(np.empty((over.size, clusters)))

@@ -90,6 +90,17 @@ def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:
     assert not found.intersection({"matplotlib", "scipy.stats", "pydantic", "pandas", "great_tables"})
 
 
+def test_what_needs_no_distribution_loads_no_scipy(tmp_path: Path) -> None:
+    """Reading, checking and curves of many goals: their intervals are of the normal law and of t with many df."""
+    turns = tmp_path / "turns.parquet"
+    tw.write(tw.simulate(goals=1500, attempts=1, turns=3)[0], turns)
+    code = f"import turnwise as tw\nt = tw.read({str(turns)!r})\ntw.doctor(t)\nr = tw.measure(t)\ntw.curve(r)\n"
+    found = loaded(code)
+    assert "turnwise.stats.incidence" in found
+    assert "scipy.special" not in found
+    assert "scipy.special" in loaded(f"{code}tw.summarize(r, method='exact')")
+
+
 PLUGIN = """
 import sys
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
+import scipy
 
 from turnwise import schema
 from turnwise.accounts import HALF_JUDGED, INAPPLICABLE, headings
@@ -203,8 +203,8 @@ def _row(
     empty = np.isnan(replicates)
     if np.isnan(share) or empty.mean() > MOST_NULL:
         return _bounds_only(*attempts, k, level, None if np.isnan(share) else share)
-    logits = special.logit(np.clip(replicates[~empty], 1e-12, 1 - 1e-12))
-    spread, center = float(logits.std(ddof=1)), float(special.logit(min(max(share, 1e-12), 1 - 1e-12)))
+    logits = scipy.special.logit(np.clip(replicates[~empty], 1e-12, 1 - 1e-12))
+    spread, center = float(logits.std(ddof=1)), float(scipy.special.logit(min(max(share, 1e-12), 1 - 1e-12)))
     if not spread > 0:
         return {"estimate": share, "reason": "the bootstrap shows no variation: no interval"}
     half = t_quantile(level, count - 1) * spread
@@ -212,8 +212,8 @@ def _row(
     return {
         "estimate": share,
         "std_error": float(replicates[~empty].std(ddof=1)),
-        "low": float(special.expit(center - half)),
-        "high": float(special.expit(center + half)),
+        "low": float(scipy.special.expit(center - half)),
+        "high": float(scipy.special.expit(center + half)),
         "method": "beta-binomial, cluster bootstrap of the logit",
         "reason": f"{edge}: the exponent of the tail is not identified" if fit.at_edge else None,
     }

@@ -3,7 +3,9 @@
 """An evaluation end to end, files written, against the toolkit whose page it runs, and columns against items.
 
 The peer is the command ``nat`` of an environment with ``nvidia-nat[eval]`` and ``langchain-core``, named by ``TURNWISE_NAT``. Both
-programs score the same data set by the same trivial evaluator, as processes of their own, one after the other.
+programs score the same data set by the same trivial evaluator, as processes of their own, one after the other. Ours may have an
+environment of its own as well, with turnwise and what it needs: ``TURNWISE_ALONE`` names its Python. The tools of this one cost
+memory, of which most is `charset_normalizer`: SciPy loads all of NumPy, and NumPy that.
 """
 
 import json
@@ -21,6 +23,7 @@ import turnwise as tw
 from turnwise.evaluation import plugins
 
 NAT = os.environ.get("TURNWISE_NAT")
+ALONE = os.environ.get("TURNWISE_ALONE")
 ITEMS, PAIRS = 20_000, 10_000
 FASTER, LEANER, COLUMNS_FASTER, ROUNDS = 20, 0.5, 5, 3
 PLUGIN = """
@@ -138,8 +141,8 @@ def timed(command: list[str], folder: Path, python_path: list[str]) -> Run:
 def ours(folder: Path, items: int, attempt: int) -> Run:
     """One run of ours, into a folder of its own."""
     path = config(folder, items, f"ours{attempt}", plugins=["trivial_plugin"])
-    words = [sys.executable, "-m", "turnwise", "eval", "--config_file", str(path), "--skip_workflow"]
-    found = timed(words, folder, sys.path)
+    words = [ALONE or sys.executable, "-m", "turnwise", "eval", "--config_file", str(path), "--skip_workflow"]
+    found = timed(words, folder, [] if ALONE else sys.path)
     assert (
         json.loads((folder / f"out-ours{attempt}-{items}" / "trivial_output.json").read_text())["average_score"] > 0.6
     )
@@ -189,10 +192,10 @@ def test_time_grows_linearly(folder) -> None:
     """Twice as many items take no more than twice the time beyond starting up, by the processor, with a third to spare."""
     used = {
         items: min(ours(folder, items, attempt).processor for attempt in range(ROUNDS))
-        for items in (10_000, 20_000, 40_000)
+        for items in (20_000, 40_000, 80_000)
     }
     print(f"\n{ {items: round(seconds, 2) for items, seconds in used.items()} } s of the processor")
-    assert used[40_000] - used[20_000] <= 2 * (used[20_000] - used[10_000]) * 4 / 3
+    assert used[80_000] - used[40_000] <= 2 * (used[40_000] - used[20_000]) * 4 / 3
 
 
 @pytest.mark.benchmark

@@ -6,6 +6,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm, t
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import degrees_of_freedom, grouping, t_quantile, variation
@@ -158,3 +159,20 @@ def test_critical_values():
     assert t_quantile(0.95, 9) == pytest.approx(2.262157, abs=1e-6)
     assert t_quantile(0.95, None) == pytest.approx(1.959964, abs=1e-6)
     assert t_quantile(0.95, 0) == math.inf
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
+def test_t_of_many_df_is_that_of_scipy(level):
+    """The expansion takes over at 1000 df without a step, and tends to the normal law."""
+    for df in (999.0, 1000.0, 1000.5, 4321.0, 1e6, 1e12):
+        assert t_quantile(level, df) == pytest.approx(t.ppf((1 + level) / 2, df), rel=2e-13)
+    assert t_quantile(level, None) == pytest.approx(norm.isf((1 - level) / 2), rel=1e-15)
+    assert t_quantile(level, 1e15) == pytest.approx(t_quantile(level, None), rel=1e-14)
+
+
+def test_t_of_levels_next_to_one_is_finite():
+    """They are read in the tail, where they are told apart: SciPy's quantile of (1 + level)/2 is off by 3e-9 there."""
+    level = 1 - 2.0**-30
+    tail = (1 - level) / 2
+    assert 2 * norm.sf(t_quantile(level, None)) == pytest.approx(1 - level, rel=1e-12)
+    assert t_quantile(level, 1e9) == pytest.approx(norm.isf(tail), rel=1e-7)

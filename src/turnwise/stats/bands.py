@@ -1,8 +1,8 @@
 """Bands that hold the whole curve at once, not each position by itself."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.stats.clusters import groupings
 from turnwise.stats.estimate import Clusters, FloatArray
@@ -66,4 +66,4 @@ def simultaneous_level(
     values, vectors = np.linalg.eigh(correlation)
     process = rng.standard_normal((draws, values.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     critical = float(np.quantile(np.abs(process).max(axis=1), level))
-    return float(max(level, 2 * special.ndtr(critical) - 1))
+    return float(max(level, 2 * scipy.special.ndtr(critical) - 1))

@@ -3,7 +3,7 @@
 from math import sqrt
 
 import numpy as np
-from scipy import special
+import scipy
 
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.estimate import FloatArray
@@ -126,7 +126,7 @@ def expanded(level: float, clusters: float) -> float:
     >>> round(expanded(0.95, 12), 4), round(expanded(0.95, 1000), 4)
     (0.9785, 0.9504)
     """
-    return float(2 * special.ndtr(sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)) - 1)
+    return float(2 * scipy.special.ndtr(sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)) - 1)
 
 
 def bca_interval(
@@ -206,13 +206,15 @@ def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[flo
     >>> round(low, 3), round(high, 3)
     (0.05, 0.95)
     """
-    moved = bias + special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    moved = bias + scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
     bend = 1 - acceleration * moved
     if bend.min() <= 0:
         return "the acceleration is too large for this level"
-    low, high = special.ndtr(bias + moved / bend)
+    low, high = scipy.special.ndtr(bias + moved / bend)
     # The estimate itself sits at Φ(z₀) of the replicates; an interval that leaves it out is a sign of failure.
-    return (float(low), float(high)) if low < special.ndtr(bias) < high else "the bias is too large for this level"
+    return (
+        (float(low), float(high)) if low < scipy.special.ndtr(bias) < high else "the bias is too large for this level"
+    )
 
 
 def _bias(replicates: FloatArray, estimate: float) -> float:
@@ -220,7 +222,7 @@ def _bias(replicates: FloatArray, estimate: float) -> float:
     near = 1e-4 * replicates.std()
     below = np.count_nonzero(replicates < estimate - near)
     above = np.count_nonzero(replicates > estimate + near)
-    return float(special.ndtri((below + (replicates.size - below - above) / 2) / replicates.size))
+    return float(scipy.special.ndtri((below + (replicates.size - below - above) / 2) / replicates.size))
 
 
 def _acceleration(jackknife: FloatArray) -> float | None:

@@ -9,7 +9,7 @@ from math import sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from turnwise.stats.clusters import Variation
 from turnwise.stats.estimate import Clusters, FloatArray
@@ -125,5 +125,5 @@ def t_test(difference: float, variance: float, df: float) -> Permuted:
     """
     if difference == 0:
         return Permuted(1.0, "t test", None)
-    p_value = float(2 * special.stdtr(df, -abs(difference) / sqrt(variance)))
+    p_value = float(2 * scipy.special.stdtr(df, -abs(difference) / sqrt(variance)))
     return Permuted(max(p_value, float(np.finfo(np.float64).tiny)), "t test", None)

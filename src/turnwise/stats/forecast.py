@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.stats.estimate import BoolArray, FloatArray
 
@@ -37,7 +37,9 @@ class BetaBinomial(NamedTuple):
         [0.5, 0.75]
         """
         longer = self.beta + np.asarray(k, dtype=np.float64)
-        return np.asarray(-np.expm1(special.betaln(self.alpha, longer) - special.betaln(self.alpha, self.beta)))
+        return np.asarray(
+            -np.expm1(scipy.special.betaln(self.alpha, longer) - scipy.special.betaln(self.alpha, self.beta))
+        )
 
 
 def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike | None = None) -> BetaBinomial:
@@ -79,7 +81,7 @@ def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike 
     hits, misses = w @ c, w @ (n - c)
     inner = (hits > 0) & (misses > 0)
     mean = np.where(inner, hits / np.where(inner, hits + misses, 1), 0.5)
-    place = np.stack([special.logit(mean), np.ones(mean.size)], axis=1)
+    place = np.stack([scipy.special.logit(mean), np.ones(mean.size)], axis=1)
     value = _likelihood(place, c, n, w)
     damping = np.full(mean.size, 1e-3)
     active = np.flatnonzero(inner)
@@ -98,7 +100,7 @@ def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike 
         active = active[(moved > 1e-8) | ~better & (damping[active] < 1e6)]
         if not active.size:
             break
-    total, share = np.exp(place[:, 1]), special.expit(place[:, 0])
+    total, share = np.exp(place[:, 1]), scipy.special.expit(place[:, 0])
     alpha, beta = (np.where(inner, total * part, np.nan) for part in (share, 1 - share))
     edge = inner & ((place[:, 1] <= LEAST) | (place[:, 1] >= MOST))
     shape = given.shape[:-1]
@@ -107,23 +109,29 @@ def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike 
 
 def _parameters(place: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     total = np.exp(place[:, 1:])
-    share = special.expit(place[:, :1])
-    return total, total * share, total * special.expit(-place[:, :1])
+    share = scipy.special.expit(place[:, :1])
+    return total, total * share, total * scipy.special.expit(-place[:, :1])
 
 
 def _likelihood(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> FloatArray:
     _, a, b = _parameters(place)
-    return np.asarray((w * (special.betaln(a + c, b + n - c) - special.betaln(a, b))).sum(axis=1))
+    return np.asarray((w * (scipy.special.betaln(a + c, b + n - c) - scipy.special.betaln(a, b))).sum(axis=1))
 
 
 def _derivatives(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
     """First and second derivatives of the likelihood in the logit of the mean and the log of α + β."""
     total, a, b = _parameters(place)
-    joint, of_ab = (gamma(total) - gamma(total + n) for gamma in (special.digamma, _trigamma))
-    of_a, of_aa = special.digamma(a + c) - special.digamma(a) + joint, _trigamma(a + c) - _trigamma(a) + of_ab
-    of_b, of_bb = special.digamma(b + n - c) - special.digamma(b) + joint, _trigamma(b + n - c) - _trigamma(b) + of_ab
+    joint, of_ab = (gamma(total) - gamma(total + n) for gamma in (scipy.special.digamma, _trigamma))
+    of_a, of_aa = (
+        scipy.special.digamma(a + c) - scipy.special.digamma(a) + joint,
+        _trigamma(a + c) - _trigamma(a) + of_ab,
+    )
+    of_b, of_bb = (
+        scipy.special.digamma(b + n - c) - scipy.special.digamma(b) + joint,
+        _trigamma(b + n - c) - _trigamma(b) + of_ab,
+    )
     da, db, daa, dbb, dab = ((w * part).sum(axis=1) for part in (of_a, of_b, of_aa, of_bb, of_ab))
-    a, b, m = a[:, 0], b[:, 0], special.expit(place[:, 0])
+    a, b, m = a[:, 0], b[:, 0], scipy.special.expit(place[:, 0])
     turn = a * (1 - m)  # dα/dlogit = -dβ/dlogit
     slope = np.stack([turn * (da - db), a * da + b * db], axis=1)
     bend = turn * (1 - 2 * m)  # second derivative of α in the logit
@@ -134,7 +142,7 @@ def _derivatives(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray)
 
 
 def _trigamma(x: FloatArray) -> FloatArray:
-    return np.asarray(special.zeta(2.0, x))
+    return np.asarray(scipy.special.zeta(2.0, x))
 
 
 def _step(slope: FloatArray, curve: FloatArray, damping: FloatArray, held: BoolArray) -> FloatArray:

@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from turnwise.stats.bootstrap import adjusted_levels
 from turnwise.stats.estimate import FloatArray, IntArray
@@ -85,17 +85,17 @@ def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal
     share = successes / n
     if not 0 < share < 1:
         return Ideal(None, None, "binomial", "no variation")
-    below = special.bdtr(successes - 1, n, share)
-    tie = special.bdtr(successes, n, share) - below
+    below = scipy.special.bdtr(successes - 1, n, share)
+    tie = scipy.special.bdtr(successes, n, share) - below
     levels = _levels(float(below), float(tie), (1 - 2 * share) / sqrt(n * share * (1 - share)), level, kind)
     if isinstance(levels, str):
         return Ideal(None, None, "binomial", levels)
     counts = []
     for target in levels:
-        count = int(np.clip(np.floor(special.bdtrik(target, n, share)), 0, n))
-        while count > 0 and special.bdtr(count - 1, n, share) >= target:
+        count = int(np.clip(np.floor(scipy.special.bdtrik(target, n, share)), 0, n))
+        while count > 0 and scipy.special.bdtr(count - 1, n, share) >= target:
             count -= 1
-        while count < n and special.bdtr(count, n, share) < target:
+        while count < n and scipy.special.bdtr(count, n, share) < target:
             count += 1
         counts.append(count / n)
     return _ideal(counts[0], counts[1], share, "binomial", kind)
@@ -183,7 +183,7 @@ def closed_form_columns(values: FloatArray, level: float, kind: Kind = "bca") ->
         return np.full((2, values.shape[1]), np.nan)
     mean, deviation, skew, kurtosis = _shape(values)
     sixth, excess = skew / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
-    z = special.ndtri([[(1 - level) / 2], [(1 + level) / 2]])
+    z = scipy.special.ndtri([[(1 - level) / 2], [(1 + level) / 2]])
     if kind == "bca":
         moved_by = sixth + z
         z = sixth + moved_by / (1 - sixth * moved_by)
@@ -273,7 +273,7 @@ def _levels(below: float, tie: float, skew: float, level: float, kind: Kind) -> 
     """The levels at which the law is read: for BCa z₀ = Φ⁻¹(P(below) + P(tie)/2) and a = skew/6."""
     if kind != "bca":
         return (1 - level) / 2, (1 + level) / 2
-    bias = float(special.ndtri(below + tie / 2))
+    bias = float(scipy.special.ndtri(below + tie / 2))
     if not np.isfinite(bias):
         return "all bootstrap replicates lie on one side of the estimate"
     return adjusted_levels(bias, skew / 6, level)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from scipy import special
+import scipy
 
 from turnwise.stats.clusters import t_quantile
 
@@ -82,8 +82,8 @@ def exact(successes: float, n: float, *, level: float = 0.95, df: int | None = N
         return None, None
     k, size = reduced
     tail = (1 - level) / 2
-    low = 0.0 if k <= 0 else float(special.betaincinv(k, size - k + 1, tail))
-    high = 1.0 if k >= size else float(special.betaincinv(k + 1, size - k, 1 - tail))
+    low = 0.0 if k <= 0 else float(scipy.special.betaincinv(k, size - k + 1, tail))
+    high = 1.0 if k >= size else float(scipy.special.betaincinv(k + 1, size - k, 1 - tail))
     return low, high
 
 
@@ -113,8 +113,8 @@ def jeffreys(successes: float, n: float, *, level: float = 0.95, df: int | None 
         return None, None
     k, size = reduced
     tail = (1 - level) / 2
-    low = 0.0 if k <= 0 else float(special.betaincinv(k + 0.5, size - k + 0.5, tail))
-    high = 1.0 if k >= size else float(special.betaincinv(k + 0.5, size - k + 0.5, 1 - tail))
+    low = 0.0 if k <= 0 else float(scipy.special.betaincinv(k + 0.5, size - k + 0.5, tail))
+    high = 1.0 if k >= size else float(scipy.special.betaincinv(k + 0.5, size - k + 0.5, 1 - tail))
     return low, high
 
 

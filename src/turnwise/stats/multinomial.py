@@ -4,8 +4,8 @@ from functools import lru_cache
 from math import sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.estimate import FloatArray, IntArray
@@ -24,7 +24,7 @@ def _poisson_tables(mean: float) -> tuple[bytes, float, NDArray[np.uint8]]:
     more than its due, and the rest. D'Hondt's allocation of the 256 seats leaves the least for the rest, one in a hundred.
     """
     k = np.arange(24)
-    law = np.exp(k * np.log(mean) - mean - special.gammaln(k + 1))
+    law = np.exp(k * np.log(mean) - mean - scipy.special.gammaln(k + 1))
     seats = np.zeros(k.size, dtype=np.int64)
     for _ in range(256):
         seats[np.argmax(law / (seats + 1))] += 1

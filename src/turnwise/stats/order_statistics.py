@@ -4,7 +4,7 @@ from math import isfinite, isinf, nan, sqrt
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import FloatArray, IntArray
@@ -107,7 +107,7 @@ def resampled_quantile_interval(ordered: FloatArray | Ranked, q: float, level: f
     rank = round(place) + 1
     if abs(place - round(place)) > 1e-9:
         return None
-    low, high = special.betaincinv(rank, n - rank + 1, [(1 - level) / 2, (1 + level) / 2])
+    low, high = scipy.special.betaincinv(rank, n - rank + 1, [(1 - level) / 2, (1 + level) / 2])
     return float(ordered[min(int(low * n), n - 1)]), float(ordered[min(int(high * n), n - 1)])
 
 

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from scipy import special
+import scipy
 
 from turnwise.stats.estimate import Estimate
 from turnwise.stats.intervals import wilson
@@ -105,7 +105,7 @@ def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0
     """
     total = pairs + 2
     ahead, behind = (only_one + 1) / total, (only_other + 1) / total
-    half = float(special.ndtri((1 + level) / 2)) * sqrt((ahead + behind - (ahead - behind) ** 2) / total)
+    half = float(scipy.special.ndtri((1 + level) / 2)) * sqrt((ahead + behind - (ahead - behind) ** 2) / total)
     return max(-1.0, ahead - behind - half), min(1.0, ahead - behind + half)
 
 
@@ -126,8 +126,8 @@ def mcnemar_mid_p(only_one: int, only_other: int) -> float:
     n, fewer = only_one + only_other, min(only_one, only_other)
     if n == 0:
         return 1.0
-    reached = float(special.bdtr(fewer, n, 0.5))
-    here = reached - (float(special.bdtr(fewer - 1, n, 0.5)) if fewer else 0.0)
+    reached = float(scipy.special.bdtr(fewer, n, 0.5))
+    here = reached - (float(scipy.special.bdtr(fewer - 1, n, 0.5)) if fewer else 0.0)
     return min(1.0, 2 * reached - here)
 
 

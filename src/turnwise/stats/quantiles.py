@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import percentile_interval
@@ -244,7 +244,7 @@ def _weighted_quantile(ordered: FloatArray, mass: FloatArray, q: float) -> float
 
 def _tail_rank(n: int, q: float, tail: float) -> int:
     """The largest rank l with P(Bin(n, q) <= l-1) <= tail; 0 where there is none."""
-    return bisect_right(range(n), tail, key=lambda failures: float(special.bdtr(failures, n, q)))
+    return bisect_right(range(n), tail, key=lambda failures: float(scipy.special.bdtr(failures, n, q)))
 
 
 def _order_statistics(ordered: FloatArray | Ranked, q: float, level: float) -> tuple[float, float] | str:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import Grouping, grouping
@@ -80,7 +80,10 @@ def _none_of(k: int, left: FloatArray, n: FloatArray) -> FloatArray:
     inside = enough & (left >= k)
     m, size = np.where(inside, left, k), np.where(inside, n, k)
     log = (
-        special.gammaln(m + 1) - special.gammaln(m - k + 1) - special.gammaln(size + 1) + special.gammaln(size - k + 1)
+        scipy.special.gammaln(m + 1)
+        - scipy.special.gammaln(m - k + 1)
+        - scipy.special.gammaln(size + 1)
+        + scipy.special.gammaln(size - k + 1)
     )
     share = np.where(m == size, 1.0, np.exp(np.minimum(log, 0.0)))
     return np.where(enough, np.where(inside, share, 0.0), np.nan)

@@ -8,8 +8,8 @@ by looking at it. The observations must come in an order that has nothing to do 
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.estimate import FloatArray
@@ -73,7 +73,7 @@ def beta_binomial_sequence(
     needed = -np.log1p(-level)
     if side == "both":
         low, high = _lower_logit(hits, size, a, b, needed), _lower_logit(size - hits, size, b, a, needed)
-        return np.asarray(special.expit(low)), np.asarray(special.expit(-high))
+        return np.asarray(scipy.special.expit(low)), np.asarray(scipy.special.expit(-high))
     if side == "high":
         return np.zeros(size.shape), _upper(hits, size, a, b, needed)
     return 1 - _upper(size - hits, size, b, a, needed), np.ones(size.shape)
@@ -85,12 +85,12 @@ def _lower_logit(hits: FloatArray, n: FloatArray, a: float, b: float, needed: fl
     The function is convex and c/S lies left of the root, so the steps come from the left and never pass it: stopping early
     only widens. Minus infinity without a success.
     """
-    constant = special.betaln(a + hits, b + n - hits) - special.betaln(a, b) - needed
+    constant = scipy.special.betaln(a + hits, b + n - hits) - scipy.special.betaln(a, b) - needed
     some = np.where(hits > 0, hits, 1.0)
     theta = np.where(hits > 0, constant / some, 0.0)
     for _ in range(50):
         step = (constant - hits * theta + n * np.logaddexp(0, theta)) / np.where(
-            hits > 0, hits - n * special.expit(theta), 1.0
+            hits > 0, hits - n * scipy.special.expit(theta), 1.0
         )
         moving = (hits > 0) & (step > 1e-12 * np.maximum(1.0, np.abs(theta)))
         if not moving.any():
@@ -101,12 +101,12 @@ def _lower_logit(hits: FloatArray, n: FloatArray, a: float, b: float, needed: fl
 
 def _upper(hits: FloatArray, n: FloatArray, a: float, b: float, needed: float) -> FloatArray:
     """The upper end of one side, by halving from the observed share to 1; what is left between is given to the interval."""
-    constant = special.betaln(a + hits, b + n - hits) - special.betaln(a, b) - needed
+    constant = scipy.special.betaln(a + hits, b + n - hits) - scipy.special.betaln(a, b) - needed
     inside, outside = np.where(n > 0, hits / np.where(n > 0, n, 1.0), 1.0), np.ones(n.shape)
     for _ in range(52):
         p = (inside + outside) / 2
-        gain = np.log(special.betainc(a + hits, b + n - hits, p)) - np.log(special.betainc(a, b, p))
-        held = constant + gain - special.xlogy(hits, p) - special.xlog1py(n - hits, -p) < 0
+        gain = np.log(scipy.special.betainc(a + hits, b + n - hits, p)) - np.log(scipy.special.betainc(a, b, p))
+        held = constant + gain - scipy.special.xlogy(hits, p) - scipy.special.xlog1py(n - hits, -p) < 0
         inside, outside = np.where(held, p, inside), np.where(held, outside, p)
     return outside
 

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from turnwise.stats.clusters import grouping, t_quantile
 from turnwise.stats.intervals import wilson
@@ -42,7 +42,7 @@ def detectable(variance: float, goals: int, *, power: float, level: float) -> fl
     >>> round(detectable(0.15, 100, power=0.8, level=0.95), 4)
     0.1085
     """
-    return (t_quantile(level, None) + float(special.ndtri(power))) * math.sqrt(variance / goals)
+    return (t_quantile(level, None) + float(scipy.special.ndtri(power))) * math.sqrt(variance / goals)
 
 
 def goals_for_difference(variance: float, difference: float, *, power: float, level: float) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from turnwise import labels
 from turnwise.tables.frames import MOST_ROWS, grid_of
 from turnwise.tables.grid import Grid
-from turnwise.tables.pages import gt_of, latex_of
 from turnwise.tables.terminal import markdown_text, terminal_text
 
 if TYPE_CHECKING:
@@ -50,11 +49,15 @@ class Table:
     @property
     def latex(self) -> str:
         """The table in LaTeX, for booktabs; the drawn intervals are left out."""
+        from turnwise.tables.pages import latex_of
+
         return latex_of(self.grid)
 
     @property
     def gt(self) -> "GT":
         """The table as a great_tables object, to style further."""
+        from turnwise.tables.pages import gt_of
+
         return gt_of(self.grid)
 
 

@@ -193,6 +193,29 @@ def test_less_knowledge_never_turns_failing_into_passing(values: list, per_goal:
         assert before["passed"] or not after["passed"]
 
 
+@given(
+    values=st.lists(st.sampled_from([True, False, None]), min_size=2, max_size=24),
+    goals=st.lists(st.integers(0, 5), min_size=24, max_size=24),
+    requirement=st.sampled_from(["attack_success < 0.3", "attack_success >= 0.3"]),
+)
+def test_goals_without_a_verdict_do_not_help(values: list, goals: list[int], requirement: str) -> None:
+    """Whatever goals the unknown belong to: a bound with them is no nearer than one without, though more goals tell more."""
+    table = rollouts(values).with_columns(goal=pl.Series([f"g{goal}" for goal in goals[: len(values)]]))
+    alone, all_of_them = (only(tw.gate(table, requirement, unknown=how)) for how in ("ignore", "fail"))
+    if alone["bound"] is None:
+        assert not all_of_them["passed"]
+    elif all_of_them["bound"] is not None:
+        further = all_of_them["bound"] - alone["bound"]
+        assert (further if "<" in requirement else -further) >= -1e-12
+
+
+def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
+    """Three successes over two goals say less than .04 of the rate; a fourth rollout, in error, made it .065."""
+    table = rollouts([True, True, True, None]).with_columns(goal=pl.Series(["b", "a", "b", "c"]))
+    bounds = [only(tw.gate(table, "attack_success > 4%", unknown=how))["bound"] for how in ("ignore", "fail")]
+    assert bounds == pytest.approx([0.011026, 0.011026], abs=1e-6)
+
+
 def test_no_group_is_no_pass() -> None:
     """A table without rows has no groups either; it fails in a row of its own."""
     for table in (SAFE[:0], tw.summarize(SAFE, by="goal")[:0]):

@@ -63,7 +63,8 @@ def gate(
         As in `summarize`. The bound is one end of a two-sided interval: at level .95 the chance to pass wrongly is .025.
     unknown
         ``"fail"``: of a share, a rollout without a verdict counts as a success where the upper end is compared, as a failure
-        where the lower one is; other statistics have no such worst case and fail. ``"ignore"`` leaves these rollouts out.
+        where the lower one is, and what is known must pass alone too; other statistics have no such worst case and fail.
+        ``"ignore"`` leaves these rollouts out.
 
     Returns
     -------
@@ -216,8 +217,10 @@ def _of_rollouts(
             applicable, known = (
                 np.asarray(group[chosen]) for chosen in (found[group] != INAPPLICABLE, found[group] == VALUE)
             )
-            rows = applicable if unknown == "fail" else known
-            bound = _steady(sheet, required, applicable, rows, cluster, level)
+            # Of the known alone as well: what is unknown brings goals, and more of these narrow an interval.
+            counted = [known] if unknown == "ignore" or known.size == applicable.size else [known, applicable]
+            ends = [_steady(sheet, required, applicable, rows, cluster, level) for rows in counted]
+            bound = _furthest([end for end in ends if end is not None], required)
         made.append(_judged(row, required, bound, by, unknown, share=share))
     return made or [_nothing(required, statistic, level, by, unknown)]
 
@@ -230,6 +233,11 @@ def _steady(
     codes = unit_of(sheet, rows, required.metric, names).codes
     end = upper_end if required.below else lower_end
     return end(np.nan_to_num(sheet.numbers(required.metric)[rows], nan=float(required.below)), codes, level=level)
+
+
+def _furthest(ends: Sequence[float], required: Required) -> float | None:
+    """The end that is hardest to pass with; None of none."""
+    return max(ends, default=None) if required.below else min(ends, default=None)
 
 
 def _judged(
@@ -340,4 +348,4 @@ def _at_hand(row: dict[str, Any], required: Required, level: float, unknown: Unk
         successes = row["bound_high" if required.below else "bound_low"] * size
         low, high = wilson(successes, size, level=level, df=df)
         ends += [far for far in (high if required.below else low,) if far is not None]
-    return max(ends) if required.below else min(ends)
+    return _furthest(ends, required)

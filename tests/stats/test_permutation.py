@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """Tests by re-randomization, against full enumeration and scipy; and their level under no difference."""
 
+import math
 from itertools import combinations, product
 
 import numpy as np
@@ -76,8 +77,8 @@ def test_never_zero():
     assert max_t([np.full(12, 2.0)], [np.arange(12)], rng=rng(), resamples=999, level=0.95).p_adjusted[0] <= 2 / 1000
 
 
-def test_labels_against_enumeration():
-    """Ten clusters in two groups of five: near the share of all 252 relabelings, with the studentized statistic."""
+def test_labels_against_enumeration(monkeypatch):
+    """Ten clusters in two groups of five: the share of all 252 relabelings with the studentized statistic, and drawn near it."""
     values = rng(3).gamma(2.0, 1.0, 10) + np.r_[np.zeros(5), np.full(5, 0.8)]
 
     def welch(chosen):
@@ -86,8 +87,39 @@ def test_labels_against_enumeration():
 
     observed = welch((0, 1, 2, 3, 4))
     exact = np.mean([welch(chosen) >= observed - 1e-9 for chosen in combinations(range(10), 5)])
+    assert label_permutation(values, np.ones(10), np.arange(5), rng=rng(), resamples=1) == (
+        pytest.approx(exact, abs=1e-12),
+        "exact label permutation",
+        None,
+    )
+    oracle = stats.permutation_test(
+        (values[:5], values[5:]),
+        lambda one, other, axis: np.abs(stats.ttest_ind(one, other, axis=axis, equal_var=False).statistic),
+        permutation_type="independent",
+        alternative="greater",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    assert oracle.pvalue == pytest.approx(exact, abs=1e-12)
+    monkeypatch.setattr(permutation, "MOST_RELABELED", 251)
     made = label_permutation(values, np.ones(10), np.arange(5), rng=rng(), resamples=20_000)
     assert made.p_value == pytest.approx(exact, abs=0.012)
+
+
+@pytest.mark.parametrize(("one", "other"), [(2, 2), (3, 9), (8, 8), (2, 250)])
+def test_all_relabelings_take_no_draws(one, other):
+    """The group named first does not matter, nor the seed, and the labels that are there are one of all."""
+    values = rng(6).normal(0, 1, one + other)
+    weights = rng(7).integers(1, 5, one + other).astype(float)
+    found = [
+        label_permutation(values * weights, weights, first, rng=rng(seed), resamples=99)
+        for seed, first in enumerate((np.arange(one), np.arange(one, one + other)))
+    ]
+    assert found[0].method == found[1].method == "exact label permutation"
+    assert found[0].p_value == pytest.approx(found[1].p_value)
+    every = math.comb(one + other, one)
+    assert found[0].p_value * every == pytest.approx(round(found[0].p_value * every))
+    assert found[0].p_value * every >= 1
 
 
 def test_whole_clusters_are_relabeled():

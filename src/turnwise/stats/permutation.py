@@ -1,7 +1,10 @@
 """Tests by re-randomization: the signs of paired differences, or the labels of whole clusters. No p-value is ever 0."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from math import comb
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -12,6 +15,9 @@ from turnwise.stats.estimate import FloatArray, IntArray
 
 MOST_ENUMERATED = 20
 """Differences up to which all sign vectors are looked at: 2²⁰ of them are a million."""
+
+MOST_RELABELED = 1 << 15
+"""Relabelings up to which all are looked at: eight clusters against eight have 12,870."""
 
 
 class Permuted(NamedTuple):
@@ -81,7 +87,8 @@ def label_permutation(
     """Two-sided p of no difference between two groups of whole clusters, by relabeling the clusters.
 
     The statistic is the difference of the two ratios Σsums/Σweights over its clustered standard error: studentized, so that
-    groups whose spread differs do not look like groups whose mean differs. p = (b + 1)/(B + 1).
+    groups whose spread differs do not look like groups whose mean differs. All relabelings where there are at most 2¹⁵, else
+    draws with p = (b + 1)/(B + 1).
 
     Parameters
     ----------
@@ -98,15 +105,14 @@ def label_permutation(
 
     Examples
     --------
-    >>> values = np.r_[np.arange(10.0), np.arange(10.0) + 9]
-    >>> found = label_permutation(values, np.ones(20), np.arange(10), rng=np.random.default_rng(0), resamples=999)
-    >>> found.p_value < 0.01
-    True
+    >>> values = np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0])  # 2 of the 20 relabelings
+    >>> label_permutation(values, np.ones(6), np.arange(3), rng=np.random.default_rng(0), resamples=999)
+    Permuted(p_value=0.1, method='exact label permutation', resamples=None)
     """
     center = sums.sum() / weights.sum()
     moved = sums - center * weights
     if not np.abs(moved).max() > 1e-12 * np.abs(sums).max():
-        return Permuted(1.0, "label permutation", None)
+        return Permuted(1.0, "exact label permutation", None)
     moved /= np.abs(moved).max()
     columns = np.stack([moved, weights, moved * moved, moved * weights, weights * weights], axis=1)
     whole = columns.sum(axis=0)
@@ -127,10 +133,16 @@ def label_permutation(
         return np.asarray(np.where(error > rounding, apart / np.maximum(error, rounding), far))
 
     observed = studentized(columns[first].sum(axis=0)[None, :])[0]
-    above = sum(
-        int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9)))
-        for labels in _labels(rng, resamples, sums.size, first.size)
-    )
+
+    def beyond(relabeled: Iterable[FloatArray]) -> int:
+        return sum(
+            int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9))) for labels in relabeled
+        )
+
+    every = comb(sums.size, first.size)
+    if every <= MOST_RELABELED:
+        return Permuted(beyond(_every_label(sums.size, first.size)) / every, "exact label permutation", None)
+    above = beyond(_labels(rng, resamples, sums.size, first.size))
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
 
 
@@ -223,6 +235,22 @@ def _labels(rng: np.random.Generator, rows: int, width: int, first: int) -> Iter
         return np.packbits(labels)
 
     return (labels.astype(np.float64) for labels in _once(first, drawn, rng, rows, width))
+
+
+def _every_label(width: int, first: int) -> Iterator[FloatArray]:
+    """Blocks of all labels, each once: float (some, width)."""
+    packed, step = _relabeled(width, first), max(1, (1 << 17) // width)
+    for start in range(0, len(packed), step):
+        yield np.unpackbits(packed[start : start + step], axis=1, count=width).astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _relabeled(width: int, first: int) -> _Packed:
+    """All labels, eight to a byte: at most a megabyte, and the same for all that is compared over as many goals."""
+    chosen = np.array(list(combinations(range(width), first)))
+    labels = np.zeros((len(chosen), width), dtype=np.bool_)
+    np.put_along_axis(labels, chosen, values=True, axis=1)
+    return np.packbits(labels, axis=1)
 
 
 def _once(

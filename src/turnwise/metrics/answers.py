@@ -59,10 +59,12 @@ def _compared(
             raise pl.exceptions.SchemaError(
                 f"{name}: the references are {references}; make them texts or lists of texts"
             )
-        return _nearest(pairs, compare, name) if several else compare(pairs.cast(pl.String))
+        if several:
+            return _nearest(pairs, compare, name)
+        return compare(pairs if answers == references == pl.String else pairs.cast(pl.String))
 
-    found = (pairwise(answer, reference, of_texts, dtype) for reference in references)
-    return pl.max_horizontal(found).alias(name)
+    found = [pairwise(answer, reference, of_texts, dtype) for reference in references]
+    return (found[0] if len(found) == 1 else pl.max_horizontal(found)).alias(name)
 
 
 def _nearest(pairs: pl.DataFrame, compare: Callable[[pl.DataFrame], pl.Series], name: str) -> pl.Series:

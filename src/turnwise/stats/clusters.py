@@ -16,6 +16,8 @@ NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
 _MANY = 1000
+"""Degrees of freedom from which four terms of an expansion tell Student's t from the normal law to the last digits."""
+
 _ALL_BUT_ALL = 0.999
 """Share of all weight with which one cluster leaves the others next to nothing."""
 

@@ -247,9 +247,10 @@ def _every_label(width: int, first: int) -> Iterator[FloatArray]:
 @lru_cache(maxsize=4)
 def _relabeled(width: int, first: int) -> _Packed:
     """All labels, eight to a byte: at most a megabyte, and the same for all that is compared over as many goals."""
-    chosen = np.array(list(combinations(range(width), first)))
-    labels = np.zeros((len(chosen), width), dtype=np.bool_)
-    np.put_along_axis(labels, chosen, values=True, axis=1)
+    few = min(first, width - first)  # the others are as many ways to choose, and shorter
+    chosen = np.array(list(combinations(range(width), few)))
+    labels = np.full((len(chosen), width), few != first)
+    np.put_along_axis(labels, chosen, values=few == first, axis=1)
     return np.packbits(labels, axis=1)
 
 

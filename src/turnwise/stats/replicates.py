@@ -62,7 +62,7 @@ def _total(columns: FloatArray) -> FloatArray:
     rows, width = columns.shape
     if rows >= 2 * _ABREAST:
         wide, rest = _abreast(columns)
-        columns = np.concatenate([wide.sum(axis=0).reshape(-1, width), rest])
+        columns = np.concatenate([wide.sum(axis=0).reshape(_ABREAST, width), rest])
     # NumPy adds a lone column in another order than one of several, so it is shown twice.
     return np.asarray(np.broadcast_to(columns, (len(columns), max(2, width))).sum(axis=0)[:width])
 
@@ -71,7 +71,7 @@ def _abreast(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows side by side, and the few that are left; all are left where they do not lie in one piece."""
     rows, width = columns.shape
     even = rows - rows % _ABREAST if columns.flags.c_contiguous else 0
-    return columns[:even].reshape(-1, _ABREAST * width), columns[even:]
+    return columns[:even].reshape(even // _ABREAST, _ABREAST * width), columns[even:]
 
 
 def ratio_replicates(
@@ -242,7 +242,7 @@ def _largest(columns: FloatArray) -> FloatArray:
     wide, rest = _abreast(columns)
     ends = [wide.max(axis=0, initial=0.0), -wide.min(axis=0, initial=0.0)]
     ends += [rest.max(axis=0, initial=0.0), -rest.min(axis=0, initial=0.0)]
-    return np.asarray(np.concatenate(ends).reshape(-1, columns.shape[1]).max(axis=0))
+    return np.asarray(np.concatenate(ends).reshape(2 * _ABREAST + 2, columns.shape[1]).max(axis=0))
 
 
 def _add_up(whole: FloatArray, rng: np.random.Generator, rows: int, resamples: int) -> FloatArray:

@@ -168,8 +168,8 @@ def test_twenty_times_the_peer_in_less_memory(both) -> None:
     """At 20,000 items, files written: the middle of three pairs of runs, in seconds by the clock.
 
     The aim for the memory is half of the peer's. The memory of its own, which others cannot use, is well below; with the
-    pages of the libraries that are loaded the aim is missed by little, and the test says by how much: an evaluation of
-    twenty items takes nineteen twentieths of what one of 20,000 does.
+    pages of the libraries that are loaded the aim is reached where turnwise has an environment of its own, and missed by
+    little among the tools of this one: an evaluation of twenty items takes nineteen twentieths of what one of 20,000 does.
     """
     pairs = list(zip(both["theirs"], both["ours"], strict=True))
     ratio = median(theirs.seconds / mine.seconds for theirs, mine in pairs)

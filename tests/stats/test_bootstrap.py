@@ -9,7 +9,7 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from turnwise.errors import ArgumentError
 from turnwise.stats import replicates as replicates_of
 from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
-from turnwise.stats.ideal import closed_form, closed_form_columns
+from turnwise.stats.ideal import closed_form, closed_forms
 from turnwise.stats.multinomial import counts
 from turnwise.stats.replicates import count_sums, jackknife_ratio, ratio_replicates
 
@@ -293,8 +293,7 @@ def test_closed_form_of_any_unit(scale, offset):
     """What is measured in other units has the same interval in these; beside it a column of equal values has none."""
     unit = np.random.default_rng(5).beta(0.6, 1.2, 2000)
     expected = np.array(closed_form(unit, 0.95))
-    values = np.stack([unit * scale + offset, np.full(2000, 0.1), unit], axis=1)
-    found = closed_form_columns(values, 0.95)
+    found = closed_forms(np.stack([unit * scale + offset, np.full(2000, 0.1), unit]), 0.95)
     near = 1e-9 + 8 * abs(offset) / scale * 2**-52
     assert found[:, 0] / scale - offset / scale == pytest.approx(expected, abs=near)
     assert np.isnan(found[:, 1]).all()

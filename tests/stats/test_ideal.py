@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, kurtosis, norm, skew
 from scipy.stats import bootstrap as scipy_bootstrap
 
 from turnwise.stats.bootstrap import bca_interval, percentile_interval
-from turnwise.stats.ideal import binomial_interval, closed_form, grid_interval, ideal_interval
+from turnwise.stats.ideal import binomial_interval, closed_form, closed_forms, grid_interval, ideal_interval
 from turnwise.stats.replicates import jackknife_ratio, ratio_replicates
 
 
@@ -93,6 +93,25 @@ def test_closed_form_against_a_million_draws(kind):
     if kind == "basic":
         ends = 2 * values.mean() - ends[1], 2 * values.mean() - ends[0]
     assert closed_form(values, 0.95, kind) == pytest.approx(ends, abs=0.025 * values.std() / math.sqrt(1200))
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0, 3.0, -500.0, 1e7])
+@pytest.mark.parametrize("shape", [(1, 1000), (1, 8193), (150, 1001), (70, 1999), (3, 40_001)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_closed_forms_have_the_moments_of_scipy(shape, offset, order):
+    """Cornish and Fisher's quantiles from SciPy's moments: for many rows, rows in several pieces, and values far from 0."""
+    samples = np.asarray(np.random.default_rng(shape[1]).beta(0.6, 1.2, shape) + offset, order=order)
+    samples[-1] = 2 * samples[-1] + 3 * offset
+    means = np.array([math.fsum(row) / row.size for row in samples])
+    moved = np.ascontiguousarray(samples - means[:, None])
+    n, z = shape[1], norm.ppf([[0.05], [0.95]])
+    skewness, excess = skew(moved, axis=1) / math.sqrt(n), kurtosis(moved, axis=1) / n
+    third = excess / 24 * (z**3 - 3 * z) - skewness**2 / 36 * (2 * z**3 - 5 * z)
+    quantiles = z + skewness / 6 * (z**2 - 1) + third
+    error = moved.std(axis=1) / math.sqrt(n)
+    found = (closed_forms(samples, 0.9, "percentile") - means) / error
+    assert found == pytest.approx(quantiles, abs=1e-11 + abs(offset) * math.sqrt(n) * 3e-15)
+    assert closed_forms(samples[:, :999], 0.9) == pytest.approx(np.full((2, shape[0]), np.nan), nan_ok=True)
 
 
 def test_what_is_on_no_grid_is_left_to_draws():

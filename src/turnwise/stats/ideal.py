@@ -1,6 +1,5 @@
 """Bootstrap intervals of a mean without drawing: the law of the resampled mean is known, exactly or from four moments."""
 
-from collections.abc import Iterator
 from math import sqrt
 from typing import Literal, NamedTuple
 
@@ -12,8 +11,8 @@ from turnwise.stats.estimate import FloatArray, IntArray
 
 Kind = Literal["percentile", "basic", "bca"]
 
-_STRETCH = 1 << 14
-"""Values looked at in one go, which stay in the cache."""
+_STRETCH, _PIECE = 1 << 16, 1 << 13
+"""Values looked at in one go, which stay in the cache; and of one row, for longer dot products are shared among threads."""
 
 LONGEST = 1 << 18
 """Grid points up to which a law is computed on its grid: there the transform costs less than drawing."""
@@ -165,23 +164,23 @@ def closed_form(values: FloatArray, level: float, kind: Kind = "bca") -> tuple[f
     >>> round(low, 4), round(high, 4)
     (0.4873, 0.5127)
     """
-    low, high = closed_form_columns(values[:, None], level, kind)[:, 0]
+    low, high = closed_forms(values[None, :], level, kind)[:, 0]
     return (None, None) if np.isnan(low) else (float(low), float(high))
 
 
-def closed_form_columns(values: FloatArray, level: float, kind: Kind = "bca") -> FloatArray:
-    """`closed_form` of many columns at once: float (2, M) of values (n, M), NaN where it is undefined.
+def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> FloatArray:
+    """`closed_form` of many samples at once: float (2, m) of samples (m, n), one in each row; NaN where it is undefined.
 
     Examples
     --------
     >>> ramp = np.linspace(0.0, 1.0, 2000)
-    >>> closed_form_columns(np.stack([ramp, 2 * ramp], axis=1), 0.95).round(3).tolist()
+    >>> closed_forms(np.stack([ramp, 2 * ramp]), 0.95).round(3).tolist()
     [[0.487, 0.975], [0.513, 1.025]]
     """
-    n = values.shape[0]
+    n = samples.shape[1]
     if n < 1000:  # resampling is cheap there, and four moments may be too few
-        return np.full((2, values.shape[1]), np.nan)
-    mean, deviation, skew, kurtosis = _shape(values)
+        return np.full((2, len(samples)), np.nan)
+    mean, deviation, skew, kurtosis = _shape(samples)
     sixth, excess = skew / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
     z = scipy.special.ndtri([[(1 - level) / 2], [(1 + level) / 2]])
     if kind == "bca":
@@ -194,54 +193,70 @@ def closed_form_columns(values: FloatArray, level: float, kind: Kind = "bca") ->
     return np.asarray(np.where(np.abs(sixth) <= 0.25 / 6, ends, np.nan))
 
 
-def _shape(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, standard deviation, skewness and kurtosis of each column; NaN but for the mean where all are equal."""
+def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Mean, standard deviation, skewness and kurtosis of each row; NaN but for the mean where all are equal."""
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, second, third, fourth = _moments(values)
+        mean, second, third, fourth = _moments(samples)
         usual = (second > 1e-26 * mean * mean) & (fourth > 1e-290) & (fourth < 1e290)
     if usual.all():
         deviation = np.sqrt(second)
         return mean, deviation, third / (second * deviation), fourth / (second * second)
-    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [0, 2] are not.
-    least, greatest = values.min(axis=0), values.max(axis=0)
+    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [-1, 1] are not.
+    least, greatest = samples.min(axis=1), samples.max(axis=1)
     half = greatest / 2 - least / 2
     equal = half <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
     half[equal] = 1.0
-    mean, second, third, fourth = _moments(values / half - least / half)
+    middle = least / half + 1
+    mean, second, third, fourth = _moments(samples / half[:, None] - middle[:, None])
     second[equal] = np.nan
     deviation = np.sqrt(second)
-    return least + half * mean, half * deviation, third / (second * deviation), fourth / (second * second)
+    return least + half * (mean + 1), half * deviation, third / (second * deviation), fourth / (second * second)
 
 
-def _moments(values: FloatArray) -> FloatArray:
-    """Mean and second to fourth central moment of each column, (4, M): two passes over the values, and no copy of many."""
-    n, width = values.shape
-    few = list(_stretches(values)) if values.size <= _STRETCH else None
-    mean, sums = np.zeros(width), np.zeros((4, width))
-    for part in few or _stretches(values):
-        mean += part.sum(axis=1)
-    mean /= n
-    for part in few or _stretches(values):
-        moved = part - mean[:, None]
-        squares = moved * moved
-        sums[0] += moved.sum(axis=1)
-        sums[1] += squares.sum(axis=1)
-        moved *= squares
-        squares *= squares
-        sums[2] += moved.sum(axis=1)
-        sums[3] += squares.sum(axis=1)
-    sums /= n
-    # The mean carries the rounding of its long sum: the third moment is moved to the true one, to first order.
-    sums[2] -= 3 * sums[0] * sums[1]
-    sums[0] += mean
-    return sums
+def _moments(samples: FloatArray) -> FloatArray:
+    """Mean and second to fourth central moment of each row, (4, m): one pass over the values, and no copy of many."""
+    first, second, third, fourth = _power_sums(samples) / samples.shape[1]
+    found = _central(first, second, third, fourth)
+    # Powers of values far from 0 carry digits of the mean that the moments lack: those rows are summed again around it.
+    far = ~(first * first <= 64 * found[1])
+    if far.any():
+        away = _power_sums(samples[far] if not far.all() else samples, first[far]) / samples.shape[1]
+        found[:, far] = _central(*away)
+        found[0, far] += first[far]
+    return found
 
 
-def _stretches(values: FloatArray) -> Iterator[FloatArray]:
-    """Some rows at a time, each column of them in one piece: float (M, some)."""
-    rows = max(1, _STRETCH // values.shape[1])
-    for start in range(0, len(values), rows):
-        yield np.ascontiguousarray(values[start : start + rows].T)
+def _central(first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray) -> FloatArray:
+    """Mean and central moments, (4, m), of the means of four powers."""
+    square = first * first
+    return np.stack(
+        [
+            first,
+            second - square,
+            third - first * (3 * second - 2 * square),
+            fourth - first * (4 * third - 3 * first * (2 * second - square)),
+        ]
+    )
+
+
+def _power_sums(samples: FloatArray, origin: FloatArray | None = None) -> FloatArray:
+    """Sums of the first four powers of each row, or of its distances from an origin, (4, m): dot products within the cache."""
+    m, n = samples.shape
+    rows, length = max(1, _STRETCH // n), min(n, _PIECE)
+    sums, ones = np.empty((-(-n // length), 4, m)), np.ones(length)
+    room, squares = np.empty((2, min(rows, m) * length))
+    for some in (slice(top, top + rows) for top in range(0, m, rows)):
+        for piece, (one, two, three, four) in enumerate(sums[:, :, some]):
+            values = samples[some, piece * length : (piece + 1) * length]
+            if origin is not None:
+                values = np.subtract(values, origin[some, None], out=room[: values.size].reshape(values.shape))
+            square = np.multiply(values, values, out=squares[: values.size].reshape(values.shape))
+            each = ones[: values.shape[1]]
+            np.vecdot(values, each, out=one)
+            np.vecdot(square, each, out=two)
+            np.vecdot(square, values, out=three)
+            np.vecdot(square, square, out=four)
+    return np.asarray(sums.sum(axis=0))
 
 
 def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | None:

@@ -8,7 +8,7 @@ rules. What is found in a text never depends on the texts beside it.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -62,10 +62,18 @@ def in_blocks(work: Callable[..., Found], cut: Callable[[pl.Series], object], *c
     blocks = (tuple(cut(texts.slice(start, end - start)) for texts in columns) for start, end in pairwise(bounds))
     if len(bounds) == 2:
         return [work(*next(blocks))]
+
+    def each(some: list[tuple[object, ...]]) -> list[Found]:
+        return [work(*block) for block in some]
+
     workers, found = pl.thread_pool_size(), list[Found]()
     with ThreadPoolExecutor(workers) as threads:
         while some := list(islice(blocks, AHEAD * workers)):
-            found += threads.map(lambda block: work(*block), some)
+            share = -(-len(some) // workers)
+            first, *others = (some[start : start + share] for start in range(0, len(some), share))
+            elsewhere = threads.map(each, others)  # one call for each thread: to hand over block by block takes longer
+            found += each(first)
+            found += chain.from_iterable(elsewhere)
     return found
 
 
@@ -82,6 +90,6 @@ def lower(text: Bytes) -> Bytes:
 def between_spaces(low: Bytes) -> tuple[Places, Places]:
     """Where each piece before a space begins, and how long it is."""
     ends = np.flatnonzero(low == SPACE)
-    sizes = np.diff(ends, prepend=-1)
-    sizes -= 1
-    return ends - sizes, sizes
+    starts = np.zeros_like(ends)
+    np.add(ends[:-1], 1, out=starts[1:])
+    return starts, ends - starts

@@ -15,8 +15,7 @@ LIMB = 8  # bytes of a number
 LONG = 16 * LIMB  # bytes of a word from which on a hash of the whole is cheaper
 FACTORS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], dtype=np.uint64)  # odd, with bits everywhere
 _SHIFTS = np.array([32, 29], dtype=np.uint64)
-_ALL = 2**64 - 1
-_FILLED = np.array([_ALL << 8 * n & _ALL for n in range(LIMB + 1)], dtype=np.uint64)
+_ALL, _BITS = np.array([2**64 - 1, 3], dtype=np.uint64)
 
 
 def readable(text: Bytes) -> Bytes:
@@ -29,7 +28,8 @@ def limb(text: Bytes, starts: Places, sizes: Places) -> Numbers:
     eights = np.ndarray(len(text) - LIMB + 1, np.dtype("<u8"), text, strides=(1,))  # one begins at each place
     few = len(starts) < len(text) // 32  # `take` is faster for each, and first copies all that it could be asked for
     found: Numbers = eights[starts] if few else eights.take(starts)
-    found |= _FILLED.take(sizes, mode="clip")
+    beyond = sizes.view(np.uint64) << _BITS
+    found |= np.left_shift(_ALL, beyond, out=beyond)  # by 64 bits and more nothing is left of it
     return found
 
 

@@ -65,6 +65,11 @@ def test_names_are_those_of_the_caller():
         assert tw.turns(rows, rollout_id="case", messages="talk")["tool_calls"].count() == 1
     with pytest.raises(ArgumentError, match="'foo' is no column of ours"):
         tw.turns(records(CHATS), foo="target")
+    with pytest.raises(ArgumentError, match=r"^turns: .* there is no column 'x' in these files"):
+        tw.turns(records(CHATS), goal="x")
+    for named in ({"rollout_id": None}, {"names": {"goal": "topic"}}, {"goal": ["topic"]}):
+        with pytest.raises(ArgumentError, match=r"^turns: \w+=.* names no column; our name stands first"):
+            tw.turns(records(CHATS), **named)
 
 
 PLAIN = [

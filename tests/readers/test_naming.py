@@ -323,6 +323,7 @@ def test_names_that_cannot_be_are_one_sentence(tmp_path: Path, names: Any, told:
         with pytest.raises(ArgumentError) as refused:
             reading(path, names=given)
         assert told in str(refused.value)
+        assert str(refused.value).startswith(f"{reading.__name__}: ")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -83,6 +83,11 @@ def turns(
     [('a', 1, 'Hi', 'Hello')]
     """
     names = {"rollout_id": rollout_id, "turn": turn, **columns}
+    for ours, theirs in names.items():
+        if not isinstance(theirs, str):
+            raise ArgumentError(
+                f'turns: {ours}={theirs!r} names no column; our name stands first: turns(frame, goal="objective")'
+            )
     if isinstance(frame, pl.LazyFrame):
         chats = holds_chats(frame.collect_schema(), names)
         return turns(frame.collect(), **names).lazy() if chats else conformed(frame, names)
@@ -146,9 +151,8 @@ def _lines(records: Sequence[Any]) -> bytes:
 
 def _read(document: Document, names: Mapping[str, str]) -> pl.DataFrame:
     problems = Problems()
-    naming = Naming(
-        names_as_given({ours: theirs for ours, theirs in names.items() if ours != theirs}, "turns"), problems
-    )
+    others = {ours: theirs for ours, theirs in names.items() if ours != theirs}
+    naming = Naming(names_as_given(others, "turns"), problems, "turns")
     try:
         found = gathered([(document, True)], [document.path], None, problems, naming)
     except ReadError as error:

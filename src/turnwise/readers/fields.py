@@ -28,6 +28,8 @@ class Fields:
     ----------
     names
         Ours, and theirs for it.
+    verb
+        What was called, as it stands before a sentence.
 
     Examples
     --------
@@ -38,7 +40,8 @@ class Fields:
     (['broken', 'conv'], ['broken', 'conv', 'turns'])
     """
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], verb: str = "read") -> None:
+        self._verb = verb
         self._theirs = dict(names)
         self._ours = {theirs: ours for ours, theirs in names.items()}
         self.met: set[str] = set()  # of their names
@@ -118,8 +121,8 @@ class Fields:
             if theirs in record and theirs not in inside and ours in OF_TURNS - BESIDE:
                 whole = "; a verdict on the whole is `outcome`: true or false, success or failure"
                 raise ArgumentError(
-                    f'read: names={{"{ours}": "{theirs}"}}: `{theirs}` is said of a whole rollout, and `{ours}` is of a turn'
-                    + (whole if ours == "succeeded" else "; name a fact of the rollout, or leave it out")
+                    f'{self._verb}: names={{"{ours}": "{theirs}"}}: `{theirs}` is said of a whole rollout, and `{ours}` is of '
+                    "a turn" + (whole if ours == "succeeded" else "; name a fact of the rollout, or leave it out")
                 )
 
     def _worded(self, record: dict[str, Any], *, chat: bool = False) -> dict[str, Any]:

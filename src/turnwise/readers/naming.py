@@ -73,9 +73,12 @@ class Naming:
         Ours, and theirs for each.
     problems
         The ledger of the reading.
+    verb
+        What was called, as it stands before a sentence.
     """
 
-    def __init__(self, names: Mapping[str, str], problems: Problems) -> None:
+    def __init__(self, names: Mapping[str, str], problems: Problems, verb: str = "read") -> None:
+        self.verb = verb
         self.names = {ours: theirs for ours, theirs in names.items() if ours != theirs}
         self._problems = problems
         self._met: set[str] = set()
@@ -124,8 +127,8 @@ class Naming:
             there = frame[ours] if ours in frame.columns else pl.Series(ours, [None] * frame.height, dtype=column.dtype)
             if (column.is_not_null() & there.is_not_null()).any():
                 raise ArgumentError(
-                    f'read: names={{"{ours}": "{theirs}"}} would hide what logs of {source} say of `{ours}` themselves; leave it '
-                    "out, or read other files apart from them"
+                    f'{self.verb}: names={{"{ours}": "{theirs}"}} would hide what logs of {source} say of `{ours}` themselves; '
+                    "leave it out, or read other files apart from them"
                 )
             frame = frame.with_columns(column.zip_with(column.is_not_null(), there))
         self._met |= {*found.values()}
@@ -175,11 +178,13 @@ class Naming:
         theirs = self.names[ours]
         if theirs in self._known:
             return ArgumentError(
-                f'read: names={{"{ours}": "{theirs}"}}: logs of tools state `{ours}` themselves; leave it out'
+                f'{self.verb}: names={{"{ours}": "{theirs}"}}: logs of tools state `{ours}` themselves; leave it out'
             )
         near = meant(theirs, self._known)  # else those that are nobody's yet
         told = near if near.startswith("did") else meant(theirs, self._known - {*TURNS.names} or self._known)
-        return ArgumentError(f'read: names={{"{ours}": "{theirs}"}}: there is no column {theirs!r} in {where}; {told}')
+        return ArgumentError(
+            f'{self.verb}: names={{"{ours}": "{theirs}"}}: there is no column {theirs!r} in {where}; {told}'
+        )
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -195,11 +200,11 @@ class Naming:
     def _made(self, document: Document) -> tuple[Document, set[str]]:
         """The file under our names, and which of theirs it holds."""
         if document.binary and self._holds_lists(document):
-            fields = Fields(self.names)
+            fields = Fields(self.names, self.verb)
             made = Document(document.path, fields.lines(document))
             made.kind = "lines"
         elif document.kind in {"json", "lines"}:
-            fields = Fields(self.names)
+            fields = Fields(self.names, self.verb)
             made = Document(
                 document.path, fields.lines(document) if document.kind == "lines" else fields.text(document.data)
             )

@@ -78,7 +78,7 @@ def read_rollouts(
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
     known = facts_as_given(facts, "read_rollouts")
     problems = Problems(collect=errors == "collect")
-    naming = Naming(names_as_given(names, "read_rollouts"), problems)
+    naming = Naming(names_as_given(names, "read_rollouts"), problems, "read_rollouts")
     given = listed(paths, "read_rollouts")
     files = documents(given, problems, rollouts=True)
     tables = tables_of(files, given, named(format), problems, outcomes=True, naming=naming)

@@ -296,11 +296,11 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    known = facts_as_given(facts)
+    known = facts_as_given(facts, "scan")
     forced = named(format)
-    given = listed(paths, "read")
+    given = listed(paths, "scan")
     problems = Problems()
-    naming = Naming(names_as_given(names), problems)
+    naming = Naming(names_as_given(names, "scan"), problems, "scan")
     lazy: pl.LazyFrame | None
     if found := addresses(given):
         lazy = native.conformed(naming.lazily(scan_remote(found, storage_options, problems), found))
@@ -308,7 +308,7 @@ def scan(
         lazy = _scanned(_parquets(given, forced, problems, naming), naming)
     if lazy is None:
         problems = Problems()
-        lazy = _whole(given, format, problems, Naming(naming.names, problems), cache).lazy()
+        lazy = _whole(given, format, problems, Naming(naming.names, problems, "scan"), cache).lazy()
     else:
         naming.finish()
         known["source"] = pl.lit(FORMATS[0].name)

@@ -11,7 +11,14 @@ from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, rollouts_frame
 from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, MetricError, meant
-from turnwise.stats.bootstrap import basic_interval, bca_flaw, bca_interval, null_flaw, percentile_interval
+from turnwise.stats.bootstrap import (
+    acceleration,
+    basic_interval,
+    bca_flaw,
+    bca_interval,
+    null_flaw,
+    percentile_interval,
+)
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
@@ -193,8 +200,9 @@ def _interval(
     if jackknife is not None and beyond is not None:
         low, high, flaw = None, None, f"among the estimate and its replicates, {beyond}"
     elif jackknife is not None:
-        low, high = bca_interval(replicates, point, jackknife, level)
-        flaw = bca_flaw(replicates, point, jackknife, level)
+        a = acceleration(-jackknife)
+        low, high = bca_interval(replicates, point, a, level)
+        flaw = bca_flaw(replicates, point, a, level)
     elif asked.interval == "basic":
         low, high = basic_interval(replicates, point, level)
     else:

@@ -3,12 +3,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, skew
 from scipy.stats import bootstrap as scipy_bootstrap
 
 from turnwise.errors import ArgumentError
 from turnwise.stats import replicates as replicates_of
-from turnwise.stats.bootstrap import bca_flaw, bca_interval, null_flaw, percentile_interval
+from turnwise.stats.bootstrap import acceleration, bca_flaw, bca_interval, null_flaw, percentile_interval
 from turnwise.stats.ideal import closed_form, closed_forms
 from turnwise.stats.multinomial import counts
 from turnwise.stats.replicates import count_sums, jackknife_ratio, ratio_replicates
@@ -134,7 +134,7 @@ def test_replicates_without_weight_are_null():
     assert percentile_interval(made, 0.95)[0] is not None
     rare = replicates(np.r_[1.0, np.zeros(19)], np.r_[1.0, np.zeros(19)])[:, 0]
     assert percentile_interval(rare, 0.95) == (None, None)
-    assert bca_interval(rare, 1.0, np.arange(20.0), 0.95) == (None, None)
+    assert bca_interval(rare, 1.0, acceleration(np.arange(20.0)), 0.95) == (None, None)
     assert "% of the bootstrap replicates are empty" in null_flaw(rare)
 
 
@@ -233,7 +233,7 @@ def test_intervals_equal_scipy(ours, theirs, clusters):
     if ours == "percentile":
         ends = percentile_interval(made, 0.95)
     else:
-        ends = bca_interval(made, estimate, jackknife_ratio(sums, weights), 0.95)
+        ends = bca_interval(made, estimate, acceleration(-jackknife_ratio(sums, weights)), 0.95)
     assert ends == pytest.approx(tuple(oracle.confidence_interval), abs=0.05 * oracle.standard_error)
 
 
@@ -242,7 +242,7 @@ def test_ties_count_half():
     values = np.r_[np.ones(6), np.zeros(34)]
     oracle = scipy_bootstrap((values,), np.mean, method="BCa", n_resamples=40_000, rng=5, vectorized=True)
     made = replicates(values, np.ones(40), 40_000)[:, 0]
-    ends = bca_interval(made, 0.15, jackknife_ratio(values, np.ones(40)), 0.95)
+    ends = bca_interval(made, 0.15, acceleration(-jackknife_ratio(values, np.ones(40))), 0.95)
     assert ends == pytest.approx(tuple(oracle.confidence_interval), abs=1 / 40 + 1e-6)
 
 
@@ -257,10 +257,21 @@ def test_bca_is_null_where_undefined():
         (ramp, 0.0005, lean, "bias is too large"),
         (np.r_[np.zeros(2), np.ones(1000), np.full(2, 2.0)], 1.0, lean, "no width"),
     ):
-        assert bca_interval(made, estimate, jackknife, 0.95) == (None, None)
-        assert words in bca_flaw(made, estimate, jackknife, 0.95)
-    assert bca_flaw(ramp, 0.5, lean, 0.95) is None
+        assert bca_interval(made, estimate, acceleration(-jackknife), 0.95) == (None, None)
+        assert words in bca_flaw(made, estimate, acceleration(-jackknife), 0.95)
+    assert bca_flaw(ramp, 0.5, acceleration(-lean), 0.95) is None
     assert percentile_interval(np.ones(100), 0.95) == (None, None)
+
+
+@pytest.mark.parametrize("n", [2, 5, 1000, 70_000])
+def test_acceleration_is_a_sixth_of_the_skewness(n):
+    """SciPy's skewness over 6√n, in any unit and from any origin; of a mean the values do for the jackknife."""
+    values = np.random.default_rng(n).gamma(0.5, 1.0, n)
+    expected = skew(values) / 6 / np.sqrt(n)
+    for influences in (values, -jackknife_ratio(values, np.ones(n)), 1e300 * values, 1e-300 * values, values + 100):
+        assert acceleration(influences) == pytest.approx(expected, abs=1e-12)
+    assert acceleration(-values) == pytest.approx(-expected, abs=1e-12)
+    assert acceleration(np.full(n, 0.1)) is acceleration(np.append(values, np.nan)) is None
 
 
 @pytest.mark.parametrize("shape", ["uniform", "beta", "lognormal"])
@@ -274,7 +285,7 @@ def test_closed_form_equals_the_bootstrap(shape):
     }[shape]
     made = replicates(values, np.ones(1000), 100_000)[:, 0]
     jackknife = jackknife_ratio(values, np.ones(1000))
-    ends = bca_interval(made, values.mean(), jackknife, 0.95)
+    ends = bca_interval(made, values.mean(), acceleration(-jackknife), 0.95)
     assert closed_form(values, 0.95) == pytest.approx(ends, abs=0.03 * values.std() / np.sqrt(1000))
 
 
@@ -307,7 +318,7 @@ def test_intervals_have_width_and_hold_the_estimate(level, seed):
     values = np.random.default_rng(seed).exponential(1.0, 15)
     made = replicates(values, np.ones(15), 500, seed)[:, 0]
     jackknife = jackknife_ratio(values, np.ones(15))
-    low, high = bca_interval(made, values.mean(), jackknife, level)
+    low, high = bca_interval(made, values.mean(), acceleration(-jackknife), level)
     if low is not None:
         assert low <= values.mean() + made.std() * 0.1
         assert high >= values.mean() - made.std() * 0.1

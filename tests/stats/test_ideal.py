@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, kurtosis, norm, skew
 from scipy.stats import bootstrap as scipy_bootstrap
 
-from turnwise.stats.bootstrap import bca_interval, percentile_interval
+from turnwise.stats.bootstrap import acceleration, bca_interval, percentile_interval
 from turnwise.stats.ideal import binomial_interval, closed_form, closed_forms, grid_interval, ideal_interval
 from turnwise.stats.replicates import jackknife_ratio, ratio_replicates
 
@@ -87,7 +87,7 @@ def test_closed_form_against_a_million_draws(kind):
     assert ideal_interval(values, 0.95, kind).route == "closed form"
     made = ratio_replicates(values, np.ones(1200), rng=np.random.default_rng(0), resamples=200_000)[:, 0]
     if kind == "bca":
-        ends = bca_interval(made, values.mean(), jackknife_ratio(values, np.ones(1200)), 0.95)
+        ends = bca_interval(made, values.mean(), acceleration(-jackknife_ratio(values, np.ones(1200))), 0.95)
     else:
         ends = percentile_interval(made, 0.95)
     if kind == "basic":

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats import coefficients
-from turnwise.stats.bootstrap import bca_flaw, bca_interval, expanded, null_flaw, percentile_interval
+from turnwise.stats.bootstrap import acceleration, bca_flaw, bca_interval, expanded, null_flaw, percentile_interval
 from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile, unaddable
 from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
@@ -268,8 +268,9 @@ def _bootstrap(
     else:
         wide = asked.interval == "auto"
         level = expanded(asked.level, point.n_clusters) if wide else asked.level
-        (low, high), name = bca_interval(replicates, value, without, level), f"{'expanded ' if wide else ''}{prefix}BCa"
-        flaw = bca_flaw(replicates, value, without, level) or ""
+        a, name = acceleration(-without), f"{'expanded ' if wide else ''}{prefix}BCa"
+        low, high = bca_interval(replicates, value, a, level)
+        flaw = bca_flaw(replicates, value, a, level) or ""
     point = replace(point, resamples=asked.resamples)
     if low is not None:
         return replace(point, low=low, high=high, method=f"{name} bootstrap; weights x GEMM")

@@ -12,6 +12,9 @@ from turnwise.stats.replicates import centered, count_sums
 MOST_NULL = 0.05
 """The largest share of null replicates (no weight drawn at all) from which an interval is still read."""
 
+_PIECE = 1 << 16
+"""Influences looked at in one go."""
+
 
 def null_flaw(replicates: FloatArray) -> str | None:
     """Why too few of these replicates (resamples,) have a value; None when an interval can be read from them.
@@ -129,13 +132,49 @@ def expanded(level: float, clusters: float) -> float:
     return float(2 * scipy.special.ndtr(sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)) - 1)
 
 
+def acceleration(influences: FloatArray) -> float | None:
+    """Efron's a = ΣU³ / (6·(ΣU²)^1.5), a sixth of the skewness of the influences.
+
+    Parameters
+    ----------
+    influences
+        Float (G,): how far each *cluster* pulls the estimate its way, in any unit and from any origin. What `jackknife_ratio`
+        gives, with its sign turned; of a plain mean the clusters' values themselves.
+
+    Returns
+    -------
+    float
+        None when all are equal or any is null.
+
+    References
+    ----------
+    Efron (1987), doi:10.1080/01621459.1987.10478410.
+
+    Examples
+    --------
+    >>> round(acceleration(np.array([0.0, 0.0, 1.0])), 4)
+    0.068
+    """
+    center, least, greatest = float(influences.mean()), float(influences.min()), float(influences.max())
+    farthest = max(greatest - center, center - least)
+    if not farthest > 1e-14 * max(abs(least), abs(greatest)):
+        return None
+    squares = cubes = 0.0
+    for start in range(0, influences.size, _PIECE):
+        moved = (influences[start : start + _PIECE] - center) / farthest
+        square = moved * moved
+        squares += float(square.sum())
+        cubes += float((square * moved).sum())
+    return cubes / float(squares**1.5) / 6
+
+
 def bca_interval(
-    replicates: FloatArray, estimate: float, jackknife: FloatArray, level: float
+    replicates: FloatArray, estimate: float, a: float | None, level: float
 ) -> tuple[float | None, float | None]:
     """Ends of the bias-corrected and accelerated interval.
 
-    z₀ = Φ⁻¹(share of replicates below the estimate, ties counting half), a = Σ(θ̄ - θ₍₋g₎)³ / (6·(Σ(θ̄ - θ₍₋g₎)²)^1.5) from the
-    delete-one-*cluster* jackknife, and the ends are the quantiles Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))) of the replicates.
+    z₀ = Φ⁻¹(share of replicates below the estimate, ties counting half), and the ends are the quantiles
+    Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))) of the replicates.
 
     Parameters
     ----------
@@ -143,8 +182,8 @@ def bca_interval(
         Float (resamples,); null ones are dropped.
     estimate
         The value on the data themselves.
-    jackknife
-        Float (G,), from `jackknife_ratio`.
+    a
+        Of the estimate, as `acceleration` gives it.
     level
         Nominal coverage.
 
@@ -160,41 +199,38 @@ def bca_interval(
     Examples
     --------
     >>> replicates = np.linspace(-1.0, 1.0, 2001)
-    >>> low, high = bca_interval(replicates, 0.0, np.array([-1.0, 0.0, 1.0]), 0.9)
+    >>> low, high = bca_interval(replicates, 0.0, acceleration(np.array([-1.0, 0.0, 1.0])), 0.9)
     >>> round(low, 2), round(high, 2)
     (-0.9, 0.9)
     """
-    levels = _bca_levels(replicates, estimate, jackknife, level)
+    levels = _bca_levels(replicates, estimate, a, level)
     return (None, None) if isinstance(levels, str) else _ends(replicates, *levels)
 
 
-def bca_flaw(replicates: FloatArray, estimate: float, jackknife: FloatArray, level: float) -> str | None:
+def bca_flaw(replicates: FloatArray, estimate: float, a: float | None, level: float) -> str | None:
     """Why BCa is undefined here; None where it is defined.
 
     Examples
     --------
-    >>> bca_flaw(np.array([1.0, 2.0]), 0.0, np.array([0.0, 1.0]), 0.95)
+    >>> bca_flaw(np.array([1.0, 2.0]), 0.0, 0.0, 0.95)
     'all bootstrap replicates lie on one side of the estimate'
     """
-    levels = _bca_levels(replicates, estimate, jackknife, level)
+    levels = _bca_levels(replicates, estimate, a, level)
     if isinstance(levels, str):
         return levels
     return "the bootstrap interval has no width" if _ends(replicates, *levels) == (None, None) else None
 
 
-def _bca_levels(
-    replicates: FloatArray, estimate: float, jackknife: FloatArray, level: float
-) -> tuple[float, float] | str:
+def _bca_levels(replicates: FloatArray, estimate: float, a: float | None, level: float) -> tuple[float, float] | str:
     """The two adjusted quantile levels, or why there are none."""
     if flaw := null_flaw(replicates):
         return flaw
     bias = _bias(replicates[~np.isnan(replicates)], estimate)
     if not np.isfinite(bias):
         return "all bootstrap replicates lie on one side of the estimate"
-    acceleration = _acceleration(jackknife)
-    if acceleration is None:
+    if a is None:
         return "leaving out any one cluster changes nothing"
-    return adjusted_levels(bias, acceleration, level)
+    return adjusted_levels(bias, a, level)
 
 
 def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[float, float] | str:
@@ -223,17 +259,6 @@ def _bias(replicates: FloatArray, estimate: float) -> float:
     below = np.count_nonzero(replicates < estimate - near)
     above = np.count_nonzero(replicates > estimate + near)
     return float(scipy.special.ndtri((below + (replicates.size - below - above) / 2) / replicates.size))
-
-
-def _acceleration(jackknife: FloatArray) -> float | None:
-    """Efron's a, a sixth of the skewness of the jackknife influences; None when they are all equal or any is null."""
-    moved = jackknife.mean() - jackknife
-    squares = float(np.einsum("i,i->", moved, moved))
-    largest = max(abs(jackknife.min()), abs(jackknife.max()))
-    if not squares > (1e-14 * largest) ** 2 * jackknife.size:
-        return None
-    moved /= sqrt(squares)
-    return float(np.einsum("i,i,i->", moved, moved, moved) / 6)
 
 
 def _ends(replicates: FloatArray, lower: float, upper: float) -> tuple[float | None, float | None]:

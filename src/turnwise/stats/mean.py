@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.bootstrap import (
+    acceleration,
     bca_flaw,
     bca_interval,
     expanded,
@@ -302,22 +303,25 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing)
             deviations, masses, level=how.level, rng=how.generator(), resamples=how.resamples
         )
         return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, how.resamples)
-    if equal_weights(masses) and not how.draw:
+    same = equal_weights(masses)
+    if same and not how.draw:
         deviations /= masses
         masses = ones_or(None, masses.size)
         ideal = ideal_interval(deviations, how.level, kind)
         if ideal is not None:
             return _Bounds(ideal.low, ideal.high, None if ideal.reason else f"{name}; {ideal.route}", ideal.reason)
-    leave_one_out = jackknife_ratio(deviations, masses) if kind == "bca" else np.empty(0)
+    a = None
+    if kind == "bca":
+        a = acceleration(deviations if same else -jackknife_ratio(deviations, masses))
     replicates = ratio_replicates(
         deviations, masses, rng=how.generator(), resamples=how.resamples, overwrite_sums=True
     )[:, 0]
     if kind == "bca":
-        low, high = bca_interval(replicates, 0.0, leave_one_out, how.level)
+        low, high = bca_interval(replicates, 0.0, a, how.level)
     else:
         low, high = percentile_interval(replicates, how.level)
     if low is None or high is None:
-        flaw = bca_flaw(replicates, 0.0, leave_one_out, how.level) if kind == "bca" else null_flaw(replicates)
+        flaw = bca_flaw(replicates, 0.0, a, how.level) if kind == "bca" else null_flaw(replicates)
         return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=how.resamples)
     ends = (-high, -low) if kind == "basic" else (low, high)
     return _Bounds(*ends, f"{name}; weights x GEMM", None, how.resamples)

@@ -32,11 +32,34 @@ def test_log_rank_by_hand():
 
 @pytest.mark.filterwarnings("ignore")
 def test_log_rank_is_that_of_lifelines():
-    """Without clusters the statistic is lifelines' to the difference of a robust and a hypergeometric variance."""
-    ours, theirs = log_rank(ENDS, CAUSE, ARM, ()), logrank_test(ENDS[ARM], ENDS[~ARM], CAUSE[ARM], CAUSE[~ARM])
-    assert (ours.difference / ours.std_error) ** 2 == pytest.approx(theirs.test_statistic, rel=0.01)
-    assert ours.p_value == pytest.approx(theirs.p_value, rel=0.2)
-    assert log_rank(ENDS, CAUSE, ~ARM, ()).difference == pytest.approx(-ours.difference)
+    """Without clusters, of arms that are alike, it is lifelines' test, whose variance holds only where they are."""
+    rng = np.random.default_rng(3)
+    arm, long = rng.random(20_000) < 0.4, rng.geometric(0.2, 20_000)
+    ends, cause = np.minimum(long, 6), (long <= 6).astype(int)
+    ours, theirs = log_rank(ends, cause, arm, ()), logrank_test(ends[arm], ends[~arm], cause[arm], cause[~arm])
+    assert ours.difference**2 / ours.std_error**2 == pytest.approx(theirs.test_statistic, rel=0.01)
+    assert ours.p_value == pytest.approx(theirs.p_value, rel=0.01)
+    unlike, apart = log_rank(ENDS, CAUSE, ARM, ()), logrank_test(ENDS[ARM], ENDS[~ARM], CAUSE[ARM], CAUSE[~ARM])
+    assert (unlike.difference / unlike.std_error) ** 2 == pytest.approx(apart.test_statistic, rel=0.05)
+    assert log_rank(ENDS, CAUSE, ~ARM, ()).difference == pytest.approx(-unlike.difference)
+
+
+def test_a_few_goals_that_agree_are_enough():
+    """Of six goals all of one arm break by turn 2, a tenth of the other ever: with the hazard of both no p is below .05."""
+    rng = np.random.default_rng(1)
+    goals, arm = np.tile(np.repeat(np.arange(6), 5), 2), np.arange(60) < 30
+    ends, cause = np.where(arm, rng.integers(1, 3, 60), 8), np.where(arm, 1, rng.random(60) < 0.1)
+    assert log_rank(ends, cause, arm, (goals,)).p_value < 1e-3
+    assert log_rank(ends, cause, ~arm, (goals,)).p_value == pytest.approx(log_rank(ends, cause, arm, (goals,)).p_value)
+
+
+def test_where_nothing_varies_within_the_arms_the_variance_is_that_of_no_difference():
+    """All of one arm at turn 1, none of the other: U = 10 - 5, and each adds 1/4 to its square: 20 of them, t of 19 by 20/19."""
+    arm = np.arange(20) < 10
+    test = log_rank(np.where(arm, 1, 3), arm.astype(int), arm, ())
+    assert test.difference == pytest.approx(5.0)
+    assert test.std_error**2 == pytest.approx(10 / 9 * 20 * 0.25**2)
+    assert 0 < test.p_value < 1e-3
 
 
 def test_rollouts_that_are_copies_add_nothing():
@@ -50,7 +73,9 @@ def test_rollouts_that_are_copies_add_nothing():
 def test_edges_of_the_test():
     """No event: p is 1; one cluster, nobody in an arm: no p-value, and the reason."""
     assert log_rank([1, 2, 2], [0, 0, 0], [True, False, True], ()).p_value == 1.0
-    assert log_rank([1, 2], [1, 0], [True, False], (np.zeros(2, int),)).reason == "one cluster: no test over clusters"
+    for goals in ((np.zeros(4, int),), (np.array([0, 1, 2, 2]),)):
+        test = log_rank([1, 2, 1, 1], [1, 0, 1, 0], [True, True, False, False], goals)
+        assert (test.p_value, test.reason) == (None, "one cluster in an arm: no test over clusters")
     assert log_rank([1, 2], [1, 0], [True, True], ()).p_value is None
 
 
@@ -190,6 +215,27 @@ def test_differences_cover(hazards, icc, watched_goals, share_by_turn, covers):
     assert covers(hits, 300, 0.94)
     if hazards[0] == hazards[1]:
         assert rejected / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [4, 6, 10, 20, 40])
+@pytest.mark.parametrize("shared", [True, False])
+def test_level_and_power_of_the_log_rank_test(goals, shared):
+    """Equal arms differ once in twenty at most, however few the goals; with the hazard of both ten pairs would tell no .2 from .1."""
+    rng, size, rejected = np.random.default_rng(goals), 5, {0.1: 0, 0.2: 0}
+    codes = np.repeat(np.arange(goals), size)
+    for hazard in rejected:
+        for _ in range(1000):
+            rate = rng.beta(0.1 * 7 / 3, 0.9 * 7 / 3, goals)  # of intraclass correlation .3
+            other = rate if shared else rng.beta(0.1 * 7 / 3, 0.9 * 7 / 3, goals)
+            both = np.concatenate([1 - (1 - rate) ** (np.log1p(-hazard) / np.log1p(-0.1)), other])
+            long = rng.geometric(np.clip(np.repeat(both, size), 1e-12, 1.0))
+            cut = np.where(rng.random(long.size) < 0.25, rng.integers(1, 11, long.size), 10)
+            unit = np.concatenate([codes, codes if shared else codes + goals])
+            test = log_rank(np.minimum(long, cut), long <= cut, np.arange(long.size) < codes.size, (unit,))
+            rejected[hazard] += test.p_value is not None and test.p_value < 0.05
+    assert rejected[0.1] / 1000 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 1000)
+    assert rejected[0.2] / 1000 >= (shared and {10: 0.1, 20: 0.48, 40: 0.87}.get(goals, 0.0))  # were .01, .41, .86
 
 
 @pytest.mark.slow

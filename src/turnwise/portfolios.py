@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
 from turnwise.units import unit_of
+
+_LEAST = 2.0**-50
+"""What a level that holds for many choices leaves out at least: 1 less than half of it is 1."""
 
 
 def portfolio(
@@ -53,7 +57,9 @@ def portfolio(
     unit
         The column that names what is reached.
     level
-        Nominal coverage of the share reached by either, or by all so far.
+        Nominal coverage of the share reached by either, or by all so far. Those so far were chosen on the same goals, where
+        luck counts for them: their interval holds for all sets of as many members at once (Bonferroni), and reaches further
+        down than up from the share seen.
 
     Returns
     -------
@@ -68,7 +74,7 @@ def portfolio(
 
     References
     ----------
-    Nemhauser, Wolsey & Fisher (1978), doi:10.1007/BF01588971.
+    Nemhauser, Wolsey & Fisher (1978), doi:10.1007/BF01588971; Dunn (1961), doi:10.1080/01621459.1961.10482090.
 
     Examples
     --------
@@ -134,15 +140,17 @@ def _members(table: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple
     before = np.zeros(known.height, dtype=np.bool_)
     for rank, column in enumerate(greedy_order(broken), start=1):
         shared = {"kind": "greedy", "rank": rank, "member": members[column], "n_missing": table.height - known.height}
-        words = f"{members[column]} or any member before it"
-        made += [{**shared, **row} for row in _row(broken[:, column], before, levels, words, metric, unit)]
+        sets = comb(len(members), rank)
+        words = f"{members[column]} or any member before it" + (f", chosen on these {plural(unit)}" if sets > 1 else "")
+        made += [{**shared, **row} for row in _row(broken[:, column], before, levels, words, metric, unit, sets)]
         before = before | broken[:, column]
     return [{**row, "metric": metric, "of": of} for row in made]
 
 
 def _row(
-    ours: BoolArray, theirs: BoolArray, levels: tuple[float, ...], who: str, metric: str, unit: str
+    ours: BoolArray, theirs: BoolArray, levels: tuple[float, ...], who: str, metric: str, unit: str, sets: int = 1
 ) -> list[dict[str, Any]]:
+    """What two reach, at each level; the second may be one of so many sets."""
     either = ours | theirs
     counted = {
         "only_member": int((ours & ~theirs).sum()),
@@ -155,8 +163,12 @@ def _row(
     }
     made = []
     for level in levels:
-        found = proportion(either.astype(np.float64), (), level=level)
+        least = max((1 - level) / sets, _LEAST)
+        # So far out Wilson's ends are no longer reached once in `least` times; those of the binomial law are.
+        found = proportion(either.astype(np.float64), (), level=1 - least, interval="exact" if sets > 1 else "wilson")
         point = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high", "method", "reason")}
+        if sets > 1 and found.method:
+            point["method"] = f"{found.method}; for all {sets:,} choices at once"
         made.append({**counted, **point, "level": level})
     return made
 

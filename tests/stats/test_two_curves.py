@@ -221,7 +221,7 @@ def test_differences_cover(hazards, icc, watched_goals, share_by_turn, covers):
 @pytest.mark.parametrize("goals", [4, 6, 10, 20, 40])
 @pytest.mark.parametrize("shared", [True, False])
 def test_level_and_power_of_the_log_rank_test(goals, shared):
-    """Equal arms differ once in twenty at most, however few the goals; with the hazard of both ten pairs would tell no .2 from .1."""
+    """Equal arms differ once in twenty at most, however few goals; with the hazard of both ten pairs would tell no .2 from .1."""
     rng, size, rejected = np.random.default_rng(goals), 5, {0.1: 0, 0.2: 0}
     codes = np.repeat(np.arange(goals), size)
     for hazard in rejected:

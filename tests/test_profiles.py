@@ -98,10 +98,14 @@ def test_the_guards():
     assert "single 0/1 outcomes" in single["reason"][0]
     nothing = tw.iqm(rollouts([None] * 9, [f"g{i}" for i in range(9)]).cast({"attack_success": pl.Boolean}))
     assert nothing["reason"].unique().item() == "no values"
-    same = tw.iqm(rollouts([0.5] * 9, [f"g{i}" for i in range(9)]), metrics="grade", statistics="iqm").row(
-        0, named=True
-    )
-    assert (same["estimate"], same["low"], same["reason"]) == (0.5, None, "the bootstrap interval has no width")
+    same = tw.iqm(rollouts([0.5] * 12, [f"g{i}" for i in range(12)]), metrics="grade", statistics="iqm")
+    assert same.select("estimate", "low", "reason").row(0) == (0.5, None, "the bootstrap interval has no width")
+    grades = rollouts([i % 4 / 4 for i in range(18)], [f"g{i // 2}" for i in range(18)])
+    nine = tw.iqm(grades, metrics="grade", statistics=["iqm", "mean", "median", "optimality_gap"])
+    assert nine["estimate"].null_count() == 0
+    assert nine["low"].null_count() == 4
+    assert nine["reason"].str.starts_with("9 goals are too few for a bootstrap").all()
+    assert tw.iqm(grades, metrics="grade", draws="attempts")["low"].null_count() == 0
     with pytest.raises(ArgumentError, match="iqm: statistics='mode' is unknown"):
         tw.iqm(rollouts([1.0], ["g"]), statistics="mode")
 

@@ -28,6 +28,7 @@ from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
+from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
 from turnwise.units import unit_of
 
@@ -71,7 +72,8 @@ def iqm(
         as rates of goals: over the outcomes themselves an interquartile mean is 0 at a rate of .2 and 1 at .8.
     draws
         ``"goals"``: whole goals are drawn, for goals like these; ``"attempts"``: rollouts within each goal, which says
-        nothing of other goals (rliable's stratified bootstrap).
+        nothing of other goals (rliable's stratified bootstrap). Fewer than 10 goals are too few to be drawn: of five the
+        interval would hold a mean .84 of the time.
     target
         Of the optimality gap.
     resamples, seed
@@ -225,6 +227,9 @@ class _Goals:
         row = replace(row, estimate=point)
         if made is None:
             return replace(row, reason="one goal: no interval over goals")
+        if draws == "goals" and self.count < FEWEST_CLUSTERS:
+            few = f"{counted(self.count, 'goal is', 'goals are')} too few for a bootstrap"
+            return replace(row, reason=f"{few}; draws='attempts' speaks of these very goals")
         if not np.isfinite(made).all():
             return replace(row, reason="infinite values are kept in replicates of the bootstrap: no interval")
         low, high = percentile_interval(made, level)

@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, rollouts_frame
 from turnwise.cells import Sheet, row_of, rows_of
-from turnwise.errors import ArgumentError, MetricError, meant
+from turnwise.errors import ArgumentError, MetricError, counted, meant
 from turnwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -22,6 +22,7 @@ from turnwise.stats.bootstrap import (
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
+from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.units import Unit, strata_of, unit_of
 
 
@@ -68,7 +69,8 @@ def bootstrap(
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. No interval of zero width: null, with a reason.
+        `by`, then the columns of `schema.SUMMARY`. No interval of zero width: null, with a reason. Of fewer than 10 clusters an
+        interval is too narrow, and `reason` says so.
 
     Raises
     ------
@@ -212,4 +214,8 @@ def _interval(
         return replace(row, reason=flaw or "the bootstrap interval has no width")
     named = f"{'BCa' if jackknife is not None else asked.interval} bootstrap{' within strata' if asked.strata else ''}"
     error = float(np.nanstd(replicates, ddof=1)) if beyond is None else None
-    return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered")
+    few = (
+        f"{counted(plain.n_clusters, 'cluster is', 'clusters are')} too few for a bootstrap: the interval is too narrow"
+    )
+    told = few if plain.n_clusters < FEWEST_CLUSTERS else None
+    return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered", reason=told)

@@ -43,7 +43,8 @@ def best(
     Returns
     -------
     polars.DataFrame
-        Rows of the frame, one for each group; several where they tie.
+        Rows of the frame, one for each group; several where they tie. Their estimates and intervals are those of any row: of many
+        candidates the best was lucky as well, so try it on other goals before you tell its rate.
 
     Raises
     ------

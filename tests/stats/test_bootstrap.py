@@ -193,6 +193,11 @@ def test_single_precision_tells_sums_of_few_clusters_only():
     state = np.random.default_rng(0)
     with pytest.raises(ArgumentError, match="float32 cannot tell sums over 4,097 clusters, 4,096 at most; use float64"):
         count_sums(np.ones((4097, 1)), rng=state, resamples=1, dtype=np.float32)
+    for dtype in (np.float16, np.int32):
+        with pytest.raises(ArgumentError, match="cannot hold the sums; it is float64 or float32"):
+            count_sums(np.ones((50, 1)), rng=state, resamples=1, dtype=dtype)
+    for shape in ((5, 0), (0, 2), (50, 0)):
+        assert count_sums(np.ones(shape), rng=state, resamples=3).tolist() == [[0.0] * shape[1]] * 3
     assert state.random() == np.random.default_rng(0).random()
 
 

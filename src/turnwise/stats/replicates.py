@@ -176,7 +176,7 @@ def count_sums(
     Raises
     ------
     ArgumentError
-        When more clusters are to be added in float32.
+        When more clusters are to be added in float32, or in any other dtype.
 
     Examples
     --------
@@ -184,6 +184,10 @@ def count_sums(
     >>> drawn[:, 0].tolist()
     [50.0, 50.0, 50.0]
     """
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ArgumentError(f"count_sums: dtype={np.dtype(dtype)} cannot hold the sums; it is float64 or float32")
+    if not np.size(columns):
+        return np.zeros((resamples, np.shape(columns)[1]), dtype)
     if np.dtype(dtype) == np.float64:
         return _sums(np.array(columns, dtype=np.float64, order="C"), rng, resamples, strata, block)
     if len(columns) > _SINGLE:

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -151,6 +151,81 @@ def test_max_t_of_independent_comparisons_is_like_sidak():
     assert found.critical == pytest.approx(stats.t.ppf(1 - (1 - 0.95 ** (1 / 5)) / 2, 59), rel=0.04)
     raw = [sign_flip(part, rng=rng(), resamples=5000).p_value for part in parts]
     assert (found.p_adjusted >= np.array(raw) - 0.01).all()
+
+
+def _largest_of_all_signs(table):
+    """|t| of each column as observed (K,), and the largest of them under each of all 2ᴳ sign vectors; NaN for no difference."""
+    every = np.array(list(product((-1, 1), repeat=len(table))))
+    t = np.abs(stats.ttest_1samp(every[:, :, None] * table, 0, axis=1, nan_policy="omit").statistic)
+    return np.abs(stats.ttest_1samp(table, 0, axis=0, nan_policy="omit").statistic), np.asarray(t).max(axis=1)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_max_t_against_all_sign_vectors(missing):
+    """Three comparisons over eight goals, the second without two of them: the share of all 256 sign vectors, give or take four SE."""
+    table = rng(8).normal(0, 1, (8, 1)) + rng(9).normal(0, 1, (8, 3)) + np.array([0.1, 1.2, 0.6])
+    if missing:
+        table[[2, 5], 1] = np.nan
+    there = [np.flatnonzero(~np.isnan(column)) for column in table.T]
+    observed, largest = _largest_of_all_signs(table)
+    exact = (largest[:, None] >= observed - 1e-9).mean(axis=0)
+    found = max_t([table[goals, k] for k, goals in enumerate(there)], there, rng=rng(), resamples=40_000, level=0.95)
+    assert (np.abs(found.p_adjusted - exact) < 4 * np.sqrt(exact * (1 - exact) / 40_000) + 1 / 40_000).all()
+    assert len(set(exact)) == 3
+    low, high = np.quantile(largest, [0.94, 0.96], method="higher")
+    assert low <= found.critical <= high
+
+
+TEN = st.lists(st.integers(-4, 4), min_size=10, max_size=10)
+FAMILIES = st.tuples(st.integers(2, 10), st.lists(TEN, min_size=2, max_size=5))
+
+
+@given(FAMILIES, st.randoms())
+def test_more_comparisons_only_raise_a_p_value(family, random):
+    """By the same signs: at least that of the comparison alone; in any order, and with the arms swapped, the same."""
+    goals, columns = np.arange(family[0]), family[1]
+    parts = [np.array(column[: goals.size], dtype=float) for column in columns]
+    assume(all(part.sum() != 0 for part in parts))
+
+    def joint(some):
+        return max_t(some, [goals] * len(some), rng=rng(), resamples=199, level=0.9)
+
+    found, order = joint(parts), random.sample(range(len(parts)), len(parts))
+    alone = [joint([part]) for part in parts]
+    assert (found.p_adjusted >= [one.p_adjusted[0] for one in alone]).all()
+    assert found.critical >= max(one.critical for one in alone) * (1 - 1e-9)
+    assert ((found.p_adjusted > 0) & (found.p_adjusted <= 1)).all()
+    shuffled = joint([-parts[k] for k in order])
+    assert shuffled.p_adjusted.tolist() == found.p_adjusted[order].tolist()
+    assert shuffled.critical == pytest.approx(found.critical)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("goals", "exactly"), [(8, 12 / 256), (40, 0.05)])
+@pytest.mark.parametrize("spread", ["alike", "unlike"])
+def test_sign_flips_keep_their_level_whatever_the_tails(goals, exactly, spread, record_property):
+    """Differences of two lognormals, goals alike or not: 12 of 256 sign vectors at most reach .05, of drawn ones 1 in 20."""
+    generator, repetitions = rng(goals), 2000
+    scale = np.geomspace(0.1, 10, goals) if spread == "unlike" else np.ones(goals)
+    one, other = generator.lognormal(0, 1, (2, repetitions, goals))
+    rejected = [sign_flip(d * scale, rng=generator, resamples=399).p_value <= 0.05 for d in one - other]
+    record_property("rejected", float(np.mean(rejected)))
+    assert np.mean(rejected) == pytest.approx(exactly, abs=2.6 * np.sqrt(exactly * (1 - exactly) / repetitions))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [12, 40])
+def test_simultaneous_intervals_hold_all_differences_at_once(goals, covers, record_property):
+    """Four comparisons with one baseline, two of them different from it: all four intervals hold in .95 of families."""
+    generator, repetitions, hits = rng(goals), 1500, 0
+    truth = np.array([0.0, 0.0, 0.5, 1.0])
+    for _ in range(repetitions):
+        table = truth + generator.normal(0, 1, (goals, 4)) - generator.normal(0, 1, (goals, 1))
+        found = max_t(list(table.T), [np.arange(goals)] * 4, rng=generator, resamples=399, level=0.95)
+        t = np.abs(table.mean(axis=0) - truth) / (table.std(axis=0, ddof=1) / np.sqrt(goals))
+        hits += t.max() <= found.critical
+    record_property("coverage", hits / repetitions)
+    assert covers(hits, repetitions, 0.95)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import restricted_mean_survival_time
 from scipy import stats
+from statsmodels.stats.nonparametric import rank_compare_2indep
 
 from turnwise.stats.differences import Arm, Draws
 from turnwise.stats.shifts import (
@@ -45,6 +46,58 @@ def test_paired_improvement_is_the_mean_over_goals():
     assert found.low < found.difference < found.high
 
 
+@st.composite
+def two_arms(draw, least=0):
+    """Two arms of small whole numbers at some of six goals, and what stands in each."""
+    rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=least, max_size=20)
+    return [
+        Arm(np.array([value for _, value in some], float), (np.array([goal for goal, _ in some], int),))
+        for some in (draw(rows), draw(rows))
+    ]
+
+
+def assert_mirrored(found, mirrored, center):
+    """The arms swapped: the point and both ends on the other side of the center, the p-value the same."""
+    assert mirrored.difference == pytest.approx(2 * center - found.difference)
+    assert (found.low is None) == (mirrored.low is None)
+    if found.low is not None:
+        assert (mirrored.low, mirrored.high) == pytest.approx((2 * center - found.high, 2 * center - found.low))
+    assert mirrored.p_value == (None if found.p_value is None else pytest.approx(found.p_value, rel=1e-6))
+
+
+@given(two_arms())
+def test_paired_improvement_is_that_of_rliable(arms):
+    """Rliable's mean over tasks of Mann-Whitney U / (runs · runs), of the goals in both; swapped, 1 - p with the ends mirrored."""
+    ours, theirs = ({goal: arm.values[arm.clusters[0] == goal] for goal in set(arm.clusters[0])} for arm in arms)
+    common = sorted(set(ours) & set(theirs))
+    found, mirrored = paired_improvement(*arms, draws()), paired_improvement(*arms[::-1], draws())
+    if not common:
+        assert (found.difference, found.reason) == (None, "no common goal")
+        return
+    tasks = [
+        stats.mannwhitneyu(ours[goal], theirs[goal], alternative="greater").statistic
+        / (ours[goal].size * theirs[goal].size)
+        for goal in common
+    ]
+    assert found.difference == pytest.approx(np.mean(tasks))
+    assert found.n_clusters == len(common)
+    assert_mirrored(found, mirrored, 0.5)
+    assert (found.low is None) == (len(common) == 1)
+    if found.low is not None:
+        assert 0 <= found.low <= found.difference <= found.high <= 1
+        assert found.low < found.high
+
+
+def test_paired_improvement_of_many_goals_is_mirrored():
+    """Fifteen goals, where the interval is drawn: the arms swapped, both ends are on the other side."""
+    rng = np.random.default_rng(4)
+    goal = np.repeat(np.arange(15), 3)
+    arms = [Arm(rng.integers(0, 4, 45).astype(float), (goal,)) for _ in range(2)]
+    found = paired_improvement(*arms, draws())
+    assert found.method.startswith("expanded BCa bootstrap")
+    assert_mirrored(found, paired_improvement(*arms[::-1], draws()), 0.5)
+
+
 def test_improvement_of_nobody():
     """Equal arms: one half, with an interval, and p = 1; one goal has none."""
     goals = (np.arange(15),)
@@ -68,6 +121,44 @@ def test_unpaired_improvement_is_delong():
         Arm(np.repeat(a, 3), (np.arange(90) // 3,)), Arm(np.repeat(b, 3), (30 + np.arange(120) // 3,))
     )
     assert copies.std_error == pytest.approx(found.std_error, rel=1e-9)
+
+
+@given(
+    st.integers(2, 15).flatmap(lambda n: st.tuples(*[st.lists(st.integers(0, 6), min_size=n, max_size=n)] * 2)),
+    st.sampled_from([0.8, 0.95]),
+)
+def test_unpaired_improvement_of_as_many_is_brunner_and_munzels(values, level):
+    """Arms of one size without clusters: statsmodels' interval and p-value of the probability, ties half, cut at 0 and 1."""
+    one, other = (np.array(some, float) for some in values)
+    found = unpaired_improvement(Arm(one, ()), Arm(other, ()), level=level)
+    if found.low is None:
+        assert found.reason == "no variation between clusters"
+        assert np.isin((one[:, None] > other) + 0.5 * (one[:, None] == other), [0, 0.5, 1]).all()
+        return
+    oracle = rank_compare_2indep(one, other)
+    assert found.difference == pytest.approx(oracle.prob1)
+    assert found.std_error == pytest.approx(np.sqrt(oracle.var_prob))
+    assert (found.low, found.high) == pytest.approx(np.clip(oracle.conf_int(alpha=1 - level), 0, 1))
+    assert found.p_value == pytest.approx(oracle.pvalue, rel=1e-6)
+
+
+@given(two_arms(least=1), st.booleans())
+def test_unpaired_improvement_is_mirrored(arms, clustered):
+    """Over all pairs of rollouts with ties half, within [0, 1]; with width or a reason, and 1 - p with the arms swapped."""
+    one, other = arms if clustered else (Arm(arm.values, ()) for arm in arms)
+    found, mirrored = unpaired_improvement(one, other), unpaired_improvement(other, one)
+    pairs = (one.values[:, None] > other.values) + 0.5 * (one.values[:, None] == other.values)
+    assert found.difference == pytest.approx(pairs.mean())
+    assert_mirrored(found, mirrored, 0.5)
+    if found.low is None:
+        assert found.reason
+        assert found.p_value is None
+    else:
+        assert 0 <= found.low <= found.difference <= found.high <= 1
+        assert found.low < found.high
+        assert 0 < found.p_value <= 1
+    if np.unique(np.concatenate([one.values, other.values])).size == 1:
+        assert (found.difference, found.low) == (0.5, None)
 
 
 @pytest.mark.parametrize("alike", [1, -1])
@@ -98,6 +189,93 @@ def test_medians_share_their_draws_when_paired():
     apart = quantile_difference(Arm(values + 1, ()), Arm(values, ()), (draws(), draws(9)), q=0.5)
     assert apart.low < 1 < apart.high
     assert 0 < apart.p_value <= 1
+
+
+def test_medians_by_hand():
+    """1, 4, 9 and 100 have the median 6.5 and 2, 3, 5 the median 3; four and three units are too few for a bootstrap."""
+    one, other = Arm(np.array([9.0, 1.0, 100.0, 4.0]), ()), Arm(np.array([5.0, 2.0, 3.0]), ())
+    found = quantile_difference(one, other, (draws(), draws(9)), q=0.5)
+    assert (found.difference, found.n_clusters) == (3.5, 7)
+    assert (found.low, found.p_value, found.reason) == (None, None, "4 units in an arm are too few for a bootstrap")
+    common = np.arange(2)
+    codes = np.array([0, 1, 5, 0]), np.array([0, 1, 7])
+    paired = quantile_difference(
+        Arm(one.values, (codes[0],)), Arm(other.values, (codes[1],)), (draws(), draws(9)), q=0.5, common=common
+    )
+    assert (paired.difference, paired.n_clusters) == (4 - 3.5, 2)
+
+
+@pytest.mark.parametrize("moved", [0.0, 1.5])
+def test_the_bootstrap_of_two_medians_is_the_one_that_can_be_counted(moved):
+    """11 against 13 values: each median is one of them with a binomial probability, so that all differences can be counted."""
+    rng = np.random.default_rng(5)
+    arms = rng.normal(moved, 1, 11), rng.normal(0, 1, 13)
+    chances = []
+    for values in arms:
+        n = values.size
+        chances.append(np.diff(stats.binom.sf(n // 2, n, np.arange(n + 1) / n)))
+    gaps = np.subtract.outer(*(np.sort(values) for values in arms)).ravel()
+    weight = np.outer(*chances).ravel()[np.argsort(gaps)]
+    gaps, reached = np.sort(gaps), np.cumsum(weight)
+    found = quantile_difference(*(Arm(values, ()) for values in arms), (draws(0, 40_000), draws(9)), q=0.5)
+    for end, tail in ((found.low, 0.025), (found.high, 0.975)):
+        near = gaps[np.searchsorted(reached, [tail - 0.003, tail + 0.003])]
+        assert near[0] <= end <= near[1]
+    below = weight[gaps <= 0].sum()
+    assert found.p_value == pytest.approx(2 * min(below, 1 - below), abs=8 * np.sqrt(below * (1 - below) / 40_000))
+
+
+@pytest.mark.parametrize("sizes", [(40, 60), (61, 41)])
+def test_the_bootstrap_of_two_medians_is_that_of_scipy(sizes):
+    """Scipy's percentile bootstrap of a difference of medians, within a tenth of its width."""
+    rng = np.random.default_rng(6)
+    arms = rng.lognormal(1, 1, sizes[0]), rng.lognormal(0.5, 1, sizes[1])
+    oracle = stats.bootstrap(
+        arms,
+        lambda one, other, axis: np.median(one, axis=axis) - np.median(other, axis=axis),
+        method="percentile",
+        n_resamples=20_000,
+        rng=np.random.default_rng(7),
+    )
+    found = quantile_difference(*(Arm(values, ()) for values in arms), (draws(0, 20_000), draws(9)), q=0.5)
+    low, high = oracle.confidence_interval
+    assert (found.low, found.high) == pytest.approx((low, high), abs=(high - low) / 10)
+    assert found.std_error == pytest.approx(oracle.standard_error, rel=0.05)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 9), st.integers(0, 9)), min_size=30, max_size=40),
+    st.sampled_from([0.25, 0.5, 0.9]),
+    st.booleans(),
+    st.sampled_from([0.5, 3.0]),
+)
+def test_quantile_differences_move_with_the_values(rows, q, together, scale):
+    """Arms moved by 7, in another unit, swapped, or in another order: the same difference, interval and p-value."""
+    goal = np.array([row[0] for row in rows])
+    one, other = (np.array([row[arm] for row in rows], float) for arm in (1, 2))
+    common = np.arange(12) if together else None
+
+    def made(ours, theirs, *, seeds=(0, 9), order=slice(None)):
+        arms = Arm(ours[order], (goal[order],)), Arm(theirs[order], (goal[order],))
+        return quantile_difference(*arms, tuple(draws(seed, 100) for seed in seeds), q=q, common=common)
+
+    found = made(one, other)
+    for same, factor in (
+        (made(scale * one + 7, scale * other + 7), scale),
+        (made(scale * one - 7, scale * other - 7, order=np.arange(len(rows))[::-1]), scale),
+        (made(other, one, seeds=(9, 0) if not together else (0, 9)), -1),
+    ):
+        assert same.difference == pytest.approx(factor * found.difference, abs=1e-9)
+        assert same.p_value == (None if found.p_value is None else pytest.approx(found.p_value))
+        assert (same.low is None) == (found.low is None)
+        if found.low is not None:
+            ends = sorted([factor * found.low, factor * found.high])
+            assert (same.low, same.high) == pytest.approx(ends, abs=1e-9)
+    if found.low is None:
+        assert found.reason
+    else:
+        assert found.low < found.high
+        assert 0 < found.p_value <= 1
 
 
 def test_restricted_means_equal_lifelines():
@@ -156,3 +334,59 @@ def test_coverage(covers, record_property):
     record_property("coverage", {name: count / repetitions for name, count in hits.items()})
     for name, count in hits.items():
         assert covers(count, repetitions, 0.93), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [(20, 20), (40, 20), (15, 60)])
+def test_coverage_of_improvement_over_clusters_of_two_arms(goals, covers, record_property):
+    """Goals of their own in each arm, which are alike: one half is held by .95, and one test in 20 is wrong."""
+    rng, repetitions, hits, rejected = np.random.default_rng(goals), 2000, 0, 0
+    codes = [np.repeat(np.arange(count), 4) for count in goals]
+    for _ in range(repetitions):
+        one, other = (rng.normal(0, 1, way.size) + rng.normal(0, 1, way[-1] + 1)[way] for way in codes)
+        found = unpaired_improvement(Arm(one, (codes[0],)), Arm(other, (codes[1] + 100,)))
+        hits += found.low <= 0.5 <= found.high
+        rejected += found.p_value <= 0.05
+    record_property("coverage", hits / repetitions)
+    record_property("rejected", rejected / repetitions)
+    assert covers(hits, repetitions, 0.95)
+    assert covers(repetitions - rejected, repetitions, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [8, 30])
+def test_level_of_paired_improvement(goals, covers, record_property):
+    """Arms alike at every goal, however hard it is: the sign flips reject one in 20 at most."""
+    rng, repetitions, rejected = np.random.default_rng(goals), 1500, 0
+    codes = np.repeat(np.arange(goals), 3)
+    for _ in range(repetitions):
+        ease = rng.normal(0, 1, goals)[codes]
+        arms = [Arm(np.rint(ease + rng.normal(0, 1, codes.size)), (codes,)) for _ in range(2)]
+        rejected += paired_improvement(*arms, draws(int(rng.integers(1 << 30)), 399)).p_value <= 0.05
+    record_property("rejected", rejected / repetitions)
+    assert covers(repetitions - rejected, repetitions, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [20, 60])
+@pytest.mark.parametrize("attempts", [1, 4])
+def test_coverage_of_two_medians(goals, attempts, covers, record_property):
+    """Skewed values at goals of their own: the difference of medians is held by .95, and found wrongly by one in 20."""
+    rng, repetitions, hits, rejected = np.random.default_rng(goals), 1000, 0, 0
+    codes = np.repeat(np.arange(goals), attempts)
+    truth = np.e - 1
+    for seed in range(0, 2 * repetitions, 2):
+        noise = rng.normal(0, 1, (3, codes.size)) / np.sqrt(2) + rng.normal(0, 1, (3, goals))[:, codes] / np.sqrt(2)
+        one, other, alike = np.exp(noise + np.array([[1.0], [0.0], [0.0]]))
+        found = quantile_difference(
+            Arm(one, (codes,)), Arm(other, (codes + 100,)), (draws(seed, 1000), draws(seed + 1, 1000)), q=0.5
+        )
+        hits += found.low <= truth <= found.high
+        same = quantile_difference(
+            Arm(alike, (codes,)), Arm(other, (codes + 100,)), (draws(seed, 1000), draws(seed + 1, 1000)), q=0.5
+        )
+        rejected += same.p_value <= 0.05
+    record_property("coverage", hits / repetitions)
+    record_property("rejected", rejected / repetitions)
+    assert covers(hits, repetitions, 0.95)
+    assert covers(repetitions - rejected, repetitions, 0.95)

@@ -89,3 +89,39 @@ def test_a_gate_at_the_truth_passes_wrongly_no_more_than_said(clusters, size, ra
         values, codes = beta_binomial(rng, clusters, size, rate, icc)
         passed += upper_end(values, (codes,)) < rate
     assert passed / 1000 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clusters", "size", "rate", "icc"),
+    [(20, 5, 0.002, 0.3), (50, 10, 0.002, 0.3), (200, 5, 0.002, 0.1), (20, 5, 0.01, 0.3), (200, 5, 0.01, 0.1),
+     (400, 5, 0.02, 0.3)],
+)  # fmt: skip
+def test_a_gate_at_a_rare_truth_passes_wrongly_no_more_than_said(
+    clusters, size, rate, icc, beta_binomial, record_property
+):
+    """100 to 2,000 rollouts that mostly show no success at all: still one of forty draws at most, where a zero width passes all."""
+    rng, repetitions, passed = np.random.default_rng(9), 1500, 0
+    for _ in range(repetitions):
+        values, codes = beta_binomial(rng, clusters, size, rate, icc)
+        passed += upper_end(values, (codes,)) < rate
+    record_property("passed", passed / repetitions)
+    assert passed / repetitions <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / repetitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clusters", "size", "rate", "icc", "unequal"),
+    [(20, 5, 0.5, 0.3, False), (50, 10, 0.8, 0.3, False), (50, 5, 0.9, 0.3, True), (100, 5, 0.95, 0.1, False),
+     (100, 10, 0.3, 0.5, True)],
+)  # fmt: skip
+def test_the_lower_end_passes_wrongly_no_more_than_said(
+    clusters, size, rate, icc, unequal, beta_binomial, record_property
+):
+    """A share that is just what must be exceeded, of goals of one size or of many: one of forty draws at most."""
+    rng, repetitions, passed = np.random.default_rng(10), 2000, 0
+    for _ in range(repetitions):
+        values, codes = beta_binomial(rng, clusters, size, rate, icc, unequal=unequal)
+        passed += lower_end(values, (codes,)) > rate
+    record_property("passed", passed / repetitions)
+    assert passed / repetitions <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / repetitions)

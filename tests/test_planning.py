@@ -1,19 +1,32 @@
 """`plan`: against statsmodels, by simulation, and the gate that it promises to pass."""
 
 import math
+import random
+from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from statsmodels.formula.api import ols
+from statsmodels.regression.mixed_linear_model import MixedLM
+from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.power import NormalIndPower
 
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.stats.sizes import goals_for_gate, intraclass_correlation, rollouts_for_none, variance_per_goal
+from turnwise.stats.sizes import (
+    detectable,
+    goals_for_difference,
+    goals_for_gate,
+    intraclass_correlation,
+    rollouts_for_none,
+    variance_per_goal,
+)
 
 
 def only(frame: pl.DataFrame) -> dict:
@@ -74,6 +87,88 @@ def test_variance_by_hand() -> None:
     assert variance_per_goal(0.1, 0.3, 5, correlation=0.5) == pytest.approx(0.027 + 0.0252)
 
 
+def test_a_detectable_difference_by_hand() -> None:
+    """(1.95996 + .84162)·√(.15/100) = .10850; four times the goals find half of it, and 100 goals are asked for it."""
+    found = detectable(0.15, 100, power=0.8, level=0.95)
+    assert found == pytest.approx((1.959964 + 0.841621) * 0.0387298, rel=1e-5)
+    assert detectable(0.15, 400, power=0.8, level=0.95) == pytest.approx(found / 2)
+    assert goals_for_difference(0.15, found, power=0.8, level=0.95) == 100
+    assert goals_for_difference(0.15, -found * 0.999, power=0.8, level=0.95) == 101
+
+
+SHARES = st.floats(0.01, 0.99)
+VARIANCES = st.floats(1e-4, 0.5)
+
+
+@given(VARIANCES, st.integers(2, 100_000), st.floats(1e-3, 1), st.floats(0.5, 0.99), st.floats(0.5, 0.999))
+def test_goals_and_what_they_can_tell_are_inverses(
+    variance: float, goals: int, difference: float, power: float, level: float
+) -> None:
+    """As many goals are asked for a difference as just find it: one less does not."""
+
+    def reach(some: int) -> float:
+        return detectable(variance, some, power=power, level=level)
+
+    assert goals_for_difference(variance, reach(goals), power=power, level=level) == goals
+    needed = goals_for_difference(variance, difference, power=power, level=level)
+    assert needed == goals_for_difference(variance, -difference, power=power, level=level)
+    assert reach(needed) <= difference * (1 + 1e-9)
+    assert needed == 2 or reach(needed - 1) > difference
+
+
+@given(*[st.tuples(some, some).map(sorted) for some in (VARIANCES, st.integers(2, 9999), st.floats(0.5, 0.99))])
+def test_more_is_asked_of_more_goals(variances: list[float], goals: list[int], shares: list[float]) -> None:
+    """What is found grows with the variance, the power and the level and falls with the goals; the goals needed go with it."""
+    least, most = variances
+    low, high = shares
+    plain = detectable(least, goals[1], power=low, level=low)
+    for more in (
+        detectable(most, goals[1], power=low, level=low),
+        detectable(least, goals[0], power=low, level=low),
+        detectable(least, goals[1], power=high, level=low),
+        detectable(least, goals[1], power=low, level=high),
+    ):
+        assert more >= plain
+    fewest = goals_for_difference(least, high, power=low, level=low)
+    assert goals_for_difference(most, high, power=high, level=high) >= fewest
+    assert goals_for_difference(least, low, power=low, level=low) >= fewest
+
+
+@given(SHARES, *[st.tuples(some, some).map(sorted) for some in (SHARES, st.floats(1, 100), st.floats(0, 1))])
+def test_the_variance_goes_with_what_makes_it(
+    rate: float, iccs: list[float], attempts: list[float], correlations: list[float]
+) -> None:
+    """It falls with attempts and with the arms' correlation, rises with icc for a rate, and is that of p(1-p) without attempts."""
+    low, high = iccs
+    few, many = attempts
+    for correlation in (None, *correlations):
+        assert variance_per_goal(rate, low, many, correlation=correlation) <= variance_per_goal(
+            rate, low, few, correlation=correlation
+        )
+        assert variance_per_goal(1 - rate, low, few, correlation=correlation) == pytest.approx(
+            variance_per_goal(rate, low, few, correlation=correlation)
+        )
+    assert variance_per_goal(rate, low, few) <= variance_per_goal(rate, high, few) * (1 + 1e-12)
+    together, apart = (variance_per_goal(rate, low, few, correlation=some) for some in correlations[::-1])
+    assert together <= apart
+    assert variance_per_goal(rate, high, 1) == pytest.approx(rate * (1 - rate))
+    assert variance_per_goal(rate, low, few, correlation=0) == pytest.approx(2 * variance_per_goal(rate, low, few))
+
+
+@given(st.floats(1e-4, 0.9), st.floats(0.5, 0.999), st.booleans())
+def test_the_gate_needs_no_goal_less(below: float, level: float, repeated: bool) -> None:
+    """Wilson's upper end at none is c²/(G + c²), with z or t of G - 1 for c: below the rate with these goals, not with one less."""
+
+    def end(goals: int) -> float:
+        reach = scipy_stats.t.ppf((1 + level) / 2, goals - 1) if repeated else scipy_stats.norm.ppf((1 + level) / 2)
+        return float(reach**2 / (goals + reach**2))
+
+    needed = goals_for_gate(below, level=level, repeated=repeated)
+    assert needed is not None
+    assert end(needed) < below * (1 + 1e-9)
+    assert needed == 2 or end(needed - 1) >= below * (1 - 1e-9)
+
+
 def test_the_pilot_gives_rate_and_icc() -> None:
     """Rate and icc of a pilot, and the analysis-of-variance formula by hand."""
     values, goals = [1, 1, 0, 1, 0, 0, 0, 0, 1], ["a", "a", "a", "b", "b", "b", "c", "c", "c"]
@@ -99,6 +194,38 @@ def test_icc_is_found() -> None:
     assert intraclass_correlation(values, codes) == pytest.approx(0.3, abs=0.02)
     assert intraclass_correlation([1, 0], [0, 1]) is None
     assert intraclass_correlation([1, 1, 1, 1], [0, 0, 1, 1]) is None
+
+
+GROUPED = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=3, max_size=30)
+
+
+@given(GROUPED, st.randoms())
+def test_icc_is_that_of_statsmodels(rows: list[tuple[int, int]], chance: random.Random) -> None:
+    """From the mean squares of a one-way analysis of variance; the rows' order and the goals' names do not matter."""
+    goals, values = (np.array(column) for column in zip(*rows, strict=True))
+    made = intraclass_correlation(values, goals)
+    order = np.array(chance.sample(range(len(rows)), len(rows)))
+    named = np.array(chance.sample(range(50, 56), 6))
+    assert intraclass_correlation(values[order], named[goals[order]]) == pytest.approx(made)
+    assert made is None or 0 <= made <= 1
+    sizes = np.unique(goals, return_counts=True)[1]
+    if sizes.size < 2 or sizes.max() == 1 or np.unique(values).size == 1:
+        assert made is None
+        return
+    table = anova_lm(ols("y ~ C(g)", pd.DataFrame({"y": values.astype(float), "g": goals})).fit())
+    between, within = table["mean_sq"]
+    even = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (sizes.size - 1)
+    assert made == pytest.approx(np.clip((between - within) / (between + (even - 1) * within), 0, 1), abs=1e-9)
+
+
+def test_icc_of_goals_of_one_size_is_that_of_a_mixed_model() -> None:
+    """Restricted maximum likelihood of a random intercept: the same where all goals have as many attempts."""
+    rng = np.random.default_rng(2)
+    goals = np.repeat(np.arange(60), 5)
+    values = (rng.random(300) < rng.beta(0.7, 1.4, 60)[goals]).astype(float)
+    fitted = MixedLM(values, np.ones(300), groups=goals).fit(reml=True)
+    between = float(np.asarray(fitted.cov_re)[0, 0])
+    assert intraclass_correlation(values, goals) == pytest.approx(between / (between + fitted.scale), abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +270,32 @@ def test_the_power_is_as_promised() -> None:
         gap = (rng.binomial(m, other) - rng.binomial(m, base)) / m
         found += abs(gap.mean()) > 1.96 * gap.std(ddof=1) / math.sqrt(needed)
     assert found / 2000 == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0, 0.5])
+@pytest.mark.parametrize(("attempts", "icc", "power"), [(1, 0.3, 0.8), (5, 0.3, 0.9), (10, 0.6, 0.8)])
+def test_the_power_is_as_asked_for(
+    correlation: float, attempts: int, icc: float, power: float, record_property: Callable[[str, object], None]
+) -> None:
+    """Goals' chances that two arms share half of the time or never: the difference is found as often as asked, .01 for rounding.
+
+    Chances are two points each, as far apart as the icc says, around .45 and .55: their variances are 1 % less than planned.
+    """
+    rng, repetitions = np.random.default_rng(attempts), 4000
+    needed = only(tw.plan(rate=0.5, icc=icc, difference=0.1, attempts=attempts, correlation=correlation, power=power))[
+        "goals"
+    ]
+    side = rng.integers(0, 2, (2, repetitions, needed)) * 2 - 1
+    side[1] = np.where(rng.random(side[1].shape) < correlation, side[0], side[1])
+    rates = [
+        rng.binomial(attempts, rate + math.sqrt(icc * rate * (1 - rate)) * way) / attempts
+        for rate, way in zip((0.45, 0.55), side, strict=True)
+    ]
+    found = float((scipy_stats.ttest_1samp(rates[1] - rates[0], 0, axis=1).pvalue <= 0.05).mean())
+    record_property("power", found)
+    error = math.sqrt(power * (1 - power) / repetitions)
+    assert power - 2.6 * error <= found <= power + 2.6 * error + 0.01
 
 
 def test_a_rate_too_small_to_show() -> None:

@@ -141,6 +141,56 @@ def test_tradeoff_by_hand():
         tw.tradeoff(frame.drop("task_success"))
 
 
+KNOWN = st.sampled_from([True, False, None])
+
+
+@given(st.lists(st.tuples(st.sampled_from("st"), st.sampled_from("xyz"), KNOWN, KNOWN), min_size=1, max_size=25))
+def test_the_four_shares_add_up(rows):
+    """In every group the shares add up to one and the counts to what is known; each has an interval of some width or a reason."""
+    frame = pl.DataFrame(
+        [(f"r{i:03}", *row) for i, row in enumerate(rows)],
+        schema={"rollout_id": pl.String, "target": pl.String, "goal": pl.String, "attack_success": pl.Boolean,
+                "task_success": pl.Boolean},
+        orient="row",
+    )  # fmt: skip
+    made = tw.tradeoff(frame, by="target", level=[0.8, 0.95])
+    assert made.height == 8 * frame["target"].n_unique()
+    for (target, _), cells in made.group_by("target", "level"):
+        known = frame.filter(pl.col("target") == target).drop_nulls()
+        assert cells["count"].sum() == known.height
+        assert cells["n"].unique().to_list() == [known.height]
+        assert (cells["n"] + cells["n_missing"] == frame.filter(pl.col("target") == target).height).all()
+        if known.height:
+            assert cells["estimate"].sum() == pytest.approx(1.0)
+        else:
+            assert cells["estimate"].is_null().all()
+        for cell in cells.rows(named=True):
+            assert cell["low"] < cell["high"] if cell["low"] is not None else cell["reason"]
+            assert (
+                cell["count"]
+                == known.filter(attack_success=cell["attack_success"], task_success=cell["task_success"]).height
+            )
+
+
+@pytest.mark.slow
+def test_coverage_of_a_cell_over_goals(record_property):
+    """Goals that are secure, useful, both or neither more than others: each cell's interval holds its share in .95 of draws."""
+    rng, repetitions, truth = np.random.default_rng(0), 1000, np.array([0.1, 0.6, 0.25, 0.05])
+    goal = np.repeat(np.arange(40), 5)
+    named = {"rollout_id": [f"r{i:03}" for i in range(200)], "goal": [f"g{g:02}" for g in goal]}
+    hits, plain = np.zeros(4), 0
+    for _ in range(repetitions):
+        chances = np.cumsum(rng.dirichlet(truth * 7 / 3, 40), axis=1)
+        cell = (rng.random((200, 1)) > chances[goal, :3]).sum(axis=1)
+        made = tw.tradeoff(pl.DataFrame({**named, "attack_success": cell >= 2, "task_success": cell % 2 == 1}))
+        hits += (made["low"].to_numpy() <= truth) & (truth <= made["high"].to_numpy())
+        low, high = wilson(int((cell == 1).sum()), 200)
+        plain += low <= truth[1] <= high
+    record_property("coverage", {"cells": (hits / repetitions).tolist(), "without goals": plain / repetitions})
+    assert (hits / repetitions >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / repetitions)).all()
+    assert plain / repetitions < 0.9
+
+
 def test_tradeoff_of_real_agentdojo_logs(shared):
     """AgentDojo's runs: the margins of the table are the two rates that `summarize` gives over the same rollouts."""
     turns = tw.read(shared / "agentdojo_drift")

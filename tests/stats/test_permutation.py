@@ -162,7 +162,7 @@ def _largest_of_all_signs(table):
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_max_t_against_all_sign_vectors(missing):
-    """Three comparisons over eight goals, the second without two of them: the share of all 256 sign vectors, give or take four SE."""
+    """Three comparisons over eight goals, the second without two of them: the share of all 256 sign vectors, within four errors."""
     table = rng(8).normal(0, 1, (8, 1)) + rng(9).normal(0, 1, (8, 3)) + np.array([0.1, 1.2, 0.6])
     if missing:
         table[[2, 5], 1] = np.nan

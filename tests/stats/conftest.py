@@ -75,3 +75,39 @@ def share_by_turn():
         return np.concatenate([[0.0], np.cumsum(steps)])
 
     return truth
+
+
+@pytest.fixture(scope="session")
+def paired_watches():
+    """Two arms over the same goals: (rng, goals, size, last, hazard, icc, unequal) -> duration, cause, arm, codes.
+
+    A goal that breaks in a turn with chance p breaks with 1 - √(1 - p) in the first arm. A quarter of the watches are cut short.
+    """
+
+    def draw(rng, goals, size, last, hazard, icc, *, unequal=False):
+        rate, parts = _beta(rng, goals, hazard, icc), []
+        for chance in (1 - np.sqrt(1 - rate), rate):
+            codes = np.repeat(np.arange(goals), rng.integers(1, 2 * size, goals) if unequal else size)
+            event = rng.geometric(np.clip(chance[codes], 1e-12, 1.0))
+            cut = np.where(rng.random(codes.size) < 0.25, rng.integers(1, last + 1, codes.size), last)
+            parts.append(
+                (np.minimum(event, cut), (event <= cut).astype(np.int64), np.full(codes.size, not parts), codes)
+            )
+        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def paired_survival():
+    """The true shares without the event after 0..last of `paired_watches`, averaged over goals: (last, hazard, icc) -> two of them.
+
+    E(1 - p)^t = B(a, b + t) / B(a, b) for p ~ Beta(a, b); in the first arm every turn is worth half a turn.
+    """
+
+    def truth(last, hazard, icc):
+        precision = (1 - icc) / icc
+        a, b, turn = hazard * precision, (1 - hazard) * precision, np.arange(last + 1)
+        return tuple(np.exp(special.betaln(a, b + pace * turn) - special.betaln(a, b)) for pace in (0.5, 1.0))
+
+    return truth

@@ -311,6 +311,52 @@ def test_paired_times_gain_from_shared_goals():
     assert paired.difference == pytest.approx(apart.difference)
 
 
+watched = st.lists(st.tuples(st.integers(1, 5), st.booleans(), st.integers(0, 6)), max_size=25)
+
+
+@given(watched, watched, st.booleans())
+def test_restricted_differences_are_within_the_horizon(one, other, clustered):
+    """Within ±(τ - 1), mirrored when the arms are exchanged, around the point with width; or nothing, and why."""
+    arms = [tuple(np.array(rows, dtype=int).reshape(-1, 3).T) for rows in (one, other)]
+    found, back = (
+        restricted_difference(
+            tuple(ends for ends, _, _ in pair),
+            tuple(seen.astype(bool) for _, seen, _ in pair),
+            tuple((goal,) if clustered else () for _, _, goal in pair),
+        )
+        for pair in (arms, arms[::-1])
+    )
+    assert (found.difference is None) == (not one or not other)
+    if found.low is None:
+        assert found.reason
+        assert (back.low, back.high, found.high, found.p_value) == (None, None, None, None)
+        return
+    last = min(ends.max() for ends, _, _ in arms)
+    assert -(last - 1) <= found.low <= found.difference <= found.high <= last - 1
+    assert found.low < found.high
+    assert (found.difference, found.low, found.high) == pytest.approx(
+        (-back.difference, -back.high, -back.low), abs=1e-9
+    )
+    assert found.p_value == pytest.approx(back.p_value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [10, 20, 40])
+def test_times_over_the_same_goals_cover(goals, paired_watches, paired_survival, covers, record_property):
+    """Goals of every difficulty, tried unequally often by both arms: the difference of the areas is covered at .95."""
+    rng, repetitions, hits = np.random.default_rng(goals), 2000, 0
+    slow, fast = paired_survival(8, 0.15, 0.3)
+    truth = (slow - fast)[:8].sum()
+    for _ in range(repetitions):
+        ends, cause, arm, goal = paired_watches(rng, goals, 4, 8, 0.15, 0.3, unequal=True)
+        times, seen, codes = ((each[arm], each[~arm]) for each in (ends, cause == 1, goal))
+        found = restricted_difference(times, seen, tuple((code,) for code in codes))
+        hits += found.low <= truth <= found.high
+    record_property("coverage", hits / repetitions)
+    assert covers(hits, repetitions, 0.95)
+    assert hits / repetitions < 0.99
+
+
 @pytest.mark.slow
 def test_coverage(covers, record_property):
     """Improvement over 30 goals, DeLong, paired medians and restricted means, each at least .93 of a nominal .95."""

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.statistics import logrank_test
 from lifelines.utils import restricted_mean_survival_time
+from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
+from turnwise.stats import bands
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.clusters import variation
 from turnwise.stats.incidence import cumulative_incidence
@@ -163,6 +165,40 @@ def test_restricted_means_are_no_further_apart_than_the_horizon_allows():
         assert found.low < found.difference < found.high
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.booleans(), st.booleans(), st.integers(0, 5), st.integers(0, 3)),
+        min_size=2,
+        max_size=40,
+    ),
+    st.integers(0, 2),
+    st.randoms(),
+)
+def test_restricted_means_differ_within_the_horizon(rows, ways, random):
+    """Within ±(τ - 1), mirrored when the arms are exchanged, whatever the order of rows; width around the point, or a reason."""
+
+    def differs(given_rows, *, exchanged=False):
+        ends, seen, arm, *goal_and_task = (np.array(column) for column in zip(*given_rows, strict=True))
+        return restricted_mean_difference(ends, seen, arm ^ exchanged, tuple(goal_and_task[:ways]))
+
+    (found, last), (moved, _) = differs(rows), differs(random.sample(rows, len(rows)))
+    back, horizon = differs(rows, exchanged=True)
+    assert horizon == last
+    names = ("difference", "std_error", "low", "high", "p_value")
+    for name, sign, mirror in zip(names, (-1, 1, -1, -1, 1), (*names[:2], "high", "low", "p_value"), strict=True):
+        for other in (getattr(moved, name), getattr(back, mirror)):
+            assert (other is None) == (getattr(found, name) is None)
+        if getattr(found, name) is not None:
+            assert getattr(found, name) == pytest.approx(getattr(moved, name), rel=1e-9, abs=1e-9)
+            assert getattr(found, name) == pytest.approx(sign * getattr(back, mirror), rel=1e-9, abs=1e-9)
+    if found.low is None:
+        assert found.reason
+        return
+    assert -(last - 1) <= found.low <= found.difference <= found.high <= last - 1
+    assert found.low < found.high
+    assert 0 < found.p_value <= 1
+
+
 def test_score_difference_by_hand():
     """.5 (.4 to .7) less .3 (.2 to .4): √(.1² + .1²) below and √(.2² + .1²) above."""
     assert score_difference((0.5, 0.4, 0.7), (0.3, 0.2, 0.4)) == pytest.approx(
@@ -178,6 +214,75 @@ def test_one_position_needs_no_wider_band():
     assert 0.95 < many < 1 - 0.05 / 6
     assert simultaneous_level([], [], (), level=0.95, rng=rng(0)) == 0.95
     assert simultaneous_level([1, 2], [1, 1], (np.zeros(2, int),), level=0.95, rng=rng(0)) == 0.95
+
+
+def level_for(correlation, monkeypatch, *, level=0.95, draws=100_000, seed=0):
+    """`simultaneous_level` where the clusters' influences have these correlations."""
+    size = len(correlation)
+    block = np.column_stack([np.zeros(size), np.linalg.cholesky(correlation).T])
+    monkeypatch.setattr(bands, "influences", lambda *_: [block])
+    rng = np.random.default_rng(seed)
+    return simultaneous_level(np.arange(1, size + 1), np.ones(size, int), (), level=level, rng=rng, draws=draws)
+
+
+def alike(size, correlation):
+    return np.full((size, size), correlation) + (1 - correlation) * np.eye(size)
+
+
+CORRELATIONS = {
+    "none": np.eye(4),
+    "all alike": alike(6, 0.7),
+    "fading": 0.9 ** np.abs(np.subtract.outer(np.arange(8), np.arange(8))),
+    "against each other": np.array([[1.0, -0.6, 0.2], [-0.6, 1.0, -0.3], [0.2, -0.3, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("name", list(CORRELATIONS))
+def test_the_band_reaches_to_the_largest_of_correlated_normals(name, level, monkeypatch):
+    """Draws of N(0, R) lie within ±z of the level found as often as said, within four Monte Carlo errors."""
+    found = level_for(CORRELATIONS[name], monkeypatch, level=level)
+    rng = np.random.default_rng(1)
+    largest = np.abs(rng.standard_normal((400_000, len(CORRELATIONS[name]))) @ np.linalg.cholesky(CORRELATIONS[name]).T)
+    inside = np.mean(largest.max(axis=1) <= stats.norm.ppf((1 + found) / 2))
+    assert inside == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) * (1 / 100_000 + 1 / 400_000)))
+
+
+def test_the_band_knows_how_turns_go_together_over_goals():
+    """Without censoring R is the correlation, over goals of one size, of their counts broken by each turn."""
+    rng = np.random.default_rng(3)
+    goals = np.repeat(np.arange(30), 6)
+    ends = rng.geometric(rng.beta(0.6, 1.4, 30)[goals])
+    cause, ends = (ends <= 5).astype(int), np.minimum(ends, 5)
+    found = simultaneous_level(ends, cause, (goals,), level=0.95, rng=np.random.default_rng(0), draws=100_000)
+    broken = np.array([[np.sum((ends <= t) & (cause == 1) & (goals == g)) for t in range(1, 6)] for g in range(30)])
+    process = rng.multivariate_normal(np.zeros(5), np.corrcoef(broken.T), 400_000)
+    inside = np.mean(np.abs(process).max(axis=1) <= stats.norm.ppf((1 + found) / 2))
+    assert inside == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 * (1 / 100_000 + 1 / 400_000)))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), st.integers(0, 9)), min_size=1, max_size=40),
+    st.sampled_from([0.5, 0.8, 0.95]),
+)
+def test_the_level_of_a_band_lies_between_the_nominal_and_bonferronis(rows, level):
+    """Never below the level of one position; no further than Bonferroni goes for all of them, give or take four errors."""
+    ends, cause, goal = (np.array(column) for column in zip(*rows, strict=True))
+    found = simultaneous_level(ends, cause, (goal,), level=level, rng=np.random.default_rng(0), draws=2000)
+    turns = max(1, np.unique(ends[cause == 1]).size)
+    assert level <= found < 1
+    assert found <= 1 - (1 - level - 4 * np.sqrt(level * (1 - level) / 2000)) / turns
+
+
+@pytest.mark.parametrize("size", [2, 5, 12])
+def test_turns_that_go_together_more_need_no_wider_band(size, monkeypatch):
+    """From nothing in common (Šidák's level) to everything (the nominal one) the level only falls."""
+    levels = [level_for(alike(size, share), monkeypatch) for share in (0.0, 0.3, 0.6, 0.9, 0.999)]
+    error = np.sqrt(0.95 * 0.05 / 100_000)
+    assert levels[0] == pytest.approx(0.95 ** (1 / size), abs=4 * error)
+    assert levels[-1] == pytest.approx(0.95, abs=4 * error + 0.005)
+    assert np.all(np.diff(levels) < 4 * error)
+    assert levels[2] < levels[0]
 
 
 @pytest.mark.slow
@@ -253,6 +358,41 @@ def test_differences_of_restricted_means_cover(hazards, icc, watched_goals, shar
         assert last == 10
         hits += row.low <= truth <= row.high
     assert covers(hits, 600, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [10, 20, 40])
+def test_differences_over_the_same_goals_cover(goals, paired_watches, paired_survival, covers, record_property):
+    """Both arms at goals of every difficulty: an early and the last turn are covered, and narrower than of arms taken apart."""
+    rng, repetitions = np.random.default_rng(goals), 1500
+    slow, fast = paired_survival(10, 0.1, 0.3)
+    hits, paired, apart = {3: 0, 10: 0}, 0.0, 0.0
+    for _ in range(repetitions):
+        ends, cause, arm, goal = paired_watches(rng, goals, 5, 10, 0.1, 0.3)
+        rows = incidence_difference(ends, cause, arm, (goal,))
+        for turn in hits:
+            hits[turn] += rows[turn - 1].low <= fast[turn] - slow[turn] <= rows[turn - 1].high
+        far = incidence_difference(ends, cause, arm, (goal + goals * arm,))[9]
+        paired, apart = paired + rows[9].high - rows[9].low, apart + far.high - far.low
+    record_property("coverage", {turn: count / repetitions for turn, count in hits.items()})
+    assert all(covers(count, repetitions, 0.95) for count in hits.values()), hits
+    assert max(hits.values()) / repetitions < 0.99
+    assert paired < 0.9 * apart
+
+
+@pytest.mark.slow
+def test_areas_over_the_same_goals_cover(paired_watches, paired_survival, covers, record_property):
+    """Both arms at 40 goals of every difficulty, tried five times each: the difference of the areas is covered at .95."""
+    rng, repetitions, hits = np.random.default_rng(3), 2000, 0
+    slow, fast = paired_survival(10, 0.2, 0.1)
+    for _ in range(repetitions):
+        ends, cause, arm, goal = paired_watches(rng, 40, 5, 10, 0.2, 0.1)
+        row, last = restricted_mean_difference(ends, cause == 1, arm, (goal,))
+        assert last == 10
+        hits += row.low <= (slow - fast)[:10].sum() <= row.high
+    record_property("coverage", hits / repetitions)
+    assert covers(hits, repetitions, 0.95)
+    assert hits / repetitions < 0.99
 
 
 def test_few_clusters_in_one_arm_leave_few_degrees_of_freedom():

@@ -37,6 +37,15 @@ def test_worked_case():
     assert (curve.method, curve.reason) == ("Aalen-Johansen, Wilson", [None] * 4)
 
 
+def test_who_gave_up_is_not_counted_as_about_to_break():
+    """Of five one breaks and one gives up at 1, one of three at 2, the last at 3: 1/5 + 3/5·1/3 + 2/5·1; censored, all 1."""
+    duration, cause = np.array([1, 1, 2, 2, 3]), np.array([1, 2, 1, 0, 1])
+    curve = cumulative_incidence(duration, cause, ())
+    assert curve.estimate == pytest.approx([0, 1 / 5, 2 / 5, 4 / 5])
+    assert curve.competing.tolist() == [0, 1, 0, 0]
+    assert kaplan_meier(duration, cause == 1, ()).estimate == pytest.approx([0, 1 / 5, 1 - 4 / 5 * 2 / 3, 1])
+
+
 def test_nothing_has_happened_at_zero():
     """The share at 0 is a known zero, without bounds and without a reason."""
     curve = cumulative_incidence(DURATION, CAUSE, (GOAL,))

@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """Curves of a judge who errs at every turn: hazards corrected by hand, edges, and the coverage of a safe target's curve."""
 
+import itertools
 import math
 
 import numpy as np
@@ -85,6 +86,39 @@ def test_a_perfect_judge_changes_nothing():
         assert getattr(found, name) == pytest.approx(getattr(plain, name), abs=1e-6, nan_ok=True)
     alone = corrected(duration, (cause == 1).astype(int), (goal,)).curve
     assert alone.estimate == pytest.approx(kaplan_meier(duration, cause == 1, (goal,)).estimate, abs=1e-6)
+
+
+# ── by likelihood ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("first", "leave", "second", "rest", "se", "sp"),
+    [(30, 0, 25, 145, 0.8, 0.95), (90, 0, 60, 150, 0.7, 0.9), (40, 30, 35, 95, 0.9, 0.9)],
+)
+def test_two_turns_are_those_of_the_largest_likelihood(first, leave, second, rest, se, sp):
+    """The hazards under which flags at turn 1, at turn 2 and none are likeliest, summed over every hidden course, on a grid.
+
+    So many rollouts leave unflagged after turn 1; a missed success lets the rollout go on like any other.
+    """
+    step = 1 / 400
+    one, two = np.meshgrid(np.arange(step, 1, step), np.arange(step, 1, step), indexing="ij", sparse=True)
+    left = leave / (leave + second + rest)
+    chance = {"first": 0.0, "leave": 0.0, "second": 0.0, "rest": 0.0}
+    for broken, later in itertools.product((True, False), repeat=2):
+        course = (one if broken else 1 - one) * (two if later else 1 - two)
+        early, late = (se if truth else 1 - sp for truth in (broken, later))
+        chance["first"] = chance["first"] + course * early
+        chance["leave"] = chance["leave"] + course * (1 - early) * left
+        chance["second"] = chance["second"] + course * (1 - early) * (1 - left) * late
+        chance["rest"] = chance["rest"] + course * (1 - early) * (1 - left) * (1 - late)
+    assert sum(chance.values()) == pytest.approx(np.ones((399, 399)))
+    seen = {"first": first, "leave": leave, "second": second, "rest": rest}
+    likelihood = sum(many * np.log(chance[name]) for name, many in seen.items() if many)
+    best, then = (step * (place + 1) for place in np.unravel_index(likelihood.argmax(), likelihood.shape))
+    duration = np.repeat([1, 1, 2, 2], list(seen.values()))
+    cause = np.repeat([1, 2, 1, 0], list(seen.values()))
+    found = corrected(duration, cause, se=counted(se * 100, 100), sp=counted(sp * 100, 100)).curve
+    assert found.estimate[1:] == pytest.approx([best, best + (1 - best) * (1 - left) * then], abs=1.5 * step)
+    judged = cumulative_incidence(duration, cause, ()).estimate[2]
+    assert found.estimate[2] != pytest.approx((judged + sp - 1) / (se + sp - 1), abs=10 * step)
 
 
 # ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -122,6 +122,18 @@ def test_median_equals_lifelines():
     assert made.method == "Kaplan-Meier median, Wilson"
 
 
+def test_median_by_hand():
+    """A fifth of 40 in each turn: Wilson's ends of 8, 16, 24 and 32 of 40 first reach 1/2 at 2 (.554 after .348) and 4 (.652)."""
+    duration = np.repeat([1, 2, 3, 4, 5], 8)
+    curve = kaplan_meier(duration, np.ones(40), ())
+    assert curve.high[1:3] == pytest.approx([0.348, 0.554], abs=5e-4)
+    assert curve.low[3:5] == pytest.approx([0.446, 0.652], abs=5e-4)
+    made = survival_median(duration, np.ones(40), ())
+    assert (made.estimate, made.low, made.high) == (3, 2, 4)
+    half = survival_median(duration, np.ones(40), (), level=0.5)  # .453 and .652 above, .348 and .547 below: both at 3
+    assert (half.estimate, half.low, half.reason) == (3, None, "the interval has no width")
+
+
 def test_median_inverts_the_curve():
     """The ends are where the upper and the lower bound of the share first reach a half."""
     curve = kaplan_meier(DURATION, OBSERVED, (GOAL,))

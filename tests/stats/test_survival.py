@@ -1,6 +1,10 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lifelines import NelsonAalenFitter
+from statsmodels.duration.survfunc import SurvfuncRight
 
 from turnwise.stats import survival
 from turnwise.stats.proportion import proportion
@@ -38,6 +42,61 @@ def test_hazard_is_a_proportion_among_those_at_risk():
     assert np.isnan(curve.estimate[8])
     assert curve.reason[8] == "nobody at risk"
     assert curve.method == "hazard, clustered Wilson"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hazards_are_the_steps_of_lifelines_cumulative_hazard():
+    """Where no two rollouts end together, Nelson and Aalen's sum rises by d/Y at each position."""
+    rng = np.random.default_rng(5)
+    duration, observed = rng.permutation(60) + 1, rng.random(60) < 0.6
+    fitted = NelsonAalenFitter().fit(duration, observed)
+    oracle = fitted.cumulative_hazard_at_times(np.arange(61)).to_numpy()
+    assert hazard(duration, observed.astype(int), ()).estimate == pytest.approx(np.diff(oracle), abs=1e-12)
+
+
+def test_hazards_with_ties_are_those_of_statsmodels():
+    """Deaths over at risk of its life table; lifelines smooths tied events by default, which turns 2 of 4 into 1/4 + 1/3."""
+    table = SurvfuncRight(DURATION, CAUSE == 1)
+    curve = hazard(DURATION, CAUSE, ())
+    places = table.surv_times.astype(int) - 1
+    assert curve.estimate[places] == pytest.approx(table.n_events / table.n_risk, abs=1e-12)
+    assert curve.at_risk[places].tolist() == table.n_risk.tolist()
+    tied = [1, 1, 2, 2], [1, 1, 0, 0]
+    assert hazard(*tied, ()).estimate[0] == 0.5
+    assert NelsonAalenFitter().fit(*tied).cumulative_hazard_at_times(1).item() == pytest.approx(1 / 4 + 1 / 3)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 5), st.integers(0, 2), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=40
+    ),
+    st.integers(0, 2),
+    st.integers(1, 7),
+    st.randoms(),
+)
+def test_properties(rows, ways, horizon, random):
+    """Within [0, 1], around d/Y with width, or null with a reason; the order of rows is irrelevant."""
+    made, moved = (
+        hazard(duration, cause, (goal, task)[:ways], horizon=horizon)
+        for duration, cause, goal, task in (np.array(each).T for each in (rows, random.sample(rows, len(rows))))
+    )
+    for name in ("estimate", "std_error", "low", "high"):
+        assert getattr(moved, name) == pytest.approx(getattr(made, name), rel=1e-11, abs=1e-12, nan_ok=True)
+    assert moved.reason == made.reason
+    for place, at in enumerate(made.at):
+        there = [cause for duration, cause, *_ in rows if duration >= at]
+        events = sum(cause == 1 for duration, cause, *_ in rows if duration == at)
+        if there:
+            assert made.estimate[place] == pytest.approx(events / len(there))
+        else:
+            assert np.isnan(made.estimate[place])
+        if np.isnan(made.low[place]):
+            assert np.isnan(made.high[place])
+            assert made.reason[place]
+            continue
+        assert 0 <= made.low[place] <= made.estimate[place] + 1e-12
+        assert made.estimate[place] - 1e-12 <= made.high[place] <= 1
+        assert made.low[place] < made.high[place]
 
 
 def test_hazard_edges():

@@ -52,9 +52,11 @@ def covered(design: dict, metrics, check) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["single turns", "rare", "endings of every kind", "unequal attempts", "crossed tasks"])
+@pytest.mark.parametrize(
+    "name", ["single turns", "rare", "endings of every kind", "unequal attempts", "unjudged turns", "crossed tasks"]
+)
 def test_the_rate_of_success_is_covered(name: str) -> None:
-    """The interval of attack success holds the true rate."""
+    """The interval of attack success holds the true rate, also where some turns have no verdict."""
 
     def check(rollouts: pl.DataFrame, truth: pl.DataFrame) -> tuple[float, float, float]:
         row = tw.summarize(rollouts, metrics="attack_success").row(0, named=True)

@@ -166,3 +166,30 @@ def test_half_judged_attempts_keep_what_else_there_is_to_say() -> None:
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert "no goal has 5 attempts; the most is 3" in row["reason"]
     assert "6 attempts are half-judged" in row["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("of_successes", "of_failures"), [(0.3, 0.3), (0.6, 0.0), (1.0, 0.0), (0.0, 0.3), (0.0, 1.0)])
+def test_the_rate_is_covered_whoever_is_half_judged(of_successes: float, of_failures: float) -> None:
+    """So many successes and failures lose a verdict: the true rate lies between the ends at least as often as said.
+
+    Left out instead, as other tools do, the lost ones take the rate with them wherever success and failure are lost unequally.
+    """
+    rng, repetitions, kept, dropped = np.random.default_rng(5), 800, 0, 0
+    goal = np.repeat(np.arange(40), 5)
+    ids = {"rollout_id": [f"r{i:03}" for i in range(200)], "goal": [f"g{g:02}" for g in goal]}
+    for _ in range(repetitions):
+        won = rng.random(200) < rng.beta(0.7, 1.4, 40)[goal]
+        lost = rng.random(200) < np.where(won, of_successes, of_failures)
+        frame = pl.DataFrame(ids).with_columns(
+            num_turns=pl.lit(3, dtype=pl.Int32),
+            num_judged=pl.Series(np.where(lost, 1, 3), dtype=pl.Int32),
+            attack_success=pl.when(~pl.Series(lost)).then(pl.Series(won)),
+        )
+        row = only(tw.summarize(frame, metrics="attack_success"))
+        kept += row["low"] <= 1 / 3 <= row["high"]
+        left = only(tw.summarize(frame, metrics="attack_success", undecided="drop"))
+        dropped += left["low"] is not None and left["low"] <= 1 / 3 <= left["high"]
+    assert kept / repetitions >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / repetitions)
+    if of_successes != of_failures:
+        assert dropped / repetitions < 0.9

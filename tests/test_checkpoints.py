@@ -1,8 +1,12 @@
 """`training`: rates by step over goals, paired changes, and the groups that teach nothing."""
 
+from random import Random
+
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 import turnwise as tw
@@ -123,6 +127,45 @@ def test_groups_and_levels() -> None:
     assert got.filter(target="a").equals(tw.training(run(TWO, target=pl.lit("a")), by="target", level=(0.5, 0.95)))
     assert got.filter(target="b").height == 2
     schema.check(got, schema.TRAINING)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 4), st.sampled_from([True, False, None])), min_size=1, max_size=40
+    ),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.booleans()), max_size=10),
+    st.randoms(),
+)
+def test_every_group_is_alike_or_mixed(rows: list, others: list, random: Random) -> None:
+    """All success, all fail and mixed, counted by hand, add up to 1; another target and the order of rows change nothing."""
+    schema_ = {"train_step": pl.Int64, "goal": pl.String, "attack_success": pl.Boolean}
+    own, other = (
+        pl.DataFrame([(step, f"g{goal}", won) for step, goal, won in each], schema=schema_, orient="row").with_columns(
+            target=pl.lit(name), rollout_id=pl.format("{}{}", pl.lit(name), pl.int_range(pl.len()))
+        )
+        for name, each in (("a", rows), ("b", others))
+    )
+    alone = tw.training(own, by="target")
+    both = pl.concat([own, other])
+    order = list(range(both.height))
+    random.shuffle(order)
+    for frame in (both, both[order]):
+        assert tw.training(frame, by="target").filter(target="a").equals(alone)
+    assert alone["step"].to_list() == sorted({step for step, _, _ in rows})
+    for row in alone.rows(named=True):
+        tried: dict[int, list[bool]] = {}
+        for step, goal, won in rows:
+            if step == row["step"] and won is not None:
+                tried.setdefault(goal, []).append(won)
+        several = [won for won in tried.values() if len(won) >= 2]
+        assert row["groups"] == len(several)
+        if not several:
+            assert (row["all_success"], row["all_fail"]) == (None, None)
+            continue
+        mixed = sum(any(won) and not all(won) for won in several) / len(several)
+        assert row["all_success"] == pytest.approx(sum(all(won) for won in several) / len(several))
+        assert row["all_success"] + row["all_fail"] + mixed == pytest.approx(1)
 
 
 def test_a_step_that_is_no_number() -> None:

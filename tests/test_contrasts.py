@@ -167,7 +167,7 @@ def test_nothing_else_in_the_frame_changes_a_row():
 
 
 def test_the_same_seed_gives_the_same_intervals():
-    """T6: rliable ignores its random state; here a seed means the same numbers, in every bootstrap and test."""
+    """Rliable ignores its random state (`test_rliable_ignores_its_seed`); here a seed means the same numbers, always."""
     frame = crossed({name: list(np.random.default_rng(n).gamma(2, 1, 30)) for n, name in enumerate("ab")})
     for options in ({}, {"paired": False, "method": "bootstrap"}, {"statistics": ["median", "improvement"]}):
         first, again = (tw.contrast(frame, of="target", baseline="a", seed=5, **options) for _ in range(2))
@@ -238,6 +238,23 @@ def test_other_unknowns_are_counted():
     row = only(tw.contrast(frame, of="target", baseline="b"))
     assert (row["n_pairs"], row["n_group"], row["n_baseline"]) == (2, 3, 3)
     assert row["estimand"].endswith("without a value: 1 and 1 rollouts")
+
+
+@pytest.mark.parametrize("unknown", [None, float("nan")])
+@pytest.mark.parametrize(
+    "options", [{}, {"paired": False, "method": "bootstrap"}, {"statistics": ["median", "improvement"]}]
+)
+def test_one_unknown_score_costs_one_rollout(unknown, options):
+    """One NaN among rliable's scores makes all of its aggregates and intervals NaN; here one rollout of an arm is missing."""
+    arms = {name: list(np.random.default_rng(n).gamma(2, 1, 30)) for n, name in enumerate("ab")}
+    whole = tw.contrast(crossed(arms), of="target", baseline="a", metrics="grade", **options)
+    arms["b"][7] = unknown
+    made = tw.contrast(crossed(arms), of="target", baseline="a", metrics="grade", **options)
+    for row, before in zip(made.rows(named=True), whole.rows(named=True), strict=True):
+        assert (row["n_group"], row["n_baseline"], before["n_group"]) == (29, 30, 30)
+        assert row["estimand"].endswith("without a value: 1 and 0 rollouts")
+        assert np.isfinite([row[name] for name in ("difference", "low", "high", "p_value")]).all()
+        assert row["low"] < row["difference"] < row["high"]
 
 
 def test_different_judges_are_not_compared():

@@ -75,6 +75,25 @@ def test_the_arena_hard_intervals(shared):
             assert made == pytest.approx((row["lower"], row["upper"]), abs=1e-9), row["model"]
 
 
+@pytest.mark.parametrize("unknown", [None, float("nan")])
+@pytest.mark.parametrize("draws", ["goals", "attempts"])
+def test_one_unknown_score_costs_one_rollout(unknown, draws):
+    """One NaN makes every aggregate and interval of rliable NaN; here n_missing is one more, and the rest is as without it."""
+    values, goals = np.random.default_rng(2).gamma(2, 1, 60).tolist(), [f"g{i % 20:02}" for i in range(60)]
+    names = ["iqm", "optimality_gap", "mean", "median"]
+    options = {"metrics": "grade", "statistics": names, "draws": draws, "resamples": 2000}
+    whole = tw.iqm(rollouts(values, goals), **options)
+    broken = rollouts([*values[:7], unknown, *values[8:]], goals)
+    made = tw.iqm(broken, **options)
+    assert (whole["n_missing"] == 0).all()
+    assert made.select("statistic", "n", "n_missing").rows() == [(name, 59, 1) for name in names]
+    for row in made.rows(named=True):
+        assert np.isfinite([row["estimate"], row["low"], row["high"]]).all()
+        assert row["low"] < row["estimate"] < row["high"]
+    left = tw.iqm(rollouts(values, goals)[[*range(7), *range(8, 60)]], **options)
+    assert made.drop("n_missing", "estimand").equals(left.drop("n_missing", "estimand"))
+
+
 @pytest.mark.parametrize(("rate", "wrong"), [(0.1, 0.0), (0.2, 0.0), (0.8, 1.0)])
 def test_outcomes_of_0_and_1_are_taken_as_rates(rate, wrong):
     """T8: rliable's IQM over 0/1 outcomes is 0 at .1 and .2 and 1 at .8; ours is over the goals' rates, number or Boolean."""

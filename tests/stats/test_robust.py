@@ -98,19 +98,13 @@ def test_aggregates_together_are_those_alone():
 RLIABLE = os.environ.get("TURNWISE_RLIABLE_PYTHON", "")
 
 
-@pytest.mark.skipif(
+needs_rliable = pytest.mark.skipif(
     not RLIABLE, reason="rliable needs an environment of its own: TURNWISE_RLIABLE_PYTHON names its python"
 )
-def test_equals_rliable():
-    """Rliable in its own environment: the same aggregates, and its stratified intervals within their scatter."""
-    scores = np.random.default_rng(3).gamma(1.2, 0.6, (5, 20))  # runs x tasks, as rliable has them
-    code = (
-        "import json,sys,numpy as np\nfrom rliable import library as rly, metrics\n"
-        "x=np.array(json.loads(sys.stdin.read()))\n"
-        "f=lambda x: np.array([metrics.aggregate_iqm(x),metrics.aggregate_optimality_gap(x),"
-        "metrics.aggregate_mean(x),metrics.aggregate_median(x)])\n"
-        "p,i=rly.get_interval_estimates({'a':x},f,reps=5000)\nprint(json.dumps([p['a'].tolist(),i['a'].tolist()]))"
-    )
+
+
+def by_rliable(code, scores):
+    """What a program in rliable's environment prints in its last line, given scores of runs by tasks."""
     done = subprocess.run(
         [RLIABLE, "-W", "ignore", "-c", code],
         input=json.dumps(scores.tolist()),
@@ -118,15 +112,58 @@ def test_equals_rliable():
         text=True,
         check=True,
     )
-    points, (lows, highs) = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@needs_rliable
+def test_rliable_ignores_its_seed():
+    """Rliable with one random state gives other ends each time, and NaN for one NaN among 100; ours the same ends for one seed."""
+    scores = np.random.default_rng(3).gamma(1.2, 0.6, (5, 20))
+    code = (
+        "import json,sys,numpy as np\nfrom rliable import library as rly, metrics\n"
+        "x=np.array(json.loads(sys.stdin.read()))\nf=lambda x: np.array([metrics.aggregate_iqm(x)])\n"
+        "def ends(x):\n  state=np.random.RandomState(5)\n"
+        "  return rly.get_interval_estimates({'a':x},f,reps=500,random_state=state)[1]['a'].ravel().tolist()\n"
+        "first,again=ends(x),ends(x)\nx[2,7]=np.nan\nprint(json.dumps([first,again,ends(x)]))"
+    )
+    first, again, broken = by_rliable(code, scores)
+    assert first != again
+    assert np.isnan(broken).all()
     goals, values = np.repeat(np.arange(20), 5), scores.T.ravel()
-    for number, which in enumerate(("iqm", "optimality_gap", "mean", "median")):
-        assert aggregate(values, goals, which) == pytest.approx(points[number])
-        made = aggregate_replicates(
-            values, goals, [which], drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=5000
-        )[0]
-        ends = np.quantile(made, [0.025, 0.975])
-        assert ends == pytest.approx([lows[number], highs[number]], abs=0.12 * made.std())
+    how = {"drawn": "attempts", "rates": False, "resamples": 500}
+    once, twice = (
+        aggregate_replicates(values, goals, ["iqm"], rng=np.random.default_rng(5), **how)[0] for _ in range(2)
+    )
+    assert np.array_equal(once, twice)
+
+
+@needs_rliable
+def test_equals_rliable():
+    """Rliable in its own environment: the same aggregates, and its stratified intervals within their scatter.
+
+    It ignores its seed, so an end differs by chance: by .12 standard errors only if by more than five Monte Carlo errors.
+    """
+    scores = np.random.default_rng(3).gamma(1.2, 0.6, (5, 20))  # runs x tasks, as rliable has them
+    code = (
+        "import json,sys,numpy as np\nfrom rliable import library as rly, metrics\n"
+        "x=np.array(json.loads(sys.stdin.read()))\n"
+        "f=lambda x: np.array([metrics.aggregate_iqm(x),metrics.aggregate_optimality_gap(x),"
+        "metrics.aggregate_mean(x),metrics.aggregate_median(x)])\n"
+        "p,i=rly.get_interval_estimates({'a':x},f,reps=25_000)\nprint(json.dumps([p['a'].tolist(),i['a'].tolist()]))"
+    )
+    points, (lows, highs) = by_rliable(code, scores)
+    goals, values = np.repeat(np.arange(20), 5), scores.T.ravel()
+    names = ("iqm", "optimality_gap", "mean", "median")
+    drawn = aggregate_replicates(
+        values, goals, names, drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=250_000
+    )
+    for which, made, *theirs in zip(names, drawn, points, lows, highs, strict=True):
+        assert aggregate(values, goals, which) == pytest.approx(theirs[0])
+        for q, end in zip((0.025, 0.975), theirs[1:], strict=True):
+            below, ours, above = np.quantile(made, [q - 0.005, q, q + 0.005])
+            scatter = np.sqrt(q * (1 - q) * (1 / 25_000 + 1 / 250_000)) * (above - below) / 0.01
+            assert 0.12 * made.std() > 5 * scatter
+            assert end == pytest.approx(ours, abs=0.12 * made.std())
 
 
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 1000))

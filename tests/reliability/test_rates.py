@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats as scipy_stats
 
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
+from turnwise.stats.intervals import agresti_coull
 from turnwise.stats.misclassification import accuracy, corrected_share, share
 from turnwise.stats.prediction_powered import prediction_powered
 
@@ -103,6 +105,58 @@ def test_a_judge_who_errs_differently_by_group_needs_labels_of_each() -> None:
     pooled = tw.correct(both, labels, by="target", pool=True)["estimate"]
     assert abs(own[1] - own[0]) < 0.06
     assert pooled[1] - pooled[0] > 0.15
+
+
+def gold(times: int) -> pl.DataFrame:
+    """Labels of other rollouts, so many times 9 of 10 successes and 19 of 20 failures judged right."""
+    cells = {(True, True): 9, (False, True): 1, (True, False): 1, (False, False): 19}
+    pairs = [pair for pair, many in cells.items() for _ in range(many * times)]
+    made = pl.DataFrame(pairs, schema=["attack_success", "label"], orient="row")
+    return made.with_columns(rollout_id=pl.format("gold/{}", pl.int_range(pl.len())))
+
+
+def judged(successes: int, n: int) -> pl.DataFrame:
+    """ROLLOUTS of which so many were judged broken."""
+    return pl.DataFrame(
+        {"rollout_id": [f"r{i}" for i in range(n)], "attack_success": [i < successes for i in range(n)]}
+    )
+
+
+def drawn_and_corrected(successes: int, n: int, se: float, sp: float) -> tuple[float, float] | None:
+    """Garak's: none below 30 outputs, a percentile bootstrap of single outputs corrected as if Se and Sp were known, none flat."""
+    if n < 30:
+        return None
+    ends = scipy_stats.binom.ppf([0.025, 0.975], n, successes / n) / n
+    low, high = np.clip((ends + sp - 1) / (se + sp - 1), 0, 1)
+    return (float(low), float(high)) if low < high else None
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (0, 12), (5, 12), (12, 12), (0, 40), (40, 40)])
+def test_few_rollouts_and_none_broken_have_an_interval(successes: int, n: int) -> None:
+    """Garak shows no interval below 30 outputs, nor where all or none are hits, for its own is a point there: ours has width."""
+    assert drawn_and_corrected(successes, n, 0.9, 0.95) is None
+    (row,) = rows(tw.correct(judged(successes, n), gold(3)))
+    assert row["estimate"] == pytest.approx(min(1.0, max(0.0, (successes / n - 0.05) / 0.85)))
+    assert 0 <= row["low"] <= row["estimate"] <= row["high"] <= 1
+    assert row["high"] - row["low"] > 1 / n
+    assert (row["n"], row["method"]) == (n, "Rogan-Gladen, Lang-Reiczigel")
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (5, 12), (8, 20), (40, 100)])
+def test_uncertain_labels_widen_the_interval(successes: int, n: int) -> None:
+    """Garak takes Se and Sp for exact, whatever they rest on: 30 labels leave more open than 300, and 300 more than 30,000.
+
+    Of 30,000 the interval is that of a judge known exactly: Agresti and Coull's ends, corrected.
+    """
+    found = [rows(tw.correct(judged(successes, n), gold(times)))[0] for times in (1, 10, 1000)]
+    assert len({row["estimate"] for row in found}) == 1
+    few, more, known = (row["high"] - row["low"] for row in found)
+    assert few > more > known
+    assert few > 1.06 * known
+    ends = (np.array(agresti_coull(successes, n)) + 0.95 - 1) / (0.9 + 0.95 - 1)
+    assert (found[2]["low"], found[2]["high"]) == pytest.approx(np.clip(ends, 0, 1), abs=2e-3)
+    if exact := drawn_and_corrected(successes, n, 0.9, 0.95):
+        assert few > 1.2 * (exact[1] - exact[0])
 
 
 def test_labels_from_elsewhere_carry_a_warning() -> None:

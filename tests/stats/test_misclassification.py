@@ -92,7 +92,7 @@ def test_clusters_shrink_the_size():
 
 # ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_judge_no_better_than_chance_is_refused():
-    """Se + Sp <= 1 refuses in a sentence; garak takes such a judge for perfect (trap T1c)."""
+    """Se + Sp <= 1 refuses in a sentence; garak takes a judge near chance for perfect and prints what it said."""
     found = corrected_share(counted(40, 100), counted(20, 50), counted(30, 50))
     assert (found.estimate, found.low, found.high) == (None, None, None)
     assert "is not above 1" in found.reason

@@ -1,6 +1,8 @@
 """`summarize`: every rollout counted once, every edge with an honest interval, nothing else in the frame able to change a row."""
 
 import os
+import pickle
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -111,8 +113,79 @@ def test_an_empty_table_says_so() -> None:
     assert (row["estimate"], row["n"], row["bound_low"]) == (None, 0, None)
 
 
+KNOWN = ("grade", "attack_success")
+NUMBERS = ("estimate", "std_error", "low", "high")
+NOTHING: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "no rollouts": lambda frame: frame.clear(),
+    "all null": lambda frame: frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in KNOWN),
+    "all NaN": lambda frame: frame.with_columns(
+        grade=pl.lit(float("nan")), attack_success=pl.lit(None, dtype=pl.Boolean)
+    ),
+}
+
+
+@pytest.mark.parametrize("method", ["auto", "t", "bootstrap", "resample", "percentile"])
+@pytest.mark.parametrize("missing", NOTHING)
+def test_nothing_at_all_is_null_and_not_zero(missing: str, method) -> None:
+    """Inspect's mean, stderr and bootstrap_stderr of no score are 0.0, a result as good as any; here all four are null."""
+    made = tw.summarize(NOTHING[missing](graded(3)), metrics=KNOWN, method=method)
+    assert {"mean", "median"} <= {*made["statistic"]}
+    for row in made.rows(named=True):
+        assert [row[name] for name in NUMBERS] == [None] * 4
+        assert row["n"] == 0
+        assert row["reason"].startswith("no values")
+
+
+@pytest.mark.parametrize("method", ["auto", "t", "bootstrap", "resample"])
+def test_one_value_has_no_error(method) -> None:
+    """Inspect's stderr and bootstrap_stderr of one score are 0.0, as if it were certain; here its error is null, and why."""
+    row = only(tw.summarize(graded(3)[:1], metrics="grade", statistics="mean", method=method))
+    assert row["estimate"] is not None
+    assert [row[name] for name in NUMBERS[1:]] == [None] * 3
+    assert row["reason"]
+
+
+def test_every_group_has_an_interval() -> None:
+    """Inspect's grouped() gives a point for each group and no more; here each has an error, an interval and its own n."""
+    frame = graded(3).with_columns(category=pl.Series([f"c{i % 3}" for i in range(36)]))
+    made = tw.summarize(frame, by="category", metrics=KNOWN, statistics="mean")
+    assert made["category"].to_list() == [f"c{i}" for i in range(3) for _ in KNOWN]
+    for row in made.rows(named=True):
+        own = frame.filter(category=row["category"])[row["metric"]].cast(pl.Float64)
+        assert (row["estimate"], row["n"]) == (pytest.approx(own.mean()), 12)
+        assert row["std_error"] > 0
+        assert row["low"] < row["estimate"] < row["high"]
+
+
+DRAWS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "summarize": lambda frame: tw.summarize(frame, metrics=KNOWN, method="resample", resamples=2000),
+    "contrast": lambda frame: tw.contrast(frame, of="target", paired=False, method="bootstrap", resamples=2000),
+    "label permutation": lambda frame: tw.contrast(frame, of="target", metrics="grade", resamples=2000),
+    "bootstrap": lambda frame: tw.bootstrap(frame, np.ptp, columns="grade", resamples=200),
+    "iqm": lambda frame: tw.iqm(frame, metrics="grade", resamples=200),
+    "iqm of attempts": lambda frame: tw.iqm(frame, metrics="grade", draws="attempts", resamples=200),
+}
+
+
+@pytest.mark.parametrize("verb", DRAWS)
+def test_the_global_generators_are_left_alone(verb: str) -> None:
+    """Inspect's bootstrap draws from NumPy's unseeded global generator: here neither that nor Python's is read or moved."""
+    frame = graded(3, goals=44).with_columns(target=pl.Series(["a", "b"] * 66))
+    np.random.seed(1)  # noqa: NPY002
+    random.seed(1)
+    before, python = np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
+    first = DRAWS[verb](frame)
+    after = np.random.get_state(legacy=False)  # noqa: NPY002
+    assert random.getstate() == python
+    assert pickle.dumps(after) == pickle.dumps(before)
+    assert first["resamples"].null_count() < first.height, "something was drawn"
+    np.random.seed(2)  # noqa: NPY002
+    random.seed(2)
+    assert DRAWS[verb](frame).equals(first)
+
+
 def test_one_of_one_is_not_certain() -> None:
-    """Trap T14: of one sample, or of none, Inspect's standard error is 0; one success of one has the interval from 0.21 to 1."""
+    """Of one sample Inspect's standard error is 0; one success of one has the interval from 0.21 to 1."""
     row = success([True], goal=["a"])
     assert (row["estimate"], row["high"], row["method"]) == (1.0, 1.0, "Wilson")
     assert row["std_error"] is None
@@ -399,6 +472,37 @@ def test_margins_pool_over_each_column() -> None:
     assert rate["all", "all"] == 0.75
     assert (rate["a", "all"], rate["all", "x"]) == (0.5, 1.0)
     assert got.height == 9
+
+
+def test_the_error_of_a_margin_is_that_of_its_own_estimate() -> None:
+    """Lm-eval gave a group the plain mean of its tasks (here 4.5) and the error of their pooled samples: two estimators in a row.
+
+    By hand: 8 rollouts of x in 4 goals, 2 of y in 2 others. The margin is the mean R of all ten, and its variance that of R over
+    the six goals, G/(G-1) Σ(c - R n)²/N², not Σ(n-1)s²/(N-2)/N, what is within the groups.
+    """
+    grades: dict[str, list[list[float]]] = {"x": [[1, 2], [3, 3], [2, 4], [0, 1]], "y": [[8], [6]]}
+    rows = [
+        (name, f"{name}{place}", grade)
+        for name, goals in grades.items()
+        for place, goal in enumerate(goals)
+        for grade in goal
+    ]
+    frame = rollouts(category=[row[0] for row in rows], goal=[row[1] for row in rows], grade=[row[2] for row in rows])
+    made = tw.summarize(frame, by="category", metrics="grade", statistics="mean", margins=True, method="t")
+    found = made.rows_by_key("category", named=True, unique=True)
+    for name, goals in (("x", grades["x"]), ("y", grades["y"]), ("all", [*grades["x"], *grades["y"]])):
+        n, many = sum(map(len, goals)), len(goals)
+        share = sum(map(sum, goals)) / n
+        squares = sum((sum(goal) - share * len(goal)) ** 2 for goal in goals)
+        assert found[name]["estimate"] == pytest.approx(share)
+        assert found[name]["std_error"] == pytest.approx(sqrt(many / (many - 1) * squares) / n)
+        assert (found[name]["n"], found[name]["n_clusters"]) == (n, many)
+    assert found["all"]["estimate"] == 3.0
+    assert found["all"]["std_error"] == pytest.approx(sqrt(6 / 5 * (9 + 0 + 0 + 25 + 25 + 9)) / 10)
+    own = [np.concatenate(goals) for goals in grades.values()]
+    within = sum((part.size - 1) * part.var(ddof=1) for part in own) / (10 - 2) / 10
+    assert within < found["all"]["std_error"] ** 2 / 3
+    assert np.mean([part.mean() for part in own]) == 4.5
 
 
 @pytest.mark.parametrize("method", ["auto", "t", "normal", "bootstrap", "bca", "percentile", "basic"])

@@ -1,6 +1,8 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """`bootstrap`: any function of columns, over whole clusters, with its edges said in words."""
 
+import os
+
 import numpy as np
 import polars as pl
 import pytest
@@ -45,7 +47,7 @@ def test_a_correlation():
 
 
 def test_a_mean_is_the_mean():
-    """The mean by gathered rows is that of `summarize` by weights, and BCa with it; drawn exactly as often as asked (T16)."""
+    """The mean by gathered rows is that of `summarize` by weights, and BCa with it."""
     for interval, method in (("percentile", "percentile"), ("bca", "bca"), ("basic", "basic")):
         mine = only(tw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=6001))
         theirs = only(tw.summarize(FRAME, metrics="harm", statistics="mean", method=method))
@@ -60,6 +62,41 @@ def test_few_clusters_are_said_to_be_too_few():
     for goals, told in ((9, "9 clusters are too few for a bootstrap: the interval is too narrow"), (10, None)):
         row = only(tw.bootstrap(FRAME.head(2 * goals), correlation, columns=["num_turns", "harm"], resamples=1000))
         assert (row["n_clusters"], row["low"] < row["high"], row["reason"]) == (goals, True, told)
+
+
+@pytest.mark.parametrize(("interval", "beside"), [("percentile", 1), ("basic", 1), ("bca", 1 + 30)])
+def test_the_function_is_called_as_often_as_asked(interval, beside, capfd):
+    """Of 6,001 iterations lm-eval draws 6,000, in a pool of processes, and prints of it; here each is drawn, here, in silence.
+
+    Called once more for the data themselves, and for BCa once for each of the 30 goals left out.
+    """
+    calls = []
+
+    def total(harm):
+        calls.append((os.getpid(), harm.size))
+        return harm.sum()
+
+    row = only(tw.bootstrap(FRAME, total, columns="harm", interval=interval, resamples=6001))
+    assert len(calls) == 6001 + beside
+    assert row["resamples"] == 6001
+    assert calls[0] == (os.getpid(), 60)
+    assert {pid for pid, _ in calls} == {os.getpid()}
+    assert sum(size == 58 for _, size in calls) == beside - 1
+    assert capfd.readouterr().out == ""
+
+
+def test_a_vectorized_function_is_given_as_many_replicates_as_asked():
+    """The blocks of all calls hold 6,001 replicates of 60 rollouts, and the data themselves."""
+    shapes = []
+
+    def total(harm, axis=-1):
+        shapes.append(harm.shape)
+        return harm.sum(axis=axis)
+
+    tw.bootstrap(FRAME, total, columns="harm", resamples=6001, vectorized=True)
+    assert shapes[0] == (60,)
+    assert sum(many for many, _ in shapes[1:]) == 6001
+    assert {n for _, n in shapes[1:]} == {60}
 
 
 def test_vectorized_and_order_change_nothing():

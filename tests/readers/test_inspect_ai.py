@@ -385,6 +385,56 @@ def test_messages_said_again_under_one_id_are_all_kept(tmp_path, log):
     ]
 
 
+FORK = {
+    "a": [("p1", "user", "Hello."), ("p2", "assistant", "Hi."), ("a3", "user", "Go on."), ("a4", "assistant", "No.")],
+    "b": [("p1", "user", "Hello."), ("p2", "assistant", "Hi."), ("b3", "user", "Please."), ("b4", "assistant", "Yes.")],
+}
+
+
+@pytest.mark.parametrize("how", ["json", "eval", "folders", "pool", "two logs"])
+def test_samples_of_a_fork_keep_the_messages_they_share(tmp_path, log, pack, how):
+    """Inspect's messages_df drops a message whose id an earlier sample has: the fork b loses two and begins at its third.
+
+    Here each has all four, and turns from 1, however the log is packed.
+    """
+    samples = []
+    for name, told in FORK.items():
+        messages = [{"id": number, "role": role, "content": content} for number, role, content in told]
+        sample = {"id": name, "epoch": 1, "input": "Hello.", "uuid": f"u-{name}", "messages": messages, "scores": {}}
+        if how == "pool":
+            sample |= {
+                "messages": [],
+                "message_pool": messages,
+                "events": [
+                    {"event": "model", "input_refs": [[0, 3]], "output": {"choices": [{"message": messages[3]}]}}
+                ],
+            }
+        samples.append(sample)
+    ids = [row[0] for row in FORK["a"] + FORK["b"]]
+    assert len(ids) - len(set(ids)) == 2
+    if how == "eval":
+        (tmp_path / "log.eval").write_bytes(pack({**log, "samples": samples}))
+    elif how == "folders":
+        more = chunked(samples[0]) | chunked(samples[1])
+        (tmp_path / "log.eval").write_bytes(pack({**log, "samples": []}, more=more))
+    elif how == "two logs":
+        for number, sample in enumerate(samples):
+            write(
+                tmp_path,
+                {**log, "eval": {**log["eval"], "eval_id": f"E{number}"}, "samples": [sample]},
+                f"{number}.json",
+            )
+    else:
+        write(tmp_path, {**log, "samples": samples})
+    frame = read(tmp_path).sort("rollout_id", "turn")
+    assert frame.select("sample_id", "turn", "prompt", "response").rows() == [
+        ("a", 1, "Hello.", "Hi."),
+        ("a", 2, "Go on.", "No."),
+        ("b", 1, "Hello.", "Hi."),
+        ("b", 2, "Please.", "Yes."),
+    ]
+
+
 def test_an_answer_that_the_sample_began_with_is_part_of_the_prompt(tmp_path, log):
     sample = log["samples"][1]
     told = [("user", "2 + 2?"), ("assistant", "4"), ("user", "Are you sure?")]

@@ -121,9 +121,33 @@ def test_rounding_is_no_variation():
 
 
 def test_a_large_offset_costs_no_digits():
-    """Trap T17: a sum of squares, as HELM's, loses every digit of values near 10⁹; two passes keep them."""
+    """A sum of squares, as HELM's, loses every digit of values near 10⁹, clusters or none; two passes keep them."""
     near, far = variation(Y, (GOAL,)), variation(Y + 2.0**30, (GOAL,))
     assert near.variance == pytest.approx(far.variance, rel=1e-6)
+
+
+def by_sum_of_squares(values):
+    """HELM's variance before it is clipped at 0: Σy²/n - (Σy/n)², of a population and not of a sample."""
+    total = squares = 0.0
+    for value in values.tolist():
+        total += value
+        squares += value * value
+    return squares / values.size - (total / values.size) ** 2
+
+
+@pytest.mark.parametrize(("offset", "theirs"), [(0.0, 14 / 3), (1e8, 4.0), (2e8, 0.0), (5e8, -32.0)])
+def test_a_sum_of_squares_is_no_variance(offset, theirs):
+    """HELM's variance of 2, 3 and 7 is 14/3, not 7 (it divides by n); 10⁸ farther it is 4, then 0, then -32, clipped at 0.
+
+    By hand: the mean is 4, the squares of what is away from it 4, 1 and 9, s² = 14/2 = 7, and the mean's variance 7/3.
+    """
+    values = np.array([2.0, 3.0, 7.0]) + offset
+    assert by_sum_of_squares(values) == pytest.approx(theirs)
+    ours = variation(values, ())
+    assert ours.estimate == offset + 4
+    assert ours.variance == pytest.approx(7 / 3, rel=1e-12)
+    paired = variation(np.repeat(values, 2), (np.repeat(np.arange(3), 2),))
+    assert paired.variance == pytest.approx(7 / 3, rel=1e-12)
 
 
 def test_codes_may_have_gaps():

@@ -302,9 +302,12 @@ def test_more_of_the_same_clusters_narrow_the_interval(copies):
     ],
 )
 def test_coverage_of_rates(clusters, size, rate, unequal, t, percentile, bca, beta_binomial, covers, record_property):
-    """On clustered rates each interval covers what field.md 2.3 measured of its kind (which is why rates get Wilson)."""
+    """On clustered rates each interval covers what field.md 2.3 measured of its kind (which is why rates get Wilson).
+
+    The percentile bootstrap of single rollouts, as garak draws them, has a binomial law and covers .62 to .84.
+    """
     generator, repetitions = np.random.default_rng(clusters + size), 1500
-    hits = dict.fromkeys(("t", "percentile", "bca"), 0)
+    hits, independent = dict.fromkeys(("t", "percentile", "bca"), 0), 0
     for _ in range(repetitions):
         values, codes = beta_binomial(generator, clusters, size, rate, 0.3, unequal=unequal)
         for interval in hits:
@@ -312,7 +315,12 @@ def test_coverage_of_rates(clusters, size, rate, unequal, t, percentile, bca, be
             made = mean(values, (codes,), interval=interval, rng=np.random.default_rng(0), resamples=1000)
             # Ends of a lattice fall on the rate itself, but for rounding.
             hits[interval] += made.low is not None and made.low - 1e-6 <= rate <= made.high + 1e-6
+        low, high = stats.binom.ppf([0.025, 0.975], values.size, values.mean()) / values.size
+        independent += low - 1e-6 <= rate <= high + 1e-6
     record_property("coverage", {interval: count / repetitions for interval, count in hits.items()})
+    record_property("single rollouts", independent / repetitions)
+    assert independent / repetitions <= 0.84 + 2 * math.sqrt(0.84 * 0.16 / repetitions)
+    assert independent < hits["percentile"]
     for interval, listed in (("t", t), ("percentile", percentile), ("bca", bca)):
         # The listed figure has a Monte Carlo error of its own, of the same size.
         error = math.sqrt(listed * (1 - listed) / repetitions)

@@ -230,8 +230,11 @@ def test_simultaneous_intervals_hold_all_differences_at_once(goals, covers, reco
 
 @pytest.mark.slow
 def test_level_under_no_difference(record_property):
-    """Unequal spread and sizes, no difference: label permutation rejects at most 6 % at 5 %; max-T at most 6 % of families."""
-    repetitions, generator = 1500, rng(0)
+    """No difference, at 5 %: max-T rejects 5 % of families; labels of unequal spread and sizes, where 5 % is a limit, at most 6 %.
+
+    Each bar is the level and two Monte Carlo errors.
+    """
+    repetitions, generator = 3000, rng(0)
     labels = families = 0
     for _ in range(repetitions):
         values = np.r_[generator.normal(0, 3, 15), generator.normal(0, 1, 40)]
@@ -240,5 +243,5 @@ def test_level_under_no_difference(record_property):
         parts = [shared + generator.normal(0, 1, 40) for _ in range(4)]
         families += max_t(parts, [np.arange(40)] * 4, rng=generator, resamples=399, level=0.95).p_adjusted.min() <= 0.05
     record_property("rejected", {"labels": labels / repetitions, "families": families / repetitions})
-    assert labels / repetitions <= 0.07
-    assert families / repetitions <= 0.065
+    for rejected, level in ((labels, 0.06), (families, 0.05)):
+        assert rejected / repetitions <= level + 2 * math.sqrt(level * (1 - level) / repetitions)

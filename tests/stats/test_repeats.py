@@ -112,13 +112,32 @@ def _true_reach(rate, icc, k):
     return 1 - np.exp(special.betaln(a, b + k) - special.betaln(a, b))
 
 
-@pytest.mark.parametrize(("rate", "naive"), [(0.1, 0.236), (0.3, 0.51)])
-def test_attempts_that_stopped_need_kaplan_meier(rate, naive):
+@pytest.mark.parametrize(("rate", "naive", "published"), [(0.1, 0.2354, 0.236), (0.3, 0.5138, 0.51)])
+def test_the_mean_of_shares_of_stopped_goals_by_hand(rate, naive, published):
+    """Goals alike, up to 10 attempts, none after a success: E[c/n] = Σ p(1-p)ᵗ⁻¹/t = .2354 for p = .1 and .5138 for .3.
+
+    A goal broken at attempt t has the share 1/t, one never broken 0. The same goals drawn have that mean, as published (.236
+    and .51) for those who average c/n; Kaplan-Meier at the first attempt has p.
+    """
+    t = np.arange(1, 11)
+    assert np.sum(rate * (1 - rate) ** (t - 1) / t) == pytest.approx(naive, abs=5e-5)
+    assert naive == pytest.approx(published, abs=5e-3)
+    tried = np.minimum(np.random.default_rng(4).geometric(rate, 20_000), 11)
+    broken, tried = tried <= 10, np.minimum(tried, 10)
+    shares = reached_in(1, broken, tried)
+    assert shares.mean() == pytest.approx(naive, abs=4 * shares.std() / np.sqrt(shares.size))
+    found = kaplan_meier(tried, broken, ()).estimate
+    assert found[1] == pytest.approx(rate, abs=4 * np.sqrt(rate * (1 - rate) / 20_000))
+    assert found[10] == pytest.approx(1 - (1 - rate) ** 10, abs=0.015)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_attempts_that_stopped_need_kaplan_meier(rate):
     """Where loops stop, c/n per goal and Chen's formula are far off; Kaplan-Meier over attempts finds the truth."""
     rng = np.random.default_rng(5)
     won, _, goal = _loops(rng, 20_000, 5, rate, 0.3, stop=True)
     tried, broken = np.bincount(goal), np.bincount(goal, weights=won)
-    assert np.mean(broken / tried) > rate * 1.4, naive
+    assert np.mean(broken / tried) > rate * 1.4
     truth = _true_reach(rate, 0.3, 5)
     chen = reached_in(5, broken, tried)
     assert np.nanmean(chen) < truth / 2

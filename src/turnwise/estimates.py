@@ -233,7 +233,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     else:
         return _within(cell, estimate)
     wilson = proportion(sample.values, clusters, weights=weights, level=level)
-    return replace(wilson, reason=also(estimate.reason, why))
+    return wilson if wilson.low is None else replace(wilson, reason=also(estimate.reason, why))
 
 
 def _leaves(estimate: Estimate) -> bool:

@@ -207,8 +207,8 @@ def max_t(
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 
-_MOST_KEPT = 1 << 24
-"""Bytes that are kept, of eight signs or labels each."""
+_MOST_KEPT, _SETS_KEPT = 1 << 24, 64
+"""Bytes that are kept, of eight signs or labels each, and sets of them."""
 
 _Packed = NDArray[np.uint8]
 _kept: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
@@ -274,5 +274,7 @@ def _once(
     if known is None and rows * width <= 8 * _MOST_KEPT:
         with _keeping:
             _kept[key] = made, rng.bit_generator.state
-            while sum(part.size for parts, _ in _kept.values() for part in parts) > _MOST_KEPT:
+            while (
+                len(_kept) > _SETS_KEPT or sum(part.size for parts, _ in _kept.values() for part in parts) > _MOST_KEPT
+            ):
                 _kept.popitem(last=False)

@@ -189,7 +189,9 @@ def restricted_mean_difference(
     """The group's restricted mean time to the event less the baseline's, up to the last position both were watched to.
 
     The areas under both survival curves, with the clusters' influences on them subtracted, and t with the degrees of freedom of
-    `difference_df`: goals in both arms are paired. Both means lie within [1, τ], so the interval ends at ±(τ - 1).
+    `difference_df`: goals in both arms are paired. Both means lie within [1, τ], so the interval ends at ±(τ - 1). Where events are
+    rare, goals differ much and are few, t is short, as of any skewed numbers: at an intraclass correlation of .3 and a hazard of
+    .1 it covers .92 of ten goals, .93 of twenty and .94 of forty, at a hazard of .05 .88, .91 and .94.
 
     Returns
     -------

@@ -153,3 +153,20 @@ def test_the_interval_covers(goals: int, size: int, rate: float, icc: float, k: 
         row = tw.forecast(tried(drawn(rng, goals, size, rate, icc), stop=stop), k=k, resamples=300).row(0, named=True)
         hits += row["low"] <= at <= row["high"]
     assert hits / repetitions >= 0.95 - 2 * (0.05 * 0.95 / repetitions) ** 0.5
+
+
+@pytest.mark.slow
+def test_bounds_of_rare_successes_cover() -> None:
+    """50 goals of 5 attempts at a mean of .01, ICC .3, forecast to 20: four rows in five are bounds only, and these hold it too."""
+    rng, repetitions, at = np.random.default_rng(4), 600, truth(0.01, 0.3, 20)
+    inside, highs = np.zeros(repetitions, bool), np.full(repetitions, np.nan)
+    for number in range(repetitions):
+        row = tw.forecast(tried(drawn(rng, 50, 5, 0.01, 0.3)), k=20, resamples=200).row(0, named=True)
+        inside[number] = row["low"] <= at <= row["high"]
+        if row["method"].endswith("stretched"):
+            highs[number] = row["high"]
+    bounds = ~np.isnan(highs)
+    assert 0.7 < bounds.mean() < 0.95
+    assert inside.mean() >= 0.95 - 2 * (0.05 * 0.95 / repetitions) ** 0.5, inside.mean()
+    assert inside[bounds].mean() >= 0.95 - 2 * (0.05 * 0.95 / bounds.sum()) ** 0.5, inside[bounds].mean()
+    assert np.median(highs[bounds]) < 0.5

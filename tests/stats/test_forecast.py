@@ -28,6 +28,33 @@ def test_the_fit_equals_another_optimizer(goals, size, rate, icc, goal_rates):
     assert not fit.at_edge
 
 
+def test_two_attempts_at_each_goal_by_hand():
+    """10, 6 and 4 of 20 goals with 0, 1 and 2 successes of 2: every share is fitted exactly, with α = 21/31 and β = 39/31.
+
+    The mean m is .3/2 + .2 = .35 and the intraclass correlation 1 - .3/(2·.35·.65) = 31/91, so α + β = (1 - 31/91)/(31/91) =
+    60/31, of which α has .35.
+    """
+    fit = beta_binomial([0] * 10 + [1] * 6 + [2] * 4, [2] * 20)
+    assert (float(fit.alpha), float(fit.beta)) == pytest.approx((21 / 31, 39 / 31), rel=1e-7)
+    assert fit.reached([1, 2]) == pytest.approx([0.35, 0.5])
+
+
+@given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200))
+def test_two_attempts_at_each_goal_have_a_closed_form(none, one, both):
+    """The likelihood of two attempts is that of three shares: m = f1/2 + f2 and 1 - f1/(2m(1 - m)), where above 0."""
+    goals = none + one + both
+    mean = (one / 2 + both) / goals
+    icc = 1 - one / goals / (2 * mean * (1 - mean))
+    fit = beta_binomial([0, 1, 2], [2, 2, 2], [none, one, both])
+    if icc > 0.001:
+        assert float(fit.reached(1)) == pytest.approx(mean, abs=1e-6)
+        assert float(1 / (1 + fit.alpha + fit.beta)) == pytest.approx(icc, abs=1e-6)
+        assert float(fit.reached(2)) == pytest.approx((one + both) / goals, abs=1e-6)
+    elif icc <= 0:  # at the end of the scale α + β is e⁹
+        assert fit.at_edge
+        assert float(fit.reached(1)) == pytest.approx(mean, abs=1e-4)
+
+
 def test_attempts_that_stop_have_the_same_likelihood_but_for_a_constant():
     """P(T = t) = B(α+1, β+t-1)/B(α, β) and P(T > n) = B(α, β+n)/B(α, β) are the terms of c = 1 of t and 0 of n."""
     a, b = 0.7, 2.3

@@ -95,6 +95,41 @@ def _loops(rng, goals, most, rate, icc, *, stop):
     return won[goal, number], number + 1, goal
 
 
+attempts_in_loops = st.lists(st.lists(st.booleans(), min_size=1, max_size=9), max_size=9)
+
+
+def _rows_of_loops(loops):
+    """Succeeded, number and goal of each attempt, one loop after another."""
+    rows = [(won, number, goal) for goal, loop in enumerate(loops) for number, won in enumerate(loop, 1)]
+    return [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.array([])] * 3
+
+
+@given(attempts_in_loops, st.randoms())
+def test_stopping_does_not_hang_on_the_order_of_rows(loops, random):
+    """Shuffled attempts, and goals under other codes, are the same attempts."""
+    won, number, goal = _rows_of_loops(loops)
+    found = stopping(won, number, goal)
+    order = list(range(won.size))
+    random.shuffle(order)
+    again = stopping(won[order], number[order], 40 - goal[order])
+    assert (again.design, again.successes, again.last) == (found.design, found.successes, found.last)
+    assert again.chance == pytest.approx(found.chance)
+    assert 0 < found.chance <= 1
+    assert 0 <= found.last <= found.successes
+
+
+@given(attempts_in_loops, st.integers(0, 9))
+def test_attempts_after_a_success_were_never_stopped(loops, place):
+    """One goal that failed after its first success settles it, however many loops beside it ended with theirs."""
+    ended = [[False] * len(loop) + [True] for loop in loops]
+    ended.insert(place, [False, True, False])
+    assert stopping(*_rows_of_loops(ended)).design == "fixed"
+    ended[min(place, len(loops))].pop()
+    alone = stopping(*_rows_of_loops(ended))
+    assert alone.design == ("stopped" if alone.chance < 0.01 else "undetermined")
+    assert alone.chance == pytest.approx(1 / np.prod([len(loop) for loop in ended]))
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.3])
 def test_stopping_is_detected(rate):
     """Loops that stop are told from a fixed number, also where fixed designs lose 5 % of attempts (never called stopped here)."""

@@ -29,6 +29,36 @@ def test_by_hand():
     assert aggregate(np.array([1.0, 3.0, 5.0, 9.0]), goals, "mean") == pytest.approx(16 / 3)
 
 
+NAMES = ("iqm", "optimality_gap", "mean", "median")
+attempts_at_goals = st.lists(st.lists(st.floats(-100, 100), min_size=1, max_size=6), min_size=1, max_size=12)
+
+
+@given(attempts_at_goals, st.randoms())
+def test_aggregates_lie_among_the_values_whatever_their_order(scores, random):
+    """Neither the order of rows nor that of goals changes an aggregate; each lies between the least and the greatest value."""
+    values = np.concatenate(scores)
+    goals = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
+    rows, names = list(range(values.size)), list(range(len(scores)))
+    random.shuffle(rows)
+    random.shuffle(names)
+    for which in NAMES:
+        found = aggregate(values, goals, which, target=100.0)
+        again = aggregate(values[rows], np.array(names)[goals[rows]], which, target=100.0)
+        assert again == pytest.approx(found, abs=1e-9)
+        where = 100 - found if which == "optimality_gap" else found
+        assert values.min() - 1e-9 <= where <= values.max() + 1e-9
+
+
+@given(attempts_at_goals, st.floats(-100, 100))
+def test_the_gap_is_the_mean_shortfall(scores, target):
+    """Each value's own shortfall, none below 0, averaged over all values; never less than the shortfall of their mean."""
+    values = np.concatenate(scores)
+    goals = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
+    found = aggregate(values, goals, "optimality_gap", target=target)
+    assert found == pytest.approx(np.mean([target - value if value < target else 0.0 for value in values]), abs=1e-9)
+    assert found >= max(0.0, target - values.mean()) - 1e-9
+
+
 def test_outcomes_of_0_and_1_have_no_interquartile_mean():
     """T8: rliable's mean of the middle half is 0 at success rates .1 and .2 and 1 at .8; of goals' rates it is none of that."""
     for rate, wrong in ((0.1, 0.0), (0.2, 0.0), (0.8, 1.0)):

@@ -60,6 +60,24 @@ def test_the_interval_is_asht_s(counts):
     assert ours == pytest.approx(as_asht_does(*counts), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("counts", "published"),
+    [
+        ((4060, 11284, 178, 179, 358, 359), (0.349, 0.372)),
+        ((51, 2971, 32, 33, 20, 20), (0.0, 0.053)),
+        ((0.06 * 11862, 11862, 8, 10, 12, 12), (0.0, 0.147)),
+        ((259, 509, 84, 127, 96, 109), (0.58, 0.87)),
+        ((51, 509, 23, 41, 187, 195), (0.037, 0.195)),
+    ],
+)
+def test_the_published_intervals(counts, published):
+    """The four examples of Lang and Reiczigel's paper, as the documentation of `prevSeSp` in asht lists them, to their digits."""
+    k, n, right, positives, kept, negatives = counts
+    ours = lang_reiczigel(counted(k, n), counted(right, positives), counted(kept, negatives))
+    digits = 2 if published == (0.58, 0.87) else 3
+    assert tuple(round(end, digits) for end in ours) == published
+
+
 def test_point_and_interval_are_corrected_together():
     """The interval holds the corrected point, not the raw rate of .40 (trap T1)."""
     found = corrected_share(counted(40, 100), counted(30, 50), counted(95, 100))

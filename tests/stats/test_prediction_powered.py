@@ -47,6 +47,33 @@ def test_many_rollouts_give_ppi_plus_plus():
     assert found.std_error < 0.85 * math.sqrt(y.var() / n)
 
 
+def of_counts(hits, misses, false_alarms, rejections, *others):
+    """Labeled rollouts by truth and verdict, then the unlabeled ones judged a success and a failure."""
+    truth, judged = ([1, 1, 0, 0, NONE, NONE], [1, 0, 1, 0, 1, 0])
+    many = [hits, misses, false_alarms, rejections, *others]
+    return np.repeat(np.array(judged, float), many), np.repeat(np.array(truth), many)
+
+
+def test_the_estimate_is_ppi_py_s():
+    """What ppi_py 0.2.3 gives for 40 labels and 160 verdicts, `ppi_mean_pointestimate` of (11, 3, 5, 21) and (104, 56): .4619375.
+
+    It takes the variance of all verdicts over M - 1, we over M; where that of the labeled ones is the same (.4 and .6 of them
+    successes) its distance from the labels' mean of .35 is 199/200 of ours, and nothing else differs. It is Angelopoulos,
+    Duchi & Zrnic's own program, github.com/aangelopoulos/ppi_py.
+    """
+    found = prediction_powered(*of_counts(11, 3, 5, 21, 104, 56), ())
+    assert (found.estimate - 0.35) * 199 / 200 == pytest.approx(0.4619375 - 0.35, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((0.33562812, 0.58824688), abs=0.012)
+    assert found.high - found.low > 0.58824688 - 0.33562812
+
+
+def test_the_interval_of_many_labels_is_ppi_py_s():
+    """400 labels and 1,600 verdicts, where two added rollouts hardly count: `ppi_mean_ci` of ppi_py 0.2.3 is .29545 to .37298."""
+    found = prediction_powered(*of_counts(110, 30, 40, 220, 550, 1050), ())
+    assert found.estimate == pytest.approx(0.33421120, abs=5e-4)
+    assert (found.low, found.high) == pytest.approx((0.29544699, 0.37297540), abs=1e-3)
+
+
 def test_a_useless_judge_leaves_the_labels():
     """Verdicts that have nothing to do with the truth get no power: about the mean of the labels, at its error."""
     rng = np.random.default_rng(1)

@@ -260,15 +260,15 @@ def _within_three_errors(hits, repetitions, share, found_in):
 @pytest.mark.parametrize(
     ("goals", "by_numpy"),
     [
-        (12, {"iqm": 0.921, "mean": 0.908, "optimality_gap": 0.906, "median": 0.934}),
-        (40, {"iqm": 0.937, "mean": 0.937, "optimality_gap": 0.934, "median": 0.941}),
+        (12, {"iqm": 0.955, "mean": 0.945, "optimality_gap": 0.943, "median": 0.960}),
+        (40, {"iqm": 0.948, "mean": 0.947, "optimality_gap": 0.946, "median": 0.950}),
     ],
 )
 def test_coverage_of_the_aggregates(goals, by_numpy, record_property):
-    """Goals drawn hold what a percentile of so few can: .91 to .93 of 12 goals and .94 of 40, as often as by NumPy alone.
+    """Goals drawn, expanded for their number, hold .94 to .96 of 12 goals and .95 of 40, as often as by NumPy alone.
 
-    Of the mean of 12 normal goals t's law makes it .913, P(|t| < 1.96·√(11/12)), and .940 of 40. The shares are those of 6,000
-    samples of 5 attempts a goal, whose goals were drawn by index 1,000 times each.
+    Plain percentiles hold .91 to .93 of 12 goals; of the mean of normal ones t's law makes it .913, P(|t| < 1.96·√(11/12)). The
+    shares are those of 6,000 samples of 5 attempts a goal, whose goals were drawn by index 1,000 times each.
     """
     rng, repetitions, spread = np.random.default_rng(goals), 1000, np.sqrt(2)
     truth = dict.fromkeys(by_numpy, 0.0)
@@ -288,9 +288,9 @@ def test_coverage_of_the_aggregates(goals, by_numpy, record_property):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("goals", "by_numpy"), [(12, 0.929), (40, 0.941)])
+@pytest.mark.parametrize(("goals", "by_numpy"), [(12, 0.965), (40, 0.958)])
 def test_coverage_of_the_interquartile_mean_of_rates(goals, by_numpy, record_property):
-    """Outcomes of 10 attempts at goals of Beta(.6, 1.4): the interval holds .93 of the time with 12 goals, .94 with 40.
+    """Outcomes of 10 attempts at goals of Beta(.6, 1.4): the interval holds .96 of the time; plain percentiles .93 and .94.
 
     The truth is the middle half of the beta-binomial law of a goal's rate, .238; the shares are as above.
     """

@@ -24,7 +24,7 @@ from turnwise.arguments import (
 )
 from turnwise.cells import Sheet, row_of, rows_of
 from turnwise.errors import ArgumentError, counted, meant
-from turnwise.stats.bootstrap import percentile_interval
+from turnwise.stats.bootstrap import expanded, percentile_interval
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
@@ -72,8 +72,8 @@ def iqm(
         as rates of goals: over the outcomes themselves an interquartile mean is 0 at a rate of .2 and 1 at .8.
     draws
         ``"goals"``: whole goals are drawn, for goals like these; ``"attempts"``: rollouts within each goal, which says
-        nothing of other goals (rliable's stratified bootstrap). Fewer than 10 goals are too few to be drawn: of five the
-        interval would hold a mean .84 of the time.
+        nothing of other goals (rliable's stratified bootstrap). The interval of goals is expanded for their number, as that of
+        a mean is, without which it holds .91 of the time for 12 of them; fewer than 10 are too few to be drawn.
     target
         Of the optimality gap.
     resamples, seed
@@ -92,7 +92,8 @@ def iqm(
 
     References
     ----------
-    Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical precipice, arXiv:2108.13264.
+    Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical precipice, arXiv:2108.13264. Hesterberg
+    (2015), doi:10.1080/00031305.2015.1089789.
 
     Examples
     --------
@@ -214,7 +215,7 @@ class _Goals:
     def estimate(
         self, statistic: str, level: float, over: str, draws: Drawn, target: float, made: FloatArray | None
     ) -> Estimate:
-        """The aggregate with the percentile interval of its bootstrap."""
+        """The aggregate with the percentile interval of its bootstrap, of goals expanded as that of a mean is."""
         row = Estimate(n=self.values.size, n_clusters=self.count)
         if flaw := self.flaw(statistic, over, target):
             return replace(row, reason=flaw)
@@ -232,14 +233,15 @@ class _Goals:
             return replace(row, reason=f"{few}; draws='attempts' speaks of these very goals")
         if not np.isfinite(made).all():
             return replace(row, reason="infinite values are kept in replicates of the bootstrap: no interval")
-        low, high = percentile_interval(made, level)
-        how = "goals drawn" if draws == "goals" else "attempts drawn within goals"
+        drawn = draws == "goals"
+        low, high = percentile_interval(made, expanded(level, self.count) if drawn else level)
+        how = "goals drawn" if drawn else "attempts drawn within goals"
         return replace(
             row,
             std_error=float(made.std()) if low is not None and unaddable(made) is None else None,
             low=low,
             high=high,
-            method=None if low is None else f"percentile bootstrap; {how}",
+            method=None if low is None else f"{'expanded ' if drawn else ''}percentile bootstrap; {how}",
             reason="the bootstrap interval has no width" if low is None else None,
             resamples=made.size,
         )

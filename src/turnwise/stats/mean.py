@@ -245,7 +245,7 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
 def _crossed_bounds(
     deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing
 ) -> _Bounds:
-    """T with the two-way variance, or the percentile interval of the pigeonhole bootstrap, which is conservative."""
+    """T with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is no less than that."""
     if how.interval in {"auto", "t"}:
         return _t_bounds(spread, how.level, "two-way t")
     if how.interval != "percentile":

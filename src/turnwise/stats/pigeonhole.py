@@ -19,7 +19,8 @@ def crossed_replicates(
     """Replicates of Σ deviations / Σ weights with both ways drawn with replacement: float (resamples,), NaN without weight.
 
     A cell of the two ways counts c_a·c_b times, so all replicates are one product of count matrices with the table of cell
-    sums. Conservative: where the ways do not interact, its variance is that of both ways and a little more.
+    sums. Its variance is conservative: where the ways do not interact, that of both ways and a little more. Its percentiles of
+    few clusters are not: 8 goals by 15 tasks are covered at .92, and at .89 where they are skewed.
 
     Parameters
     ----------

@@ -1,6 +1,9 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """`portfolio` and `tradeoff`: what attacks reach together, and what safety costs."""
 
+import math
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
@@ -80,6 +83,19 @@ def test_what_the_chosen_reach_is_covered(goals, attacks, rate):
         plain += (low <= truth) & (truth <= high)
     assert (hits / repeats >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / repeats)).all()
     assert (plain / repeats).min() < 0.9
+
+
+@given(st.integers(1, 9), st.integers(1, 6), st.randoms())
+def test_the_greedy_order_against_all_sets(goals, attacks, random):
+    """The first reaches as much as any, as many as are chosen at least 1 - 1/e of what the best so many reach, all what all do."""
+    won = {f"a{n}": {f"g{goal}" for goal in range(goals) if random.random() < 0.4} for n in range(attacks)}
+    frame = tried([(name, f"g{goal}", f"g{goal}" in reached) for name, reached in won.items() for goal in range(goals)])
+    greedy = tw.portfolio(frame).filter(kind="greedy").sort("rank")
+    for row in greedy.rows(named=True):
+        best = max(len(set().union(*some)) for some in combinations(won.values(), row["rank"]))
+        assert (1 - 1 / math.e) * best <= row["union"] <= best
+        assert row["union"] == len(set().union(*(won[name] for name in greedy["member"][: row["rank"]])))
+        assert row["rank"] not in {1, attacks} or row["union"] == best
 
 
 def test_unknown_is_not_unreached():

@@ -46,6 +46,43 @@ def test_log_rank_is_that_of_lifelines():
     assert log_rank(ENDS, CAUSE, ~ARM, ()).difference == pytest.approx(-unlike.difference)
 
 
+def by_definition(ends, cause, arm, goals):
+    """Jeong and Jung's U and its variance, rollout by rollout and turn by turn: Σ (w(s)·(dN - Y·dΛ_a)), summed over each goal."""
+    rows = list(zip(ends.tolist(), cause.tolist(), arm.tolist(), goals.tolist(), strict=True))
+
+    def at(turn, own):
+        there = [(end, event) for end, event, side, _ in rows if end >= turn and side in own]
+        return len(there), sum(end == turn and event for end, event in there)
+
+    score, sums = 0.0, dict.fromkeys(goals.tolist(), 0.0)
+    for turn in sorted({end for end, event, _, _ in rows if event}):
+        (y, d), (y1, d1) = at(turn, (True, False)), at(turn, (True,))
+        score += d1 - y1 * d / y
+        for end, event, side, goal in rows:
+            if end >= turn:
+                many, died = at(turn, (side,))
+                weight = 1 - y1 / y if side else -y1 / y
+                sums[goal] += weight * ((end == turn and event) - died / many)
+    count = min(len({row[3] for row in rows if row[2] == side}) for side in (True, False))
+    return score, count / (count - 1) * sum(value**2 for value in sums.values())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_log_rank_over_goals_by_its_definition(shared):
+    """Goals of one to five attempts in both arms, or in one: U and its variance as written down, t of as many df as are told."""
+    rng = np.random.default_rng(6)
+    goals = np.repeat(np.arange(24), rng.integers(1, 6, 24))
+    arm = rng.random(goals.size) < 0.5 if shared else goals < 11
+    long = rng.geometric(np.where(arm, 0.3, 0.2) * rng.uniform(0.3, 1.3, 24)[goals])
+    cut = rng.integers(2, 8, goals.size)
+    ends, cause = np.minimum(long, cut), (long <= cut).astype(int)
+    test = log_rank(ends, cause, arm, (goals,))
+    score, variance = by_definition(ends, cause, arm, goals)
+    assert (test.difference, test.std_error**2) == pytest.approx((score, variance))
+    assert test.p_value == pytest.approx(2 * stats.t.sf(abs(score) / np.sqrt(variance), test.df))
+    assert 9 <= test.df <= 23
+
+
 def test_a_few_goals_that_agree_are_enough():
     """Of six goals all of one arm break by turn 2, a tenth of the other ever: with the hazard of both no p is below .05."""
     rng = np.random.default_rng(1)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import sqrt
 
 import numpy as np
+import scipy
 
 from turnwise.errors import counted
 from turnwise.stats.bootstrap import MOST_NULL, percentile_interval
@@ -103,17 +104,19 @@ def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Differ
     """The probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
 
     Variance by DeLong's placements, summed over whole clusters, with what clusters in both arms have in common (Obuchowski); t
-    with the degrees of freedom of `difference_df`.
+    with the degrees of freedom of `difference_df`, for the interval on the scale of the logit: away from one half a probability
+    is skewed, and t on its own scale holds .90 of ten goals a side at .84. The test is of one half, on its own scale.
 
     References
     ----------
-    DeLong, DeLong & Clarke-Pearson (1988), doi:10.2307/2531595; Obuchowski (1997), doi:10.2307/2533958.
+    DeLong, DeLong & Clarke-Pearson (1988), doi:10.2307/2531595; Obuchowski (1997), doi:10.2307/2533958; Kottas, Kuss &
+    Zapf (2014), doi:10.1186/1471-2288-14-26, compare such intervals.
 
     Examples
     --------
     >>> found = unpaired_improvement(Arm(np.arange(10.0) + 2, ()), Arm(np.arange(10.0), ()))
     >>> found.difference, found.method
-    (0.68, 'DeLong, t; t test')
+    (0.68, 'DeLong, t of the logit; t test')
     """
     if not one.values.size or not other.values.size:
         return Difference(reason=NO_UNITS)
@@ -124,20 +127,21 @@ def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Differ
     if min(spread.n_clusters for spread in spreads) < 2:
         return replace(row, reason="one cluster in an arm: no interval over clusters")
     both, together = covariance(Arm(ahead[0], one.clusters), Arm(ahead[1], other.clusters), (value, value))
-    variance = sum(spread.variance or 0.0 for spread in spreads) + 2 * together
+    apart = sum(spread.variance or 0.0 for spread in spreads)
+    variance = apart + 2 * together
     row = replace(row, n_clusters=row.n_clusters - both)
-    if variance <= 1e-20:
+    if variance <= max(1e-20, 1e-12 * apart):  # what cancels but for rounding
         return replace(row, reason="no variation between clusters")
     df = difference_df(spreads[0], spreads[1], shared=both > 0)
-    half = t_quantile(level, df) * sqrt(variance)
+    center, half = scipy.special.logit(value), t_quantile(level, df) * sqrt(variance) / (value * (1 - value))
     test = t_test(value - 0.5, variance, df)
     return replace(
         row,
         std_error=sqrt(variance),
-        low=max(0.0, value - half),
-        high=min(1.0, value + half),
+        low=float(scipy.special.expit(center - half)),
+        high=float(scipy.special.expit(center + half)),
         p_value=test.p_value,
-        method=f"DeLong, {'cluster ' if one.clusters else ''}t; {test.method}",
+        method=f"DeLong, {'cluster ' if one.clusters else ''}t of the logit; {test.method}",
     )
 
 

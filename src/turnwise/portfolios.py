@@ -141,16 +141,22 @@ def _members(table: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple
     for rank, column in enumerate(greedy_order(broken), start=1):
         shared = {"kind": "greedy", "rank": rank, "member": members[column], "n_missing": table.height - known.height}
         sets = comb(len(members), rank)
-        words = f"{members[column]} or any member before it" + (f", chosen on these {plural(unit)}" if sets > 1 else "")
+        words = f"{members[column]} or any member before it, chosen on these {plural(unit)}"
         made += [{**shared, **row} for row in _row(broken[:, column], before, levels, words, metric, unit, sets)]
         before = before | broken[:, column]
     return [{**row, "metric": metric, "of": of} for row in made]
 
 
 def _row(
-    ours: BoolArray, theirs: BoolArray, levels: tuple[float, ...], who: str, metric: str, unit: str, sets: int = 1
+    ours: BoolArray,
+    theirs: BoolArray,
+    levels: tuple[float, ...],
+    who: str,
+    metric: str,
+    unit: str,
+    sets: int | None = None,
 ) -> list[dict[str, Any]]:
-    """What two reach, at each level; the second may be one of so many sets."""
+    """What two reach, at each level; both together may be one of so many sets."""
     either = ours | theirs
     counted = {
         "only_member": int((ours & ~theirs).sum()),
@@ -163,12 +169,12 @@ def _row(
     }
     made = []
     for level in levels:
-        least = max((1 - level) / sets, _LEAST)
+        least = max((1 - level) / (sets or 1), _LEAST)
         # So far out Wilson's ends are no longer reached once in `least` times; those of the binomial law are.
-        found = proportion(either.astype(np.float64), (), level=1 - least, interval="exact" if sets > 1 else "wilson")
+        found = proportion(either.astype(np.float64), (), level=1 - least, interval="exact" if sets else "wilson")
         point = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high", "method", "reason")}
-        if sets > 1 and found.method:
-            point["method"] = f"{found.method}; for all {sets:,} choices at once"
+        if sets and found.method:
+            point["method"] = f"{found.method}; for all choices of as many at once"
         made.append({**counted, **point, "level": level})
     return made
 

@@ -27,7 +27,7 @@ from turnwise.stats.robust import greedy_order
 from turnwise.units import unit_of
 
 _LEAST = 2.0**-50
-"""What a level that holds for many choices leaves out at least: 1 less than half of it is 1."""
+"""What a level that holds for many choices leaves out at least, so that it can still be told from 1."""
 
 
 def portfolio(

@@ -1,6 +1,7 @@
-"""Shared fixtures: real logs of other tools, where they are at hand."""
+"""Shared fixtures: real logs of other tools, where they are at hand, and how often is as often."""
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,3 +50,17 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no folder of real logs at {SHARED}; set TURNWISE_SHARED_DATA to one")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def covers_as_often_as() -> Callable[..., bool]:
+    """Whether hits in so many repetitions are this coverage within three Monte Carlo errors, to either side.
+
+    The coverage itself may have been found in a number of repetitions, whose error counts too.
+    """
+
+    def check(hits: int, repetitions: float, coverage: float, found_in: float = math.inf) -> bool:
+        error = math.sqrt(coverage * (1 - coverage) * (1 / repetitions + 1 / found_in))
+        return abs(hits / repetitions - coverage) <= 3 * error
+
+    return check

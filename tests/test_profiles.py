@@ -251,11 +251,6 @@ def test_values_too_great_to_be_squared_have_no_standard_error():
     assert row["low"] < row["estimate"] < row["high"]
 
 
-def _within_three_errors(hits, repetitions, share, found_in):
-    """Whether hits are as frequent as this share, which was itself found in so many samples, but for Monte Carlo error."""
-    return abs(hits / repetitions - share) <= 3 * np.sqrt(share * (1 - share) * (1 / repetitions + 1 / found_in))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("goals", "by_numpy"),
@@ -264,7 +259,7 @@ def _within_three_errors(hits, repetitions, share, found_in):
         (40, {"iqm": 0.948, "mean": 0.947, "optimality_gap": 0.946, "median": 0.950}),
     ],
 )
-def test_coverage_of_the_aggregates(goals, by_numpy, record_property):
+def test_coverage_of_the_aggregates(goals, by_numpy, covers_as_often_as, record_property):
     """Goals drawn, expanded for their number, hold .94 to .96 of 12 goals and .95 of 40, as often as by NumPy alone.
 
     Plain percentiles hold .91 to .93 of 12 goals; of the mean of normal ones t's law makes it .913, P(|t| < 1.96·√(11/12)). The
@@ -281,7 +276,7 @@ def test_coverage_of_the_aggregates(goals, by_numpy, record_property):
             hits[statistic] += low <= truth[statistic] <= high
     record_property("coverage", {statistic: count / repetitions for statistic, count in hits.items()})
     for statistic, share in by_numpy.items():
-        assert _within_three_errors(hits[statistic], repetitions, share, 6000), (
+        assert covers_as_often_as(hits[statistic], repetitions, share, 6000), (
             statistic,
             hits[statistic] / repetitions,
         )
@@ -289,7 +284,7 @@ def test_coverage_of_the_aggregates(goals, by_numpy, record_property):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("goals", "by_numpy"), [(12, 0.965), (40, 0.958)])
-def test_coverage_of_the_interquartile_mean_of_rates(goals, by_numpy, record_property):
+def test_coverage_of_the_interquartile_mean_of_rates(goals, by_numpy, covers_as_often_as, record_property):
     """Outcomes of 10 attempts at goals of Beta(.6, 1.4): the interval holds .96 of the time; plain percentiles .93 and .94.
 
     The truth is the middle half of the beta-binomial law of a goal's rate, .238; the shares are as above.
@@ -305,4 +300,4 @@ def test_coverage_of_the_interquartile_mean_of_rates(goals, by_numpy, record_pro
         made = tw.iqm(rollouts(won.ravel().tolist(), names), statistics="iqm", resamples=1000, seed=repetition)
         hits += made["low"].item() <= truth <= made["high"].item()
     record_property("coverage", hits / repetitions)
-    assert _within_three_errors(hits, repetitions, by_numpy, 6000), hits / repetitions
+    assert covers_as_often_as(hits, repetitions, by_numpy, 6000), hits / repetitions

@@ -26,7 +26,7 @@ from turnwise.stats.clusters import ONE_CLUSTER, t_quantile
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.forecast import BetaBinomial, beta_binomial
 from turnwise.stats.incidence import kaplan_meier
-from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import reached_in
 from turnwise.trials import Attempts, check_metric
@@ -175,9 +175,7 @@ def _flaw(n: IntArray, count: int) -> str | None:
         return "one attempt at each goal does not show how goals differ: not identified"
     if count == 1:
         return ONE_CLUSTER
-    return (
-        f"{counted(count, 'cluster is', 'clusters are')} too few for a bootstrap" if count < FEWEST_CLUSTERS else None
-    )
+    return too_few_to_draw(count)
 
 
 def _estimand(tried: Attempts, k: int) -> str:

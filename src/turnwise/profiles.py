@@ -28,7 +28,7 @@ from turnwise.stats.bootstrap import expanded, percentile_interval
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
-from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
 from turnwise.units import unit_of
 
@@ -228,12 +228,11 @@ class _Goals:
         row = replace(row, estimate=point)
         if made is None:
             return replace(row, reason="one goal: no interval over goals")
-        if draws == "goals" and self.count < FEWEST_CLUSTERS:
-            few = f"{counted(self.count, 'goal is', 'goals are')} too few for a bootstrap"
+        drawn = draws == "goals"
+        if drawn and (few := too_few_to_draw(self.count, "goal")):
             return replace(row, reason=f"{few}; draws='attempts' speaks of these very goals")
         if not np.isfinite(made).all():
             return replace(row, reason="infinite values are kept in replicates of the bootstrap: no interval")
-        drawn = draws == "goals"
         low, high = percentile_interval(made, expanded(level, self.count) if drawn else level)
         how = "goals drawn" if drawn else "attempts drawn within goals"
         return replace(

@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, rollouts_frame
 from turnwise.cells import Sheet, row_of, rows_of
-from turnwise.errors import ArgumentError, MetricError, counted, meant
+from turnwise.errors import ArgumentError, MetricError, meant
 from turnwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -22,7 +22,7 @@ from turnwise.stats.bootstrap import (
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
-from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.mean import too_few_to_draw
 from turnwise.units import Unit, strata_of, unit_of
 
 
@@ -214,8 +214,6 @@ def _interval(
         return replace(row, reason=flaw or "the bootstrap interval has no width")
     named = f"{'BCa' if jackknife is not None else asked.interval} bootstrap{' within strata' if asked.strata else ''}"
     error = float(np.nanstd(replicates, ddof=1)) if beyond is None else None
-    few = (
-        f"{counted(plain.n_clusters, 'cluster is', 'clusters are')} too few for a bootstrap: the interval is too narrow"
-    )
-    told = few if plain.n_clusters < FEWEST_CLUSTERS else None
+    few = too_few_to_draw(plain.n_clusters)
+    told = few and f"{few}: the interval is too narrow"
     return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered", reason=told)

@@ -1,7 +1,6 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """Draws with a known truth for the coverage simulations, and how close to nominal is close enough."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -42,20 +41,6 @@ def covers():
 
     def check(hits, repetitions, least):
         return hits / repetitions >= least - 2 * np.sqrt(least * (1 - least) / repetitions)
-
-    return check
-
-
-@pytest.fixture(scope="session")
-def covers_as_often_as():
-    """Whether hits in so many repetitions are this coverage within three Monte Carlo errors, to either side.
-
-    The coverage itself may have been found in a number of repetitions, whose error counts too.
-    """
-
-    def check(hits, repetitions, coverage, found_in=math.inf):
-        error = math.sqrt(coverage * (1 - coverage) * (1 / repetitions + 1 / found_in))
-        return abs(hits / repetitions - coverage) <= 3 * error
 
     return check
 

@@ -12,13 +12,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.errors import ArgumentError, counted
+from turnwise.errors import ArgumentError
 from turnwise.stats import coefficients
 from turnwise.stats.bootstrap import acceleration, bca_flaw, bca_interval, expanded, null_flaw, percentile_interval
 from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, t_quantile, unaddable
 from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
-from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.replicates import count_sums
 
 __all__ = ["Scale", "Weights", "ac1", "agreeing_share", "alpha", "kappa"]
@@ -230,11 +230,7 @@ def _estimate(
         return replace(point, reason=flaw)
     point = replace(point, std_error=math.sqrt(variance))
     prefix = "two-way " if len(units) > 1 else "" if smallest == n else "cluster "
-    few = (
-        f"{counted(smallest, 'cluster is', 'clusters are')} too few for a bootstrap"
-        if smallest < FEWEST_CLUSTERS and len(units) == 1
-        else None
-    )
+    few = too_few_to_draw(smallest) if len(units) == 1 else None
     if asked.interval == "t" or (asked.interval == "auto" and (few or len(units) > 1)):
         return _t(point, asked.level, f"{prefix}t", few if asked.interval == "auto" else None)
     if len(units) > 1:

@@ -201,16 +201,15 @@ def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Flo
     if usual.all():
         deviation = np.sqrt(second)
         return mean, deviation, third / (second * deviation), fourth / (second * second)
-    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [-1, 1] are not.
+    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [0, 2] are not.
     least, greatest = samples.min(axis=1), samples.max(axis=1)
     half = greatest / 2 - least / 2
     equal = half <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
     half[equal] = 1.0
-    middle = least / half + 1
-    mean, second, third, fourth = _moments(samples / half[:, None] - middle[:, None])
+    mean, second, third, fourth = _moments(samples / half[:, None] - (least / half)[:, None])
     second[equal] = np.nan
     deviation = np.sqrt(second)
-    return least + half * (mean + 1), half * deviation, third / (second * deviation), fourth / (second * second)
+    return least + half * mean, half * deviation, third / (second * deviation), fourth / (second * second)
 
 
 def _moments(samples: FloatArray) -> FloatArray:

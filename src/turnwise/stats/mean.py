@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import (
     acceleration,
     bca_flaw,
@@ -76,6 +76,19 @@ class _Drawing(NamedTuple):
 
     def generator(self) -> np.random.Generator:
         return generator_of(self.rng)
+
+
+def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
+    """Why no bootstrap of so many is to be trusted, in words; None where they are enough.
+
+    Examples
+    --------
+    >>> too_few_to_draw(9, "goal"), too_few_to_draw(10)
+    ('9 goals are too few for a bootstrap', None)
+    """
+    if count >= FEWEST_CLUSTERS:
+        return None
+    return f"{counted(count, f'{noun} is', f'{noun}s are')} too few for a bootstrap"
 
 
 def mean(

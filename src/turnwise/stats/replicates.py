@@ -184,17 +184,18 @@ def count_sums(
     >>> drawn[:, 0].tolist()
     [50.0, 50.0, 50.0]
     """
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ArgumentError(f"count_sums: dtype={np.dtype(dtype)} cannot hold the sums; it is float64 or float32")
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ArgumentError(f"count_sums: dtype={kind} cannot hold the sums; it is float64 or float32")
     if not np.size(columns):
-        return np.zeros((resamples, np.shape(columns)[1]), dtype)
-    if np.dtype(dtype) == np.float64:
+        return np.zeros((resamples, np.shape(columns)[1]), kind)
+    if kind == np.float64:
         return _sums(np.array(columns, dtype=np.float64, order="C"), rng, resamples, strata, block)
     if len(columns) > _SINGLE:
         raise ArgumentError(
             f"float32 cannot tell sums over {len(columns):,} clusters, {_SINGLE:,} at most; use float64"
         )
-    whole = np.empty(np.shape(columns), dtype)
+    whole = np.empty(np.shape(columns), kind)
     return _sums(np.ascontiguousarray(columns, dtype=np.float64), rng, resamples, strata, block, whole)
 
 

@@ -82,14 +82,13 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     if not both.events.sum():
         return Compared(difference=0.0, p_value=1.0, reason="no event in either group")
     units, arms = groupings(clusters, ends.size), (arm, ~arm)
-    variance, df = 0.0, 0.0
     for hazards in ((ours.event_hazard, theirs.event_hazard), (both.event_hazard, both.event_hazard)):
         # What a rollout adds: its own event, less what its time at risk was expected to bring.
         expected = [np.cumsum(share * hazard)[ends] for share, hazard in zip((1 - part, -part), hazards, strict=True)]
         adds = event * (arm - part[ends]) - np.where(arm, *expected)
         moves = [[unit.sums(np.where(arm, adds, 0.0)), unit.sums(np.where(arm, 0.0, -adds))] for unit in units]
         variance, df = _spread(moves, units, arms)
-        if df < 1:
+        if not df:
             return Compared(difference=score, reason="one cluster in an arm: no test over clusters")
         if variance > 1e-20:
             p_value = t_test(score, variance, df).p_value
@@ -221,7 +220,7 @@ def restricted_mean_difference(
         for unit in units
     ]
     variance, df = _spread(moves, units, arms)
-    if df < 1:
+    if not df:
         return Compared(difference=gap, reason="one cluster in an arm: no interval over clusters"), last
     if variance <= 1e-20:
         return Compared(difference=gap, reason="no variation between clusters"), last

@@ -34,6 +34,7 @@ PIECES = st.sampled_from(
     [
         *["the", "The", "a", "AN", "cat", "don't", "eightlet", "ninelette", "sixteen-letters!", "x" * 16, "x" * 17],
         *["y" * 40, "ß", "ΟΔΟΣ", "é", "中文", "\x00", "\x7f", "a\x00", "\x01an", "_", "12", ".", " ", "  "],
+        *["“", "”", "’", "—", "t", "h", "e", "n", "É"],
     ]
 )
 TEXTS = st.lists(st.one_of(PIECES, BLANK, UNICODE), max_size=12).map("".join)
@@ -58,6 +59,26 @@ def test_any_two_texts(block: int, pairs: list[tuple[str, str]]) -> None:
     assert same == [a == b for a, b in cut]
     assert often.rows() == [(sum((Counter(a) & Counter(b)).values()), len(a) + len(b)) for a, b in cut]
     assert once.rows() == [(len({*a} & {*b}), len({*a} | {*b})) for a, b in cut]
+
+
+@pytest.mark.parametrize("left", ["“", "x—", "é", "—'", "中", ""])
+@pytest.mark.parametrize("right", ["”", "—x", "é", "'—", "文", ""])
+@pytest.mark.parametrize("article", ["the", "A", "an", "t.h-e", "th", "ana"])
+def test_an_article_beside_another_script(left: str, right: str, article: str) -> None:
+    """It does not count where a quotation mark or a dash ends it, and does where a letter goes on."""
+    texts = [
+        f"{before}{left}{article}{right}{after}" for before in ("", "b ", "b.", "b") for after in ("", " b", ".b", "b")
+    ]
+    found = [w.shared_words(series([text]), series([text]))["shared"].item() for text in texts]
+    assert found == [len(squad_words(text)) for text in texts]
+
+
+def test_bytes_tell_all_but_what_is_looked_for() -> None:
+    """Every character beyond ASCII that has a small letter, and every blank, is one of those that Polars rewrites."""
+    every = series([chr(c) for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000])
+    rewritten = (every != every.str.to_lowercase()) | every.is_in(list(blanks.BLANKS))
+    assert rewritten.sum() > 1400
+    assert every.filter(rewritten & ~every.str.contains(blocks.OTHER)).to_list() == []
 
 
 @pytest.mark.parametrize("block", [1, 64, 1 << 18])

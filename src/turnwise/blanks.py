@@ -8,3 +8,6 @@ BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 
 ASCII_BLANKS = "".join(filter(str.isascii, BLANKS))
 """Those of ASCII."""
+
+OTHER_BLANKS = "".join(sorted(set(BLANKS) - set(ASCII_BLANKS)))
+"""Those beyond."""

@@ -3,7 +3,20 @@
 import numpy as np
 import polars as pl
 
-from turnwise.words.blocks import DIGIT, LOWER, SPACE, UNDERSCORE, Block, Places, beyond_ascii, block_of, in_blocks
+from turnwise.words.blocks import (
+    DELETE,
+    DIGIT,
+    LOWER,
+    SPACE,
+    UNDERSCORE,
+    Block,
+    Places,
+    beyond_bytes,
+    block_of,
+    in_blocks,
+)
+
+_NO_WORD = r"[\W--[\x00-\x7f]]"  # beyond ASCII; every other byte of that is one of a word
 
 
 def word_count(texts: pl.Series) -> pl.Series:
@@ -14,9 +27,9 @@ def word_count(texts: pl.Series) -> pl.Series:
 
 
 def _cut(texts: pl.Series) -> tuple[Block, Places, Places]:
-    """The texts, which of them hold more than ASCII, and how many words are in these."""
+    """The texts, in which of them bytes do not tell the words, and how many are in these."""
     block = block_of(texts)
-    odd = beyond_ascii(texts, block)
+    odd = beyond_bytes(texts, block, _NO_WORD)
     return block, odd, texts.gather(odd).str.count_matches(r"\w+").to_numpy() if odd.size else odd
 
 
@@ -24,7 +37,8 @@ def _counts(cut: tuple[Block, Places, Places]) -> Places:
     block, odd, known = cut
     inside = np.zeros(len(block.text) + 1, dtype=bool)
     small = block.text | SPACE  # a capital differs from its small letter by the bit of a space
-    np.bitwise_or((small - LOWER < 26) | (block.text - DIGIT < 10), block.text == UNDERSCORE, out=inside[1:])
+    letter = (small - LOWER < 26) | (block.text > DELETE)
+    np.bitwise_or(letter | (block.text - DIGIT < 10), block.text == UNDERSCORE, out=inside[1:])
     counts = np.diff(np.searchsorted(np.flatnonzero(inside[1:] > inside[:-1]), block.begins))
     counts[odd] = known
     return counts

@@ -3,8 +3,18 @@
 import numpy as np
 import polars as pl
 
-from turnwise.blanks import BLANK
-from turnwise.words.blocks import Block, Numbers, Places, between_spaces, beyond_ascii, block_of, in_blocks, lower
+from turnwise.blanks import OTHER_BLANKS
+from turnwise.words.blocks import (
+    OTHER,
+    Block,
+    Numbers,
+    Places,
+    between_spaces,
+    beyond_bytes,
+    block_of,
+    in_blocks,
+    lower,
+)
 from turnwise.words.numbers import folded, numbers, readable
 
 
@@ -34,10 +44,10 @@ def grams(texts: pl.Series, n: int) -> pl.Series:
 def _plain(texts: pl.Series) -> Block:
     """The texts, what bytes do not tell written in small letters and spaces."""
     block = block_of(texts)
-    odd = beyond_ascii(texts, block)
+    odd = beyond_bytes(texts, block, OTHER)
     if odd.size == 0:
         return block
-    plain = texts.gather(odd).str.to_lowercase().str.replace_all(f"[{BLANK}]", " ")
+    plain = texts.gather(odd).str.to_lowercase().str.replace_all(f"[{OTHER_BLANKS}]", " ")
     return block_of(texts.scatter(odd, plain))
 
 

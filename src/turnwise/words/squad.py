@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from turnwise.blanks import BLANK
+from turnwise.blanks import OTHER_BLANKS
 from turnwise.words.blocks import (
     BLANKS,
     DELETE,
     DIGIT,
     LOWER,
+    OTHER,
     SPACE,
     Block,
     Bytes,
@@ -23,7 +24,7 @@ from turnwise.words.blocks import (
     Numbers,
     Places,
     between_spaces,
-    beyond_ascii,
+    beyond_bytes,
     block_of,
     in_blocks,
     lower,
@@ -31,6 +32,11 @@ from turnwise.words.blocks import (
 from turnwise.words.numbers import LIMB, LONG, folded, limb, numbers, readable
 
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
+_BESIDE, _BETWEEN = r"[^\x00-\x7f]", f"{_PUNCTUATION}*"
+_AN_ARTICLE = f"(?:a(?:{_BETWEEN}n)?|t{_BETWEEN}h{_BETWEEN}e)"
+_ODD = (  # an article beside what is no ASCII may be a word of its own, as in quotation marks
+    f"(?i:{_BESIDE}{_BETWEEN}{_AN_ARTICLE}(?:[^a-z0-9]|$)|(?:^|[^a-z0-9]){_AN_ARTICLE}{_BETWEEN}{_BESIDE})|{OTHER}"
+)
 _ARTICLES = [int.from_bytes(word.ljust(LIMB, b"\xff"), "little") for word in (b"a", b"an", b"the")]
 
 
@@ -63,14 +69,14 @@ class _Words:
 def _plain(texts: pl.Series) -> Block:
     """The texts, what bytes do not tell written as SQuAD compares it."""
     block = block_of(texts)
-    odd = beyond_ascii(texts, block)
+    odd = beyond_bytes(texts, block, _ODD)
     control = _controls(block.text)
     if control.size:
         odd = np.union1d(odd, np.searchsorted(block.begins, control, side="right") - 1)
     if odd.size == 0:
         return block
     plain = texts.gather(odd).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
-    plain = plain.str.replace_all(f"[{BLANK}]", " ").str.replace_all(_ARTICLE, " ")
+    plain = plain.str.replace_all(f"[{OTHER_BLANKS}]", " ").str.replace_all(_ARTICLE, " ")
     return block_of(texts.scatter(odd, plain))
 
 

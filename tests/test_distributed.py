@@ -69,7 +69,7 @@ def spread(work: Callable[[Any], Any], items: list[Any], order: list[int]) -> di
 
 def prepared(paths: Any, metrics: Any = METRICS, **options: Any) -> Any:
     """Files, and what is done with each."""
-    from turnwise.rollouts import expressions
+    from turnwise.measurement.measure import expressions
 
     return partitions.prepared(paths, expressions(metrics), None, hashed=True, options=None, **options)
 

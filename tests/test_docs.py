@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
-from turnwise.readers.formats import FORMATS
+from turnwise.readers.registry import FORMATS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

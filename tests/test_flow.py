@@ -9,8 +9,8 @@ import pytest
 
 import turnwise as tw
 from turnwise import metrics as m
-from turnwise.cells import Sheet
-from turnwise.units import generator, unit_of
+from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.clusters import generator, unit_of
 
 QUIET: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
 ALONE: dict[str, Any] = {"targets": {"t": 0.05}, "attacks": "a", "categories": "c", "text": False}

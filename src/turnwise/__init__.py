@@ -21,14 +21,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise import distributed, errors, metrics, plots, schema, scoring, tables
-    from turnwise.activity import measure_steps
-    from turnwise.checkpoints import training
-    from turnwise.contrasts import contrast
-    from turnwise.conversion import convert
-    from turnwise.curve_contrasts import curve_difference, curve_test
-    from turnwise.curves import curve
-    from turnwise.diagnosis import doctor
+    from turnwise import distributed, errors, judges, metrics, plots, schema, tables
+    from turnwise.estimation.attempts import attempts
+    from turnwise.estimation.bootstrap import bootstrap
+    from turnwise.estimation.contrast import contrast
+    from turnwise.estimation.curve import curve
+    from turnwise.estimation.curve_difference import curve_difference, curve_test
+    from turnwise.estimation.doctor import doctor
+    from turnwise.estimation.forecast import forecast
+    from turnwise.estimation.gate import gate
+    from turnwise.estimation.plan import plan
+    from turnwise.estimation.portfolio import portfolio, tradeoff
+    from turnwise.estimation.profile import iqm, profile
+    from turnwise.estimation.selection import best, changes, pareto
+    from turnwise.estimation.summary import summarize
+    from turnwise.estimation.sweep import sweep
+    from turnwise.estimation.training import training
+    from turnwise.estimation.trajectory import trajectory
     from turnwise.evaluation import (
         BaseEvaluator,
         EvalBuilder,
@@ -43,41 +52,9 @@ if TYPE_CHECKING:
         evaluate,
         register_evaluator,
     )
-    from turnwise.evaluators import (
-        Above,
-        ASTEvaluator,
-        Below,
-        ChatSampler,
-        Evaluator,
-        FrameEvaluator,
-        Graph,
-        GraphMetrics,
-        Node,
-        Precision,
-        SimulatedSampler,
-    )
-    from turnwise.event_logs import events
-    from turnwise.forecasting import forecast
-    from turnwise.gating import gate
-    from turnwise.planning import plan
-    from turnwise.portfolios import portfolio, tradeoff
-    from turnwise.profiles import iqm, profile
-    from turnwise.readers.at_hand import turns
-    from turnwise.readers.events import steps
-    from turnwise.readers.joining import join_labels
-    from turnwise.readers.judged import read_verdicts
-    from turnwise.readers.outcomes import read_rollouts
-    from turnwise.readers.prompts import read_prompts
-    from turnwise.readers.reading import read, scan
-    from turnwise.readers.reported import read_summary
-    from turnwise.red_team import write_red_team
-    from turnwise.reliability import agreement, correct, correct_curve
-    from turnwise.repeats import attempts
-    from turnwise.reports import report
-    from turnwise.resampling import bootstrap
-    from turnwise.rollouts import measure
-    from turnwise.schema import check
-    from turnwise.scoring import (
+    from turnwise.evaluation.red_team import write_red_team
+    from turnwise.files.writers import write
+    from turnwise.judges import (
         AnswerAccuracy,
         AttackSuccess,
         ContextRelevance,
@@ -98,13 +75,36 @@ if TYPE_CHECKING:
         judge,
         score,
     )
-    from turnwise.selection import best, changes, pareto
-    from turnwise.simulation import simulate
-    from turnwise.summary import summarize
-    from turnwise.sweeps import sweep
-    from turnwise.trajectories import trajectory
-    from turnwise.trees import flatten, measure_paths, paths
-    from turnwise.writers import write
+    from turnwise.judges.reliability import agreement, correct, correct_curve
+    from turnwise.measurement.conversion import convert
+    from turnwise.measurement.event_logs import events
+    from turnwise.measurement.measure import measure
+    from turnwise.measurement.step_activity import measure_steps
+    from turnwise.measurement.trees import flatten, measure_paths, paths
+    from turnwise.readers.read import read, scan
+    from turnwise.readers.results.joining import join_labels
+    from turnwise.readers.results.outcomes import read_rollouts
+    from turnwise.readers.results.prompts import read_prompts
+    from turnwise.readers.results.summaries import read_summary
+    from turnwise.readers.results.verdicts import read_verdicts
+    from turnwise.readers.traces.steps import steps
+    from turnwise.readers.turns import turns
+    from turnwise.reports import report
+    from turnwise.rollout import (
+        Above,
+        ASTEvaluator,
+        Below,
+        ChatSampler,
+        Evaluator,
+        FrameEvaluator,
+        Graph,
+        GraphMetrics,
+        Node,
+        Precision,
+        SimulatedSampler,
+    )
+    from turnwise.rollout.simulation import simulate
+    from turnwise.schema import check
 
 __version__ = "0.1.0"
 
@@ -171,6 +171,7 @@ __all__ = [
     "join_labels",
     "join_verdicts",
     "judge",
+    "judges",
     "measure",
     "measure_paths",
     "measure_steps",
@@ -191,7 +192,6 @@ __all__ = [
     "scan",
     "schema",
     "score",
-    "scoring",
     "simulate",
     "steps",
     "summarize",
@@ -205,101 +205,101 @@ __all__ = [
     "write_red_team",
 ]
 
-_ROOMS = {
-    "ASTEvaluator": "evaluators",
-    "Above": "evaluators",
-    "AnswerAccuracy": "scoring",
-    "AttackSuccess": "scoring",
+_MODULES = {
+    "ASTEvaluator": "rollout",
+    "Above": "rollout",
+    "AnswerAccuracy": "judges",
+    "AttackSuccess": "judges",
     "BaseEvaluator": "evaluation",
-    "Below": "evaluators",
-    "ChatSampler": "evaluators",
-    "DistinctN": "scoring",
-    "Endpoint": "scoring",
+    "Below": "rollout",
+    "ChatSampler": "rollout",
+    "DistinctN": "judges",
+    "Endpoint": "judges",
     "EvalBuilder": "evaluation",
     "EvalInput": "evaluation",
     "EvalInputItem": "evaluation",
     "EvalOutput": "evaluation",
     "EvalOutputItem": "evaluation",
-    "Evaluator": "evaluators",
+    "Evaluator": "rollout",
     "EvaluatorBaseConfig": "evaluation",
     "EvaluatorInfo": "evaluation",
-    "ContextRelevance": "scoring",
-    "Factuality": "scoring",
-    "FrameEvaluator": "evaluators",
-    "Graph": "evaluators",
-    "GraphMetrics": "evaluators",
-    "GoalCompletion": "scoring",
-    "Groundedness": "scoring",
-    "Harmfulness": "scoring",
-    "Informativeness": "scoring",
+    "ContextRelevance": "judges",
+    "Factuality": "judges",
+    "FrameEvaluator": "rollout",
+    "Graph": "rollout",
+    "GraphMetrics": "rollout",
+    "GoalCompletion": "judges",
+    "Groundedness": "judges",
+    "Harmfulness": "judges",
+    "Informativeness": "judges",
     "IntermediateStep": "evaluation",
-    "LLMJudgeMetric": "scoring",
-    "LocalModel": "scoring",
-    "Node": "evaluators",
-    "Precision": "evaluators",
-    "Refusal": "scoring",
-    "Relevance": "scoring",
-    "ResponseMetric": "scoring",
-    "SimulatedSampler": "evaluators",
-    "Truthfulness": "scoring",
+    "LLMJudgeMetric": "judges",
+    "LocalModel": "judges",
+    "Node": "rollout",
+    "Precision": "rollout",
+    "Refusal": "judges",
+    "Relevance": "judges",
+    "ResponseMetric": "judges",
+    "SimulatedSampler": "rollout",
+    "Truthfulness": "judges",
     "WorkflowOutput": "evaluation",
-    "agreement": "reliability",
-    "attempts": "repeats",
-    "best": "selection",
-    "bootstrap": "resampling",
-    "changes": "selection",
+    "agreement": "judges.reliability",
+    "attempts": "estimation.attempts",
+    "best": "estimation.selection",
+    "bootstrap": "estimation.bootstrap",
+    "changes": "estimation.selection",
     "check": "schema",
-    "contrast": "contrasts",
-    "convert": "conversion",
-    "correct": "reliability",
-    "correct_curve": "reliability",
-    "curve": "curves",
-    "curve_difference": "curve_contrasts",
-    "curve_test": "curve_contrasts",
-    "doctor": "diagnosis",
+    "contrast": "estimation.contrast",
+    "convert": "measurement.conversion",
+    "correct": "judges.reliability",
+    "correct_curve": "judges.reliability",
+    "curve": "estimation.curve",
+    "curve_difference": "estimation.curve_difference",
+    "curve_test": "estimation.curve_difference",
+    "doctor": "estimation.doctor",
     "evaluate": "evaluation",
-    "events": "event_logs",
-    "flatten": "trees",
-    "forecast": "forecasting",
-    "gate": "gating",
-    "iqm": "profiles",
-    "join_labels": "readers.joining",
-    "join_verdicts": "scoring",
-    "judge": "scoring",
-    "measure": "rollouts",
-    "measure_paths": "trees",
-    "measure_steps": "activity",
-    "pareto": "selection",
-    "paths": "trees",
-    "plan": "planning",
-    "portfolio": "portfolios",
-    "profile": "profiles",
-    "read": "readers.reading",
-    "read_prompts": "readers.prompts",
-    "read_rollouts": "readers.outcomes",
-    "read_summary": "readers.reported",
-    "read_verdicts": "readers.judged",
+    "events": "measurement.event_logs",
+    "flatten": "measurement.trees",
+    "forecast": "estimation.forecast",
+    "gate": "estimation.gate",
+    "iqm": "estimation.profile",
+    "join_labels": "readers.results.joining",
+    "join_verdicts": "judges",
+    "judge": "judges",
+    "measure": "measurement.measure",
+    "measure_paths": "measurement.trees",
+    "measure_steps": "measurement.step_activity",
+    "pareto": "estimation.selection",
+    "paths": "measurement.trees",
+    "plan": "estimation.plan",
+    "portfolio": "estimation.portfolio",
+    "profile": "estimation.profile",
+    "read": "readers.read",
+    "read_prompts": "readers.results.prompts",
+    "read_rollouts": "readers.results.outcomes",
+    "read_summary": "readers.results.summaries",
+    "read_verdicts": "readers.results.verdicts",
     "register_evaluator": "evaluation",
     "report": "reports",
-    "scan": "readers.reading",
-    "score": "scoring",
-    "simulate": "simulation",
-    "steps": "readers.events",
-    "summarize": "summary",
-    "sweep": "sweeps",
-    "tradeoff": "portfolios",
-    "training": "checkpoints",
-    "trajectory": "trajectories",
-    "turns": "readers.at_hand",
-    "write": "writers",
-    "write_red_team": "red_team",
+    "scan": "readers.read",
+    "score": "judges",
+    "simulate": "rollout.simulation",
+    "steps": "readers.traces.steps",
+    "summarize": "estimation.summary",
+    "sweep": "estimation.sweep",
+    "tradeoff": "estimation.portfolio",
+    "training": "estimation.training",
+    "trajectory": "estimation.trajectory",
+    "turns": "readers.turns",
+    "write": "files.writers",
+    "write_red_team": "evaluation.red_team",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Names are imported on first use, so that `import turnwise` and `turnwise --help` cost next to nothing."""
-    if name in _ROOMS:
-        return getattr(importlib.import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
     from turnwise.errors import meant

@@ -9,10 +9,10 @@ from statistics import median
 
 import pytest
 
-from turnwise.evaluators.campaign import run
-from turnwise.evaluators.graph import Graph, Node
-from turnwise.evaluators.store import RunStore
-from turnwise.evaluators.until import Precision
+from turnwise.rollout.campaign import run
+from turnwise.rollout.graph import Graph, Node
+from turnwise.rollout.stopping import Precision
+from turnwise.rollout.store import RunStore
 
 SECONDS, CONCURRENCY, WAVES, ROUNDS = 0.05, 64, 30, 5
 LEAST, LEAST_STORED = 0.9, 0.8

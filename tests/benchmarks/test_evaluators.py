@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from evaluators.seed_pages import ProbePage  # type: ignore[import-not-found]
+from rollout.seed_pages import ProbePage  # type: ignore[import-not-found]
 
 from turnwise import metrics as m
-from turnwise.evaluators import ASTEvaluator, Evaluator, FrameEvaluator, Graph, Node, Recording, Recordings
-from turnwise.evaluators.frames import facts_of, turns_with
-from turnwise.evaluators.graph import spoken
-from turnwise.evaluators.store import Run
+from turnwise.rollout import ASTEvaluator, Evaluator, FrameEvaluator, Graph, Node, Recording, Recordings
+from turnwise.rollout.frames import facts_of, turns_with
+from turnwise.rollout.graph import spoken
+from turnwise.rollout.store import Run
 
 GRAPHS = int(os.environ.get("TURNWISE_BENCH_GRAPHS", "100000"))
 TURNS = 10

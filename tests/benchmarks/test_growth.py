@@ -21,8 +21,8 @@ import sys
 import numpy as np, polars as pl, turnwise as tw
 from turnwise import metrics as m
 from turnwise.stats.mean import mean
-from turnwise.states import merged, state_of
-from turnwise.summary import to_merge
+from turnwise.estimation.merging import merged, state_of
+from turnwise.estimation.summary import to_merge
 size = int(sys.argv[1])
 KEPT = ["target", "goal"]
 rng = np.random.default_rng(0)

@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise.scoring.store import VerdictStore
-from turnwise.scoring.verdicts import Verdict
+from turnwise.judges.store import VerdictStore
+from turnwise.judges.verdicts import Verdict
 
 TURNS = 100_000
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")

@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from turnwise.readers.archives import Archive
-from turnwise.readers.documents import Document
-from turnwise.readers.outcomes import read_rollouts
-from turnwise.readers.reading import read, scan
+from turnwise.readers.read import read, scan
+from turnwise.readers.results.outcomes import read_rollouts
+from turnwise.readers.sources.archives import Archive
+from turnwise.readers.sources.documents import Document
 
 if sys.version_info >= (3, 14):
     import zipfile

@@ -19,7 +19,7 @@ from turnwise.evaluation import plugins
 from turnwise.evaluation.builtin.tools import parameter_accuracy
 from turnwise.metrics import catalog
 
-SERVER = Path(__file__).parent.parent / "evaluators" / "chat_server.py"
+SERVER = Path(__file__).parent.parent / "rollout" / "chat_server.py"
 JUDGE = {"llms": {"judge": {"_type": "function", "function": "workflows:three_of_five"}}}
 
 
@@ -452,10 +452,10 @@ def test_every_metric_of_the_catalog_is_an_evaluator() -> None:
 def test_every_name_in_the_box_is_found_without_loading_the_others() -> None:
     """The table of rooms says what registers what."""
     plugins.load_builtins()
-    assert set(plugins._ROOM_OF) <= set(plugins._BUILTINS)
+    assert set(plugins._MODULE_OF) <= set(plugins._BUILTINS)
     rooms = {name: each.module.rpartition(".")[2] for name, each in plugins._BUILTINS.items()}
-    assert all(rooms[name] == room for name, room in plugins._ROOM_OF.items())
-    assert {name for name, room in rooms.items() if room != "catalog"} == set(plugins._ROOM_OF)
+    assert all(rooms[name] == room for name, room in plugins._MODULE_OF.items())
+    assert {name for name, room in rooms.items() if room != "catalog"} == set(plugins._MODULE_OF)
 
 
 def test_evaluators_work_on_items_without_a_run() -> None:

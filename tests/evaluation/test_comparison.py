@@ -189,7 +189,7 @@ def test_items_of_one_run_alone_are_changed_items(runs) -> None:
 
 def test_repeats_give_pass_at_k(bench, items) -> None:
     """Of an item answered right in one of two attempts: pass@1 is a half, pass@2 is 1, pass^2 is 0."""
-    pytest.importorskip("turnwise.repeats", reason="tw.attempts is not there yet")
+    pytest.importorskip("turnwise.estimation.attempts", reason="tw.attempts is not there yet")
     bench.data([{"id": 1, "question": "q", "answer": "1"}])
     log = bench.folder / "log"
     workflow = {"_type": "function", "function": "workflows:count", "kwargs": {"log": str(log)}}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 import turnwise as tw
-from turnwise.configuration import Document
 from turnwise.errors import ArgumentError, ReadError, TurnwiseError
 from turnwise.evaluation import Options
+from turnwise.files.configuration import Document
 
 GOOD = """eval:
   general:

@@ -120,7 +120,7 @@ def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[turnwise.evaluators]\npage = nat_simple_web_query.register\nmine = somebody\nbroken = no_such_module_here\n"
+        "[turnwise.rollout]\npage = nat_simple_web_query.register\nmine = somebody\nbroken = no_such_module_here\n"
     )
     (package / "somebody.py").write_text(
         "from turnwise import EvaluatorBaseConfig, register_evaluator\n"

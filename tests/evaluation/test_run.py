@@ -19,7 +19,7 @@ from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
-from turnwise.json_paths import steps_of
+from turnwise.files.json_paths import steps_of
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}

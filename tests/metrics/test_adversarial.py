@@ -11,9 +11,9 @@ import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import MetricError
+from turnwise.measurement.trees import flatten
 from turnwise.metrics.adversarial import WITH_THRESHOLD
 from turnwise.metrics.metric import ABOUT
-from turnwise.trees import flatten
 
 MEANS = ("average_reward", "average_adversarial_toxicity", "average_target_toxicity")
 FIRSTS = ("first_adversarial_toxicity_turn", "first_target_toxicity_turn")

@@ -9,11 +9,12 @@ import pytest
 from matplotlib import pyplot as plt
 
 import turnwise as tw
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import agreement, agreement_marks
 from turnwise.plots.agreement import MARKS
 from turnwise.plots.figures import figure_of
+from turnwise.schema import labels
 
 
 def row(judge: str | None, statistic: str, estimate: float | None, **more: Any) -> dict[str, Any]:

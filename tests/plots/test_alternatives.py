@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import (
     alt_text,
@@ -13,6 +13,7 @@ from turnwise.plots import (
     trace_marks,
     tradeoff_marks,
 )
+from turnwise.schema import labels
 
 ROLLOUTS = pl.DataFrame(
     {"rollout_id": list("abcdef"), "target": list("xxxyyy"), "num_turns": [1.0, 2.0, 3.0, 10.0, 20.0, None]}

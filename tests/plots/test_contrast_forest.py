@@ -8,10 +8,11 @@ import pytest
 from matplotlib import pyplot as plt
 
 import turnwise as tw
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import contrast_forest, contrast_marks, forest_marks
 from turnwise.plots.contrast_forest import MARKS
+from turnwise.schema import labels
 
 
 def row(group: str, difference: float | None, **more: Any) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
 
 import turnwise as tw
-from turnwise import labels
 from turnwise.errors import ArgumentError
 from turnwise.plots import heat_map, heat_marks, theme
 from turnwise.plots.heat_map import MARKS, _merged
+from turnwise.schema import labels
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import ArgumentError
+from turnwise.judges import MCQACalibration
 from turnwise.plots import reliability_diagram, reliability_marks
 from turnwise.plots.figures import figure_of
 from turnwise.plots.reliability_diagram import MARKS
-from turnwise.scoring import MCQACalibration
 
 
 def summary(*bins: tuple[int | None, float, float | None, int], judge: str | None = None) -> pl.DataFrame:

@@ -5,10 +5,11 @@ import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import trend, trend_marks
 from turnwise.plots.curve_marks import MARKS
+from turnwise.schema import labels
 
 
 def course(

@@ -10,8 +10,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from turnwise.errors import TurnwiseError
-from turnwise.readers import flat, plain
-from turnwise.readers.reading import read
+from turnwise.readers.chats import plain
+from turnwise.readers.native import flat
+from turnwise.readers.read import read
 
 Way = Callable[[pytest.MonkeyPatch], None]
 
@@ -36,7 +37,7 @@ def agree(path: Path, block: int, ways: Sequence[Way], **options: Any) -> None:
     results = []
     for way in ways:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("turnwise.readers.contents.BLOCK", block)
+            patch.setattr("turnwise.readers.sources.contents.BLOCK", block)
             way(patch)
             results.append(result(path, **options))
     ours, theirs = results

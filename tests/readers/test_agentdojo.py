@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "agentdojo"
 TABLE = {

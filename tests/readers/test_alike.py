@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import turnwise as tw
 from turnwise.errors import ReadError
-from turnwise.readers import alike
+from turnwise.readers.native import alike
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.readers.archives import MOST_BYTES, Archive
-from turnwise.readers.documents import Document
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.unpacking import SMALL
+from turnwise.readers.sources.archives import MOST_BYTES, Archive
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.unpacking import SMALL
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -21,12 +21,12 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import result, written
 from turnwise.cli import run
 from turnwise.errors import ReadError
-from turnwise.readers import binary as binary_files
-from turnwise.readers import native_files
-from turnwise.readers import plain as plain_chats
-from turnwise.readers.at_hand import turns
-from turnwise.readers.documents import Document
-from turnwise.readers.reading import read, scan
+from turnwise.readers.chats import plain as plain_chats
+from turnwise.readers.native import files as native_files
+from turnwise.readers.read import read, scan
+from turnwise.readers.sources import binary as binary_files
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.turns import turns
 from turnwise.schema import TREE_COLUMNS, TURNS
 
 BINARY = {"parquet": "write_parquet", "arrow": "write_ipc"}

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ArgumentError, ReadError, WriteError
-from turnwise.readers import reading
-from turnwise.readers.reading import read, scan
+from turnwise.readers import read as reading
+from turnwise.readers.read import read, scan
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.readers.chat import Message, calls, messages_of, split, text_of, thoughts
+from turnwise.readers.chats.turns import Message, calls, messages_of, split, text_of, thoughts
 from turnwise.readers.problems import BrokenError
 
 

@@ -9,7 +9,7 @@ import pytest
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "codex"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.asked import asked
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
+from turnwise.readers.traces.requests import asked
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CHAT = [{"role": "user", "content": "Hi"}]

@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import native_both, result, written
 from tests.readers.test_fuzz import DAMAGE, ODD, STEPS, damaged, mutated, rendered
 from turnwise.errors import ReadError, TurnwiseError
-from turnwise.readers.at_hand import turns
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
+from turnwise.readers.turns import turns
 
 TURNS: list[dict[str, Any]] = [
     {
@@ -59,7 +59,7 @@ def test_what_is_broken_is_a_problem_and_nothing_else_is_lost(tmp_path):
 
 
 def test_keys_that_come_go_and_change_their_types(tmp_path, monkeypatch):
-    monkeypatch.setattr("turnwise.readers.sealed.SEALED", 3)
+    monkeypatch.setattr("turnwise.readers.native.sealed.SEALED", 3)
     records = [
         {"rollout_id": place, "prompt": "p", **({"late": place} if place > 5 else {"early": 2**70 + place})}
         for place in range(12)
@@ -101,7 +101,7 @@ def test_it_is_what_a_loop_gives(tmp_path_factory, records):
     with path.open() as file:
         slow = [json.loads(line) for line in file]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.sealed.SEALED", 3)
+        patch.setattr("turnwise.readers.native.sealed.SEALED", 3)
         native_both(path, block=200)
         found = result(path)
     if isinstance(found, str):  # what is said of the file is said of the table

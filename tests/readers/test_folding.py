@@ -11,8 +11,8 @@ from polars.testing import assert_frame_equal
 
 from tests.readers.both_ways import written
 from turnwise.errors import ReadError
-from turnwise.readers.at_hand import turns
-from turnwise.readers.reading import read, scan
+from turnwise.readers.read import read, scan
+from turnwise.readers.turns import turns
 
 CHATS = {
     "a": [("system", "Be kind."), ("user", "Hi"), ("assistant", "Hello"), ("user", "And?"), ("assistant", "007")],

@@ -14,10 +14,10 @@ import pytest
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.at_hand import turns
-from turnwise.readers.documents import Document
-from turnwise.readers.formats import FORMATS, Format
-from turnwise.readers.reading import read, scan
+from turnwise.readers.read import read, scan
+from turnwise.readers.registry import FORMATS, Format
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.turns import turns
 from turnwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 
 from turnwise import schema
 from turnwise.errors import TurnwiseError
-from turnwise.readers.documents import Document
-from turnwise.readers.formats import FORMATS
-from turnwise.readers.json_texts import lenient
-from turnwise.readers.judged import read_verdicts
-from turnwise.readers.prompts import read_prompts
-from turnwise.readers.reading import read
-from turnwise.readers.reported import read_summary
+from turnwise.readers.read import read
+from turnwise.readers.registry import FORMATS
+from turnwise.readers.results.prompts import read_prompts
+from turnwise.readers.results.summaries import read_summary
+from turnwise.readers.results.verdicts import read_verdicts
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.json_texts import lenient
 from turnwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -313,7 +313,7 @@ LIMITED = (
 import resource, sys, time
 from pathlib import Path
 from turnwise.errors import TurnwiseError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 start = time.perf_counter()
 try:
@@ -444,7 +444,7 @@ def test_reading_a_large_file_takes_little_more_than_it_gives(tmp_path):
         for _ in range(15_000):
             file.write(line)
     code = (
-        f"{PEAK}\nimport sys\nfrom turnwise.readers.reading import read\nread(sys.argv[2])\nbefore = peak()\n"
+        f"{PEAK}\nimport sys\nfrom turnwise.readers.read import read\nread(sys.argv[2])\nbefore = peak()\n"
         "frame = read(sys.argv[1])\nprint(peak() - before, frame.estimated_size())"
     )
     small = FIXTURES / "openai_chat" / "chats.jsonl"

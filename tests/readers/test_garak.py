@@ -9,8 +9,8 @@ import pytest
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
-from turnwise.readers.reported import read_summary
+from turnwise.readers.read import read
+from turnwise.readers.results.summaries import read_summary
 
 FIXTURE = Path(__file__).parent / "fixtures" / "garak" / "report.jsonl"
 HITS = {  # probe: hits of ModelAsJudge, outputs judged

@@ -8,7 +8,7 @@ import pytest
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "harmbench"
 

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import turnwise as tw
 from turnwise.errors import ReadError
-from turnwise.readers import hive
+from turnwise.readers.sources import hive
 
 TURNS, _ = tw.simulate(goals=6, attempts=2, turns=3, seed=4)
 KEY = ["rollout_id", "turn"]

@@ -14,11 +14,11 @@ import pytest
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import ReadError
-from turnwise.readers.archives import Archive
-from turnwise.readers.documents import Document
-from turnwise.readers.inspect_ai import sniff
-from turnwise.readers.reading import read
-from turnwise.readers.reported import read_summary
+from turnwise.readers.formats.inspect.samples import sniff
+from turnwise.readers.read import read
+from turnwise.readers.results.summaries import read_summary
+from turnwise.readers.sources.archives import Archive
+from turnwise.readers.sources.documents import Document
 
 LOG = Path(__file__).parent / "fixtures" / "inspect" / "log.json"
 PRODUCED = Path(__file__).parent / "produced"  # cut from what Inspect 0.3.285 wrote

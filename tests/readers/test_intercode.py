@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "intercode"
 SQL, BASH = "sql/gpt-4/ic_sql_multiturn_gpt-4_", "bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_"

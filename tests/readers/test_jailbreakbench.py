@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURE = Path(__file__).parent / "fixtures" / "jailbreakbench" / "toy.json"
 MODELS = ("vicuna-13b-v1.5", "llama-2-7b-chat-hf", "gpt-3.5-turbo-1106", "gpt-4-0125-preview")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, SchemaError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
-from turnwise.readers.spoken import gave_back, given
+from turnwise.readers.read import read
+from turnwise.readers.traces.spoken import gave_back, given
 
 FIXTURES = Path(__file__).parent / "fixtures" / "langfuse"
 TRACES: list[dict[str, Any]] = json.loads((FIXTURES / "traces.json").read_text())["data"]

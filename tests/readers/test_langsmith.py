@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 LOG = Path(__file__).parent / "fixtures" / "langsmith" / "runs.jsonl"
 RUNS: list[dict[str, Any]] = [json.loads(line) for line in LOG.read_text().splitlines()]

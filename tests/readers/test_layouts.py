@@ -16,10 +16,12 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import Way, agree, native_both, written
 from turnwise.errors import ReadError
 from turnwise.metrics.conduct import refused_by_rule
-from turnwise.readers import contents, openai_chat, plain, unpacking
-from turnwise.readers.at_hand import turns
-from turnwise.readers.layouts import IDS, LISTS, ROLES, TEXTS
-from turnwise.readers.reading import read
+from turnwise.readers.chats import plain
+from turnwise.readers.chats.layouts import IDS, LISTS, ROLES, TEXTS
+from turnwise.readers.formats import openai_chat
+from turnwise.readers.read import read
+from turnwise.readers.sources import contents, unpacking
+from turnwise.readers.turns import turns
 
 SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]
 WORDS = ("Be kind.", "Hi", "Hello", "And?", "No")

@@ -10,7 +10,7 @@ import pytest
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURE = Path(__file__).parent / "fixtures" / "mint" / "results.jsonl"
 PLACE = "parrot-1/F=gpt-4-0613/PHF=no_GT-textual/max3_p2+tool+cd/reasoning/gsm8k"

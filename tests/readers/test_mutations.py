@@ -13,10 +13,10 @@ import pytest
 
 from turnwise import schema
 from turnwise.errors import TurnwiseError
-from turnwise.readers.documents import Document
-from turnwise.readers.formats import FORMATS
-from turnwise.readers.reading import read
-from turnwise.readers.reported import read_summary
+from turnwise.readers.read import read
+from turnwise.readers.registry import FORMATS
+from turnwise.readers.results.summaries import read_summary
+from turnwise.readers.sources.documents import Document
 from turnwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -19,8 +19,8 @@ from polars.testing import assert_frame_equal
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, SchemaError
-from turnwise.readers.at_hand import turns
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
+from turnwise.readers.turns import turns
 from turnwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures" / "native"

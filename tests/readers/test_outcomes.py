@@ -12,7 +12,7 @@ import turnwise as tw
 from tests.readers.test_fuzz import DAMAGE, STEPS, damaged, mutated
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.inspect_summaries import UNKNOWN
+from turnwise.readers.formats.inspect.summaries import UNKNOWN
 from turnwise.schema import ROLLOUTS
 
 FIXTURES = Path(__file__).parent / "fixtures"

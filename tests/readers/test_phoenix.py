@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.phoenix import undotted
-from turnwise.readers.reading import read
+from turnwise.readers.formats.phoenix import undotted
+from turnwise.readers.read import read
 
 SPANS = Path(__file__).parent / "fixtures" / "phoenix" / "spans.json"
 DATA: list[dict[str, Any]] = json.loads(SPANS.read_text())["data"]

@@ -11,9 +11,10 @@ from polars.testing import assert_frame_equal
 from tests.readers.both_ways import Way, agree, written
 from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
 from turnwise.errors import TurnwiseError
-from turnwise.readers import inspect_ai, plain
-from turnwise.readers.lines import Lines
-from turnwise.readers.reading import read
+from turnwise.readers.chats import plain
+from turnwise.readers.chats.lines import Lines
+from turnwise.readers.formats.inspect import samples as inspect_ai
+from turnwise.readers.read import read
 
 ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
 CHATS = [
@@ -177,7 +178,7 @@ def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):
 
 
 def test_what_only_a_record_said_twice_says_is_no_column(tmp_path, monkeypatch):
-    monkeypatch.setattr("turnwise.readers.contents.BLOCK", 200)
+    monkeypatch.setattr("turnwise.readers.sources.contents.BLOCK", 200)
     path = tmp_path / "chats.jsonl"
     path.write_bytes(rendered([*CHATS[:2], {**CHATS[1], "late": 1}, *CHATS[2:]], ".jsonl"))
     both(path, format="openai_chat", errors="collect")
@@ -208,7 +209,7 @@ def test_both_ways_agree_on_chats_that_alternate(tmp_path_factory, chats):
     ]
     path.write_bytes(rendered(records, ".jsonl"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.contents.BLOCK", 300)
+        patch.setattr("turnwise.readers.sources.contents.BLOCK", 300)
         both(path, format="openai_chat")
         found = read(path, format="openai_chat")
         patch.setattr(plain, "_alternating", lambda chats: None)

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
-from turnwise.readers.reported import read_summary
+from turnwise.readers.read import read
+from turnwise.readers.results.summaries import read_summary
 
 FIXTURES = Path(__file__).parent / "fixtures" / "quesma"
 

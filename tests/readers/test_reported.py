@@ -11,8 +11,8 @@ import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.reading import read
-from turnwise.readers.reported import ABOUT, read_summary
+from turnwise.readers.read import read
+from turnwise.readers.results.summaries import ABOUT, read_summary
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "swe_agent"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures" / "tau2"
 

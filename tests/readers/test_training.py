@@ -9,7 +9,7 @@ import pytest
 
 import turnwise as tw
 from turnwise import metrics as m
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PRODUCED = Path(__file__).parent / "produced"  # cut from what lm_eval 0.4.13 wrote

@@ -14,7 +14,7 @@ TOLD = """
 import json, sys
 if sys.argv[1] == "without":
     sys.modules["isal"] = None
-from turnwise.readers.unpacking import UNSOUND, crc32, gunzipped, inflated
+from turnwise.readers.sources.unpacking import UNSOUND, crc32, gunzipped, inflated
 whose = gunzipped.__globals__["zlib"].__name__
 found = []
 for line in sys.stdin:

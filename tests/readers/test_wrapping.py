@@ -14,7 +14,7 @@ import pytest
 
 import turnwise as tw
 from turnwise.errors import ReadError
-from turnwise.readers.reading import read
+from turnwise.readers.read import read
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 LINES = "\n".join([json.dumps(CHAT)] * 2)

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise import labels, schema
+from turnwise import schema
+from turnwise.schema import labels
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 

@@ -65,7 +65,7 @@ def components(
 
 
 def _readers() -> dict[str, str]:
-    from turnwise.readers.formats import FORMATS
+    from turnwise.readers.registry import FORMATS
 
     return {form.name: f"{form.about}\n\n{inspect.cleandoc(form.read.__doc__ or '')}" for form in FORMATS}
 
@@ -84,7 +84,7 @@ def _evaluators(places: list[str]) -> dict[str, str]:
 
 
 def _scorers() -> dict[str, str]:
-    from turnwise import scoring
+    from turnwise import judges as scoring
 
     named = {name: getattr(scoring, name) for name in scoring.__all__}
     kinds = {
@@ -96,7 +96,7 @@ def _scorers() -> dict[str, str]:
 
 
 def _samplers() -> dict[str, str]:
-    from turnwise.evaluators.config import SAMPLERS
+    from turnwise.rollout.config import SAMPLERS
 
     return _of_classes(SAMPLERS)
 

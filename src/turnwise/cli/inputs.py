@@ -49,9 +49,9 @@ class Given:
 
 def read_logs(given: Given) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Turns and problems, with a line on stderr that says how much was read."""
-    from turnwise.labels import counted
     from turnwise.readers.problems import LACKING, NULLED, Problems
-    from turnwise.readers.reading import read_into
+    from turnwise.readers.read import read_into
+    from turnwise.schema.labels import counted
 
     ledger = Problems(collect=given.errors == "collect")
     turns = read_into(ledger, given.paths, given.log_format, names=given.names, **given.facts)
@@ -78,14 +78,14 @@ def read_call(given: Given) -> str:
 
 
 def _say_read(rollouts: int, turns: int, problems: int) -> None:
-    from turnwise.labels import counted
+    from turnwise.schema.labels import counted
 
     say(f"read {counted(rollouts, 'rollout')}, {counted(turns, 'turn')}, {counted(problems, 'problem')}")
 
 
 def scan_logs(given: Given) -> "pl.LazyFrame":
     """Turns, of Parquet not loaded yet; what cannot be read is listed where that is asked for, and all is read then."""
-    from turnwise.readers.reading import scan
+    from turnwise.readers.read import scan
 
     if given.errors == "collect":
         return read_logs(given)[0].lazy()
@@ -101,10 +101,10 @@ def naming(paths: list[Path]) -> Iterator[None]:
     ReadError
         Where the turns cannot be read.
     """
-    from turnwise.batches import reading
-    from turnwise.readers.binary import table_in
-    from turnwise.readers.finding import documents
+    from turnwise.measurement.batches import reading
     from turnwise.readers.problems import Problems
+    from turnwise.readers.sources.binary import table_in
+    from turnwise.readers.sources.paths import documents
 
     try:
         with reading():
@@ -122,7 +122,7 @@ def measured_logs(
     given: Given, metric: list[str] | None, keep: list[str] | None = None, groups: Sequence[str | None] = ()
 ) -> "pl.DataFrame":
     """What the logs measure, a row for each rollout, with the columns to keep and those to group by that there are."""
-    from turnwise.files import MANIFEST
+    from turnwise.files.atomic import MANIFEST
     from turnwise.metrics import catalog
 
     expressions = [catalog.expression(name) for name in metric or ()]
@@ -148,10 +148,9 @@ def _kept(turns: "pl.DataFrame | pl.LazyFrame", keep: list[str] | None, groups: 
 
 def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[str] | None) -> "pl.DataFrame":
     """What the turns measure; of trees each path from a root to a leaf, as in the report."""
-    from turnwise import labels
-    from turnwise.rollouts import measure
-    from turnwise.schema import is_tree
-    from turnwise.trees import paths
+    from turnwise.measurement.measure import measure
+    from turnwise.measurement.trees import paths
+    from turnwise.schema import is_tree, labels
 
     if not is_tree(turns):
         return measure(turns, *expressions, keep=keep)
@@ -170,8 +169,8 @@ def _measured_parquet(
     """
     import polars as pl
 
-    from turnwise.batches import in_order, whole_rollouts
-    from turnwise.readers.native import conformed as checked
+    from turnwise.measurement.batches import in_order, whole_rollouts
+    from turnwise.readers.native.tables import conformed as checked
     from turnwise.readers.problems import Problems
 
     columns = turns.collect_schema()
@@ -195,7 +194,7 @@ def _measured_parquet(
 
 def rollouts_of(given: Given, metric: list[str] | None, groups: Sequence[str | None] = ()) -> "pl.DataFrame":
     """The table of rollouts that the path is (several are put below one another), or what its logs measure."""
-    from turnwise.readers.measured import read_tables
+    from turnwise.readers.results.measured import read_tables
 
     table = None
     if given.log_format is None and not given.column:
@@ -215,7 +214,7 @@ def rollouts_of(given: Given, metric: list[str] | None, groups: Sequence[str | N
 def runs_of(given: Given, metric: list[str] | None) -> "tuple[pl.DataFrame, list[str], str, str]":
     """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
     from turnwise.evaluation import comparison
-    from turnwise.labels import counted
+    from turnwise.schema.labels import counted
 
     if len(given.paths) != 2 or not all(map(comparison.is_run, given.paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")

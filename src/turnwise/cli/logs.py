@@ -41,7 +41,7 @@ def report(
     overwrite: Overwrite = False,
 ) -> None:
     """Logs in; report.html, Parquet, CSV, JSON and SVG figures out."""
-    from turnwise.files import check_folder
+    from turnwise.files.atomic import check_folder
     from turnwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
@@ -76,7 +76,7 @@ def read(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Any known log into one table of turns."""
-    from turnwise.writers import write
+    from turnwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
     turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
@@ -109,10 +109,10 @@ def convert(
     overwrite: Overwrite = False,
 ) -> None:
     """Any known log into Parquet files of whole rollouts, for large work. Parquet may be larger than memory."""
-    from turnwise.conversion import convert as converted
-    from turnwise.files import check_folder
-    from turnwise.labels import counted
-    from turnwise.manifests import manifest_of
+    from turnwise.files.atomic import check_folder
+    from turnwise.files.manifests import manifest_of
+    from turnwise.measurement.conversion import convert as converted
+    from turnwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
     with naming(paths):
@@ -140,7 +140,7 @@ def show(
     column: Columns = None,
 ) -> None:
     """One rollout, turn by turn."""
-    from turnwise.transcripts import transcript
+    from turnwise.tables.transcripts import transcript
 
     turns, _ = read_logs(Given(paths, log_format, "raise", fact, column))
     tell(transcript(turns, rollout_id))
@@ -159,7 +159,7 @@ def doctor(
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Which analyses these logs allow, which they do not and why, and the call for each."""
-    from turnwise.diagnosis import doctor as diagnosed
+    from turnwise.estimation.doctor import doctor as diagnosed
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     turns, _ = read_logs(Given(paths, log_format, errors, fact, column))

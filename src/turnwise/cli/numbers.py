@@ -125,7 +125,7 @@ def summarize(
 ) -> None:
     """Groups of rollouts into estimates with intervals."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    from turnwise.summary import summarize as summarized
+    from turnwise.estimation.summary import summarize as summarized
 
     frame = summarized(
         rollouts_of(Given(paths, log_format, errors, fact, column), metric, [*(by or ()), *(cluster or ())]),
@@ -208,7 +208,7 @@ def contrast(
 ) -> None:
     """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    from turnwise.contrasts import contrast as contrasted
+    from turnwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
     given = Given(paths, log_format, errors, fact, column)
@@ -270,7 +270,7 @@ def curve(
 ) -> None:
     """Share of rollouts by turn (or by tokens, dollars, ...), with intervals and the rollouts at risk."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    from turnwise.curves import curve as curved
+    from turnwise.estimation.curve import curve as curved
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
@@ -315,7 +315,7 @@ def attempts(
 ) -> None:
     """Share of goals reached at least once, and every time, in k attempts."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    from turnwise.repeats import attempts as repeated
+    from turnwise.estimation.attempts import attempts as repeated
 
     frame = repeated(
         rollouts_of(Given(paths, log_format, errors, fact, column), [metric], [*(by or ()), *(cluster or ())]),
@@ -358,8 +358,9 @@ def gate(
 ) -> None:
     """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    from turnwise import gating, requirements
-    from turnwise.readers.measured import read_finished
+    from turnwise.estimation import gate as gating
+    from turnwise.estimation import requirements
+    from turnwise.readers.results.measured import read_finished
 
     table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
     if table is None:

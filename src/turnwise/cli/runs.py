@@ -35,10 +35,10 @@ def rollout(
     store: store
     out: results
     """  # noqa: D301  # a backspace keeps the lines
-    from turnwise.evaluators.config import evaluator_of, load, rule_of
-    from turnwise.labels import counted
-    from turnwise.object_stores import path_of
-    from turnwise.places import looking_in
+    from turnwise.files.object_stores import path_of
+    from turnwise.files.objects import looking_in
+    from turnwise.rollout.config import evaluator_of, load, rule_of
+    from turnwise.schema.labels import counted
 
     config = load(config_file)
     folder = (config.out if out is None else path_of(out)).absolute()  # a sampler may go elsewhere
@@ -171,8 +171,8 @@ def simulate(
     overwrite: Overwrite = False,
 ) -> None:
     """Rollouts whose truth is known."""
-    from turnwise.simulation import simulate as simulated
-    from turnwise.writers import write
+    from turnwise.files.writers import write
+    from turnwise.rollout.simulation import simulate as simulated
 
     given: dict[str, Any] = {
         "targets": numbers_of(target, "--target", "base=0.1"),

@@ -23,7 +23,7 @@ def emit(
 ) -> None:
     """Write the frame, or print it; see `ready`."""
     if out is not None:
-        from turnwise.writers import write
+        from turnwise.files.writers import write
 
         tell(write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
     elif format == "table":
@@ -31,7 +31,7 @@ def emit(
 
         tell(tables.text(frame))
     elif format == "csv":
-        from turnwise.writers import defused, flat, formulas_told
+        from turnwise.files.writers import defused, flat, formulas_told
 
         table = flat(frame)
         if spreadsheet:
@@ -49,7 +49,7 @@ def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, forma
         raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
     if not places:
         return
-    from turnwise.writers import check_place
+    from turnwise.files.writers import check_place
 
     for place in places:
         check_place(place, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -103,7 +103,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     WriteError
         Where the disk takes no more.
     """
-    from turnwise import labels
+    from turnwise.schema import labels
 
     exact = data and not sys.stdout.isatty()
     try:
@@ -116,6 +116,6 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
 
 def say(sentence: str) -> None:
     """Tell people, on stderr."""
-    from turnwise import labels
+    from turnwise.schema import labels
 
     labels.say(sentence)

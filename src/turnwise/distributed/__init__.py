@@ -33,16 +33,17 @@ from typing import Any, Literal
 
 import polars as pl
 
-from turnwise import rollouts, summary
-from turnwise.arguments import names_of
 from turnwise.distributed import cluster
 from turnwise.distributed import partitions as parts
 from turnwise.errors import ArgumentError
-from turnwise.object_stores import Options
-from turnwise.readers.finding import Paths
-from turnwise.rollouts import Metric
-from turnwise.states import merged
-from turnwise.units import columns_of
+from turnwise.estimation import summary
+from turnwise.estimation.clusters import columns_of
+from turnwise.estimation.merging import merged
+from turnwise.files.object_stores import Options
+from turnwise.measurement import measure as rollouts
+from turnwise.measurement.measure import Metric
+from turnwise.readers.sources.paths import Paths
+from turnwise.schema.arguments import names_of
 
 __all__ = ["measure", "summarize"]
 

@@ -12,15 +12,15 @@ import polars as pl
 import polars.selectors as cs
 
 from turnwise import schema
-from turnwise.arguments import names_of
 from turnwise.errors import MetricError, ReadError, TurnwiseError, listing
-from turnwise.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
-from turnwise.object_stores import Options, address_of, joined, sizes
-from turnwise.readers.finding import Paths, listed
-from turnwise.readers.reading import scan
-from turnwise.rollouts import measure
-from turnwise.states import State, state_of
-from turnwise.summary import to_merge
+from turnwise.estimation.merging import State, state_of
+from turnwise.estimation.summary import to_merge
+from turnwise.files.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
+from turnwise.files.object_stores import Options, address_of, joined, sizes
+from turnwise.measurement.measure import measure
+from turnwise.readers.read import scan
+from turnwise.readers.sources.paths import Paths, listed
+from turnwise.schema.arguments import names_of
 
 CONVERT = "`turnwise convert LOGS --out FOLDER` makes files of whole rollouts"
 _FILE = "__turnwise_file"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
     from turnwise.evaluation.run import evaluate
 
-_ROOMS = {
+_MODULES = {
     "BaseEvaluator": "item_evaluator",
     "EvalBuilder": "plugins",
     "EvalInput": "items",
@@ -60,8 +60,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Names are imported on first use: who writes an evaluator loads neither Polars nor a client."""
-    if name in _ROOMS:
-        return getattr(importlib.import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
 
 

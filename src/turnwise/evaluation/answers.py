@@ -10,8 +10,8 @@ from turnwise.evaluation.items import EvalInputItem, WorkflowOutput
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import ResultsLog, through_json
 from turnwise.evaluation.workflow import Workflow
-from turnwise.evaluators.campaign import run
-from turnwise.labels import counted, say
+from turnwise.rollout.campaign import run
+from turnwise.schema.labels import counted, say
 
 STEPS = "intermediate_steps"
 

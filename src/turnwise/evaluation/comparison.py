@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from turnwise.arguments import frame_of
 from turnwise.errors import ArgumentError, ReadError, listing
+from turnwise.schema.arguments import frame_of
 
 ITEMS, SCORES = "items.parquet", "scores.parquet"
 MOST_SHOWN = 20  # items that changed
@@ -135,7 +135,7 @@ def changed(first: Given, second: Given) -> pl.DataFrame:
 
 def scores_in(items: pl.DataFrame) -> list[str]:
     """The columns of items that are scores: Booleans and numbers that are no facts."""
-    from turnwise.arguments import metric_columns
+    from turnwise.estimation.arguments import metric_columns
 
     return [name for name in metric_columns(items, (), None, None) if name != "num_turns"]
 

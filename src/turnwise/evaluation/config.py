@@ -33,9 +33,9 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from turnwise.configuration import Document, LocalPath, Place, Strict
 from turnwise.errors import ReadError, meant
 from turnwise.evaluation.masking import VARIABLE
+from turnwise.files.configuration import Document, LocalPath, Place, Strict
 
 Whole = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool

@@ -13,16 +13,16 @@ from typing import Any, overload
 import msgspec
 import pydantic
 
-from turnwise.configuration import Document, Place
 from turnwise.errors import ArgumentError, ReadError, TurnwiseError, counted, listing, meant, type_and_message
 from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
-from turnwise.labels import say
-from turnwise.object_stores import path_of
-from turnwise.places import found_at
-from turnwise.readers.events import told
-from turnwise.readers.json_texts import lenient
+from turnwise.files.configuration import Document, Place
+from turnwise.files.object_stores import path_of
+from turnwise.files.objects import found_at
 from turnwise.readers.problems import BrokenError
+from turnwise.readers.sources.json_texts import lenient
+from turnwise.readers.traces.steps import told
+from turnwise.schema.labels import say
 
 HERE: Place = ("eval", "general", "dataset")
 _KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
@@ -281,7 +281,7 @@ def _custom(document: Document, config: Dataset) -> list[Any]:
         raise document.error(place, f"failed ({type_and_message(error)}); mend it, or its `kwargs`") from error
     if isinstance(made, list):
         return made
-    from turnwise.arguments import frame_of
+    from turnwise.schema.arguments import frame_of
 
     try:
         return frame_of(made, "dataset").to_dicts()

@@ -12,15 +12,15 @@ import msgspec
 import polars as pl
 
 from turnwise import metrics, schema
-from turnwise.activity import measure_steps
 from turnwise.errors import ReadError
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
 from turnwise.evaluation.results_log import plain
-from turnwise.readers.events import of_items
+from turnwise.measurement.step_activity import measure_steps
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import worded
+from turnwise.readers.traces.steps import of_items
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
 USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
@@ -301,8 +301,8 @@ def summary(
         The lowest and highest score that evaluators can give, by keyword: the interval of a mean ends there, unless a score is
         beyond.
     """
-    from turnwise.accounts import FACTS
-    from turnwise.summary import summarize
+    from turnwise.estimation.missingness import FACTS
+    from turnwise.estimation.summary import summarize
 
     keywords = scores["judge"].unique(maintain_order=True)
     shown = [keyword for keyword in keywords if items.schema[keyword] != pl.String]
@@ -341,7 +341,7 @@ def _listed(field: Any, name: str) -> list[dict[str, Any]] | None:
     """Calls as a data set lists them, as the column `tool_calls` holds them; None where it is no list."""
     if not isinstance(field, list):
         return None
-    from turnwise.readers.chat import calls  # which loads NumPy: not before there are calls
+    from turnwise.readers.chats.turns import calls  # which loads NumPy: not before there are calls
 
     return calls([_spelled(each) for each in field], name) or []
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pydantic
 
-from turnwise.configuration import Document, Strict
 from turnwise.errors import ArgumentError, meant
 from turnwise.evaluation.config import EvalConfig, kind_of
-from turnwise.labels import say
-from turnwise.places import found_at
-from turnwise.scoring.callables import called
-from turnwise.scoring.clients import UnservedError
-from turnwise.scoring.loops import complete
+from turnwise.files.configuration import Document, Strict
+from turnwise.files.objects import found_at
+from turnwise.judges.callables import called
+from turnwise.judges.clients import UnservedError
+from turnwise.judges.loops import complete
+from turnwise.schema.labels import say
 
 NIM_URL = "https://integrate.api.nvidia.com/v1"
 
@@ -101,7 +101,7 @@ class Models:
 
 
 def _endpoint(options: OpenAIOptions, folder: Path) -> Any:
-    from turnwise.scoring.endpoint import Endpoint
+    from turnwise.judges.endpoint import Endpoint
 
     more = {name: getattr(options, name) for name in ("top_p", "seed") if getattr(options, name) is not None}
     known = (
@@ -124,13 +124,13 @@ def _nim(options: OpenAIOptions, folder: Path) -> Any:
 
 
 def _local(options: LocalOptions, folder: Path) -> Any:
-    from turnwise.scoring.local_model import LocalModel
+    from turnwise.judges.local_model import LocalModel
 
     return LocalModel(options.path, options.max_new_tokens, options.temperature, options.device)
 
 
 def _function(options: FunctionOptions, folder: Path) -> Any:
-    from turnwise.scoring.clients import model_of
+    from turnwise.judges.clients import model_of
 
     function = found_at(options.function, folder)
 

@@ -13,7 +13,6 @@ import msgspec
 import polars as pl
 
 from turnwise import __version__, metrics, schema
-from turnwise.configuration import Document
 from turnwise.errors import WriteError
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
@@ -22,7 +21,8 @@ from turnwise.evaluation.items import EvalOutputItem
 from turnwise.evaluation.masking import as_yaml, without_secrets
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
-from turnwise.files import content_hash, whole
+from turnwise.files.atomic import content_hash, whole
+from turnwise.files.configuration import Document
 
 METADATA = "config_metadata.json"
 FRAMES = ("items.parquet", "turns.parquet", "scores.parquet", "summary.parquet")
@@ -130,7 +130,7 @@ class Folder:
         WriteError
             Where one cannot be written.
         """
-        from turnwise.writers import write
+        from turnwise.files.writers import write
 
         self._put("workflow_output.json", _listed(self._answers(tables)))
         for each in scored:

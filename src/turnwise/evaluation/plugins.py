@@ -2,7 +2,7 @@
 
 An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. It is found by its name, the
 `_type` of a configuration file. What the file names under ``plugins:``, and what was imported before, outranks an evaluator in the
-box of the same name, and stderr says so; packages that are merely installed (entry points of the group ``turnwise.evaluators``) are
+box of the same name, and stderr says so; packages that are merely installed (entry points of the group ``turnwise.rollout``) are
 loaded where a name is not known otherwise. Two plug-ins of one name are an error.
 """
 
@@ -24,12 +24,12 @@ import pydantic
 
 from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
 from turnwise.evaluation.items import EvalInput
-from turnwise.files import content_hash
-from turnwise.labels import say
+from turnwise.files.atomic import content_hash
+from turnwise.files.objects import looking_in
 from turnwise.metrics import catalog
-from turnwise.places import looking_in
+from turnwise.schema.labels import say
 
-GROUP = "turnwise.evaluators"
+GROUP = "turnwise.rollout"
 IN_THE_BOX = "turnwise.evaluation.builtin"
 _OURS = f"{IN_THE_BOX}."
 MOST_SHOWN = 80  # characters of a default
@@ -92,7 +92,7 @@ class EvaluatorInfo:
     def __post_init__(self) -> None:
         """Refuse bounds that are none."""
         if self.bounds is not None:
-            from turnwise.scoring.verdicts import bounds_of
+            from turnwise.judges.verdicts import bounds_of
 
             bounds_of(self.bounds, "EvaluatorInfo, bounds")
 
@@ -233,7 +233,7 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
     return register
 
 
-_ROOMS = {
+_MODULES = {
     "answers": ("similarity", "classification_accuracy", "instruction_following"),
     "judges": (
         *(
@@ -256,19 +256,19 @@ _ROOMS = {
     "tools": ("trajectory_match", "tsq_evaluator", "tool_quality"),
     "catalog": (),  # and every metric by its own name
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF = {name: room for room, names in _MODULES.items() for name in names}
 
 
 def load_builtin(name: str) -> None:
     """Register the evaluator in the box that has this name, if there is one."""
-    room = _ROOM_OF.get(name) or ("catalog" if any(each.name == name for each in catalog.everything()) else None)
+    room = _MODULE_OF.get(name) or ("catalog" if any(each.name == name for each in catalog.everything()) else None)
     if room is not None:
         importlib.import_module(f"{IN_THE_BOX}.{room}")
 
 
 def load_builtins() -> None:
     """Register all evaluators in the box."""
-    for room in _ROOMS:
+    for room in _MODULES:
         importlib.import_module(f"{IN_THE_BOX}.{room}")
 
 

@@ -8,8 +8,8 @@ import httpx2
 import msgspec
 import tenacity
 
-from turnwise.readers.json_texts import lenient
 from turnwise.readers.problems import BrokenError
+from turnwise.readers.sources.json_texts import lenient
 
 AGAIN = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0  # seconds: the pause before the k-th retry is uniform on 0 to min(30, 2^(k-1))

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 import pydantic
 
-from turnwise.configuration import Document
 from turnwise.errors import meant
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig, load
@@ -20,9 +19,10 @@ from turnwise.evaluation.options import Options, check
 from turnwise.evaluation.outputs import Evaluation, Folder
 from turnwise.evaluation.scores import scores_of
 from turnwise.evaluation.workflow import workflow_of
-from turnwise.labels import counted, say
-from turnwise.places import looking_in
+from turnwise.files.configuration import Document
+from turnwise.files.objects import looking_in
 from turnwise.schema import ROLLOUTS
+from turnwise.schema.labels import counted, say
 
 KEPT = ".turnwise"  # in the output folder: what was said of each item
 

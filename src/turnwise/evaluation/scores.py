@@ -23,10 +23,10 @@ from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
 from turnwise.evaluation.llms import Models
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import ResultsLog, plain
-from turnwise.labels import counted, say
-from turnwise.scoring.callables import identity
-from turnwise.scoring.identities import Teller
-from turnwise.scoring.loops import complete
+from turnwise.judges.callables import identity
+from turnwise.judges.identities import Teller
+from turnwise.judges.loops import complete
+from turnwise.schema.labels import counted, say
 
 
 def scores_of(

@@ -8,14 +8,14 @@ from typing import Any
 
 import pydantic
 
-from turnwise.configuration import Document, Place, Strict
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.evaluation.items import WorkflowOutput
 from turnwise.evaluation.options import Options
-from turnwise.json_paths import steps_of, taken
-from turnwise.places import found_at
-from turnwise.scoring.callables import called, identity
+from turnwise.files.configuration import Document, Place, Strict
+from turnwise.files.json_paths import steps_of, taken
+from turnwise.files.objects import found_at
+from turnwise.judges.callables import called, identity
 
 HERE: Place = ("workflow",)
 Answer = Callable[[Any], Awaitable[Any]]
@@ -127,10 +127,10 @@ def _function(options: FunctionOptions, folder: Path, llm: Callable[[str], Any])
 
 
 def _sampler(options: SamplerOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
-    from turnwise.evaluators.graph import first_branch
+    from turnwise.rollout.graph import first_branch
 
     if options.use == "simulated":
-        from turnwise.evaluators.simulated import SimulatedSampler
+        from turnwise.rollout.simulated import SimulatedSampler
 
         sampler: Any = SimulatedSampler(**options.options)
     else:

@@ -111,7 +111,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.words import same_words
+        from turnwise.metrics.words import same_words
 
         return same_words(pairs["ours"], pairs["theirs"])
 
@@ -139,7 +139,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.words import shared_words
+        from turnwise.metrics.words import shared_words
 
         found = shared_words(pairs["ours"], pairs["theirs"])
         return found.select(_share(2 * pl.col("shared"), pl.col("all"))).to_series()
@@ -161,7 +161,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.words import shared_words
+        from turnwise.metrics.words import shared_words
 
         found = shared_words(pairs["ours"], pairs["theirs"], distinct=True)
         return found.select(_share(pl.col("shared"), pl.col("all"))).to_series()
@@ -238,7 +238,7 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.words import same_choice
+        from turnwise.metrics.words import same_choice
 
         return same_choice(pairs["ours"], pairs["theirs"])
 

@@ -142,7 +142,7 @@ def _number_sentences(
 
 def _number_words(text: pl.Expr, *, num_words: int, relation: str) -> pl.Expr:
     def count(texts: pl.Series) -> pl.Series:
-        from turnwise.words import word_count
+        from turnwise.metrics.words import word_count
 
         return word_count(texts)
 
@@ -313,7 +313,7 @@ def instruction_followed(
     **arguments
         IFEval's own, such as ``num_words=100, relation="at least"``; None counts as not given. The three instructions
         on languages need ``detect``, a function from a text to its ISO 639-1 code, or to None where it cannot tell
-        (which counts as followed): `turnwise.scoring.detect_language` is one. ``number_sentences`` takes
+        (which counts as followed): `turnwise.judges.detect_language` is one. ``number_sentences`` takes
         ``count_sentences``, a function that replaces `sentence_count`.
 
     References
@@ -339,7 +339,7 @@ def instruction_followed(
             problem = str(error).partition("() ")[2] or str(error)
             raise MetricError(
                 f"the arguments of instruction {instruction!r} do not fit: {problem}; give IFEval's own, "
-                "and `detect=turnwise.scoring.detect_language` or your own function where it asks for a language"
+                "and `detect=turnwise.judges.detect_language` or your own function where it asks for a language"
             ) from error
         followed.append(variant.map_batches(_said, return_dtype=pl.Boolean, is_elementwise=True) & found)
     name = f"instruction_followed_{instruction.replace(':', '_')}"

@@ -7,8 +7,8 @@ from typing import Literal
 
 import polars as pl
 
-from turnwise.blanks import BLANK
 from turnwise.errors import MetricError
+from turnwise.metrics.blanks import BLANK
 from turnwise.metrics.metric import metric
 
 _LONG = 1000  # values of a list, on average
@@ -38,7 +38,7 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
         raise MetricError(f"distinct_n: an n-gram has at least one word, not n={n}")
 
     def found(rollouts: pl.Series) -> pl.Series:
-        from turnwise.words import grams
+        from turnwise.metrics.words import grams
 
         if rollouts.dtype not in {pl.List(pl.String), pl.List(pl.Null)}:
             raise MetricError(f"distinct_n: `{column}` is {rollouts.explode().dtype}; name a column of texts")

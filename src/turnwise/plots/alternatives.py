@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import one_rollout
 from turnwise.plots.distribution import MARKS as DISTRIBUTION
@@ -13,6 +13,7 @@ from turnwise.plots.timeline import MARKS as TIMELINE
 from turnwise.plots.trace_tree import MARKS as TREE
 from turnwise.plots.tradeoff_figure import SWEEP
 from turnwise.plots.tradeoff_marks import MARKS as TRADEOFF
+from turnwise.schema import labels
 
 Teller = Callable[[pl.DataFrame], str]
 
@@ -24,7 +25,8 @@ def alt_text(marks: object) -> str:
     ----------
     marks
         What `distribution_marks`, `tradeoff_marks`, `tradeoff_figure_marks`, `reliability_marks`, `timeline_marks` or
-        `trace_marks` gave; or SUMMARY, CONTRAST, CURVE, AGREEMENT and the other results that `turnwise.labels.alt_text` knows.
+        `trace_marks` gave; or SUMMARY, CONTRAST, CURVE, AGREEMENT and the other results that
+        `turnwise.schema.labels.alt_text` knows.
 
     Raises
     ------

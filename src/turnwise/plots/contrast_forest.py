@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

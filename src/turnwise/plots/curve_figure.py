@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_names, curve_panel, curve_table, legends, lettering, theme, ticking
 from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
 from turnwise.plots.curve_panel import Wording
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

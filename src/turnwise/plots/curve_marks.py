@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import theme
+from turnwise.schema import labels
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.plots import curve_strokes as strokes
 from turnwise.plots import legends, lettering, theme
 from turnwise.plots.curve_marks import after_start
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.plots import curve_names, curve_table, lettering, theme, ticking
 from turnwise.plots import curve_strokes as strokes
 from turnwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

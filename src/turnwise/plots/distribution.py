@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import polars as pl
 
-from turnwise import labels, schema
-from turnwise.arguments import By, check_by, frame_of, names_of, require_rollouts
+from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant
 from turnwise.plots import distribution_strokes as strokes
 from turnwise.plots import lettering, theme, ticking
 from turnwise.plots.curve_marks import wide_range
+from turnwise.schema import labels
+from turnwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

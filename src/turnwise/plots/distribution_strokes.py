@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.plots import legends, lettering, theme, ticking
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

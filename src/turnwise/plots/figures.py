@@ -5,10 +5,10 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise import labels
 from turnwise.errors import ArgumentError
-from turnwise.files import whole
+from turnwise.files.atomic import whole
 from turnwise.plots import lettering, theme
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

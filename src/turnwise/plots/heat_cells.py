@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.plots import lettering, theme, ticking
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.plots import curve_figure, theme
 from turnwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

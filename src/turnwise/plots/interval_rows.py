@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import lettering, row_names, theme, ticking
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

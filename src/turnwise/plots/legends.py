@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from turnwise import labels
 from turnwise.plots import lettering, theme, ticking
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

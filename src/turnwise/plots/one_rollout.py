@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.errors import ArgumentError
 from turnwise.plots import legends, lettering, theme
 from turnwise.plots.theme import Look
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

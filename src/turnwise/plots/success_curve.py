@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.plots import curve_figure
 from turnwise.plots.curve_marks import curve_marks
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING
 
-from turnwise import labels
 from turnwise.plots import lettering, theme
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

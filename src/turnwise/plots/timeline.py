@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import lettering, one_rollout, theme, ticking
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.labels import caption as told_intervals
-from turnwise.labels import counted, label, shorten
+from turnwise.estimation.selection import Better
 from turnwise.plots import legends, lettering, theme, ticking
 from turnwise.plots import tradeoff_strokes as strokes
 from turnwise.plots.point_names import have_room
 from turnwise.plots.tradeoff_marks import chosen, directions, require_known, single_out, tradeoff_marks
-from turnwise.selection import Better
+from turnwise.schema.labels import caption as told_intervals
+from turnwise.schema.labels import counted, label, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

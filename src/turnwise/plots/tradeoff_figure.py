@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from turnwise import labels
+from turnwise.estimation.selection import Better
 from turnwise.plots import lettering, theme, ticking
 from turnwise.plots import tradeoff_strokes as strokes
 from turnwise.plots.point_names import have_room
@@ -13,7 +13,7 @@ from turnwise.plots.sensitivity import caption_of, has_value, place_of, sensitiv
 from turnwise.plots.tradeoff import sentences
 from turnwise.plots.tradeoff_marks import MARKS, directions, require_known, tradeoff_marks
 from turnwise.plots.tradeoff_marks import chosen as rows_of
-from turnwise.selection import Better
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,11 +5,12 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.errors import ArgumentError, listing
+from turnwise.estimation.selection import Better, direction, pareto
 from turnwise.plots import theme
 from turnwise.plots.interval_rows import shape_of
-from turnwise.selection import Better, direction, pareto
+from turnwise.schema import labels
 
 MARKS = {
     "role": pl.String,  # group; trial (one of a group, alone); reference (something else to compare with)

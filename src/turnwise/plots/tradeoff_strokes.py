@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels
+from turnwise.estimation.selection import Better
 from turnwise.plots import theme, ticking
 from turnwise.plots.point_names import name_points
-from turnwise.selection import Better
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
 from turnwise.plots import curve_figure, curve_panel
 from turnwise.plots.curve_marks import as_curve, curve_marks
+from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

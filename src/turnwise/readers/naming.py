@@ -8,16 +8,16 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, meant
-from turnwise.readers.binary import first_in, table_in
-from turnwise.readers.casting import cast
+from turnwise.readers.chats.layouts import LIST, LISTS, words_of
 from turnwise.readers.columns import arrange
-from turnwise.readers.documents import EARLY, Document
-from turnwise.readers.fields import IN_WORDS, Fields, hiding
-from turnwise.readers.formats import OWN, Format, is_known, is_own
-from turnwise.readers.hive import literals
-from turnwise.readers.layouts import LIST, LISTS, words_of
-from turnwise.readers.native_files import OF_A_TURN, from_csv
+from turnwise.readers.native.casting import cast
+from turnwise.readers.native.fields import IN_WORDS, Fields, hiding
+from turnwise.readers.native.files import OF_A_TURN, from_csv
 from turnwise.readers.problems import Problems
+from turnwise.readers.registry import OWN, Format, is_known, is_own
+from turnwise.readers.sources.binary import first_in, table_in
+from turnwise.readers.sources.documents import EARLY, Document
+from turnwise.readers.sources.hive import literals
 from turnwise.schema import TURNS
 
 OF_CHATS = ("messages", "turns", "role", "content")  # what a record and its messages are known by

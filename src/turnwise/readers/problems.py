@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from turnwise.errors import ReadError, SchemaError, is_interrupt
-from turnwise.labels import counted, say
 from turnwise.schema import PROBLEMS
+from turnwise.schema.labels import counted, say
 
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"

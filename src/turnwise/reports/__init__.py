@@ -10,15 +10,15 @@ from typing import Any
 import polars as pl
 
 from turnwise import __version__, schema
-from turnwise.arguments import By, Cluster, frame_of
-from turnwise.files import content_hash, whole_folder
-from turnwise.object_stores import path_of
-from turnwise.readers.at_hand import turns as as_turns
+from turnwise.files.atomic import content_hash, whole_folder
+from turnwise.files.object_stores import path_of
+from turnwise.files.writers import write
+from turnwise.readers.turns import turns as as_turns
 from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, frames
 from turnwise.reports.page import page
 from turnwise.reports.viewer import transcripts
-from turnwise.writers import write
+from turnwise.schema.arguments import By, Cluster, frame_of
 
 
 def report(

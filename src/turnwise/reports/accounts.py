@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns
+from turnwise.schema import labels
 
 MOST_OPEN = 16  # rows of a table that is not folded away
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels, plots
+from turnwise import plots
 from turnwise.plots import theme
 from turnwise.plots.figures import figure_of
 from turnwise.reports.dark import STYLE, recolored
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
+from turnwise.schema import labels
 
 _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # inches of a row on a phone, and of the axis and the caption below

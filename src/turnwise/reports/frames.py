@@ -8,17 +8,17 @@ from typing import Any
 import polars as pl
 
 from turnwise import schema
-from turnwise.arguments import By, Cluster, names_of
-from turnwise.checkpoints import training
-from turnwise.contrasts import contrast
-from turnwise.curves import curve
-from turnwise.diagnosis import doctor, scores_in
 from turnwise.errors import ArgumentError, meant
+from turnwise.estimation.contrast import contrast
+from turnwise.estimation.curve import curve
+from turnwise.estimation.doctor import doctor, scores_in
+from turnwise.estimation.profile import profile
+from turnwise.estimation.summary import summarize
+from turnwise.estimation.training import training
+from turnwise.measurement.measure import measure
+from turnwise.measurement.trees import measure_paths
 from turnwise.metrics import EFFORT, OUTCOME, TIMING, final, total
-from turnwise.profiles import profile
-from turnwise.rollouts import measure
-from turnwise.summary import summarize
-from turnwise.trees import measure_paths
+from turnwise.schema.arguments import By, Cluster, names_of
 
 USUAL_GROUPS = ("source", "target", "attack")
 UNITS = {"attack_success": "goal", "task_success": "task"}

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.reports.frames import ALL_PAIRS, MOST_ARMS, UNITS, Frames, assessed
+from turnwise.schema import labels
 
 
 def apart(found: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 import re
 
-from turnwise import __version__, labels
+from turnwise import __version__
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Grid, Head, Link, Part, Section
 from turnwise.reports.references import bibtex, references
+from turnwise.schema import labels
 
 UNIT = (
     "The unit that varies independently is the goal (or the task, or both where they are crossed), not the turn and "

@@ -7,13 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import __version__, labels, schema
+from turnwise import __version__, schema
 from turnwise.reports.accounts import accounts, diagnosis, origins
 from turnwise.reports.frames import Frames
 from turnwise.reports.methods import methods
 from turnwise.reports.parts import Drawn, Part, Section
 from turnwise.reports.results import results
 from turnwise.reports.viewer import Transcripts
+from turnwise.schema import labels
 
 MANY = 40  # rows of a table that a reader would scroll past
 SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")

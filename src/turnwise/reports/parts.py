@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from turnwise import labels
 from turnwise.reports.frames import Frames
+from turnwise.schema import labels
 
 
 class Head(NamedTuple):

@@ -4,11 +4,11 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels
 from turnwise.reports.accounts import bounds
 from turnwise.reports.frames import SPENT, UNITS, Frames
 from turnwise.reports.left_out import apart, once
 from turnwise.reports.parts import Drawn, Grid, Head, Part, Section, group_cells, group_columns, to_transcripts
+from turnwise.schema import labels
 
 HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was the user's task done?"}
 

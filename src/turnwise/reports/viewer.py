@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from turnwise import labels
 from turnwise.reports.frames import UNITS, Frames
+from turnwise.schema import labels
 
 CHUNK = 1 << 18  # characters of text, about, that are unpacked to open one transcript
 MOST_TEXT = 60_000_000  # characters in one page,

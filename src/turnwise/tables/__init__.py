@@ -6,7 +6,7 @@ A grid of words is made once and written in each of the four; nothing here compu
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnwise import labels
+from turnwise.schema import labels
 from turnwise.tables.frames import MOST_ROWS, grid_of
 from turnwise.tables.grid import Grid
 from turnwise.tables.terminal import markdown_text, terminal_text

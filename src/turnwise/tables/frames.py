@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels, schema
+from turnwise import schema
+from turnwise.schema import labels
 from turnwise.tables.grid import Column, Grid
 from turnwise.tables.parts import yes_or_no
 from turnwise.tables.results import columns_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import labels
+from turnwise.schema import labels
 from turnwise.tables.grid import Bar, Column
 
 Row = Mapping[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from turnwise import labels
+from turnwise.schema import labels
 from turnwise.tables import parts
 from turnwise.tables.grid import Column
 

@@ -75,7 +75,7 @@ async def instructions(config: InstructionConfig, builder: EvalBuilder) -> Async
     """Whether the answer keeps to all instructions."""
 
     def evaluate(given: EvalInput) -> EvalOutput:
-        from turnwise.scoring import StrictInstruction
+        from turnwise.judges import StrictInstruction
 
         tables, way = tables_of(given), "loose" if config.loose else "strict"
         asked = [

@@ -9,7 +9,7 @@ from turnwise import schema
 from turnwise.evaluation.frames import Tables, tables_of
 from turnwise.evaluation.item_evaluator import average
 from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
-from turnwise.rollouts import measure
+from turnwise.measurement.measure import measure
 
 Evaluate = Callable[[EvalInput], EvalOutput]
 

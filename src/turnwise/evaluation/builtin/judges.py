@@ -12,13 +12,13 @@ from turnwise.evaluation.builtin.columns import Evaluate, output
 from turnwise.evaluation.frames import STORE, Tables, tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+from turnwise.judges import presets
+from turnwise.judges.identities import untold
+from turnwise.judges.judgments import judged
+from turnwise.judges.llm_judge import LLMJudgeMetric
+from turnwise.judges.replies import place_of_score
+from turnwise.judges.texts import questions
 from turnwise.metrics import composite
-from turnwise.scoring import presets
-from turnwise.scoring.identities import untold
-from turnwise.scoring.judging import judged
-from turnwise.scoring.llm_judge import LLMJudgeMetric
-from turnwise.scoring.replies import place_of_score
-from turnwise.scoring.texts import questions
 
 TRAJECTORY = "trajectory"
 

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 from pydantic import Field
 
-from turnwise.activity import measure_steps
 from turnwise.evaluation.builtin.columns import Evaluate, output
 from turnwise.evaluation.frames import tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+from turnwise.measurement.step_activity import measure_steps
 from turnwise.metrics import events
 
 

@@ -1,0 +1,102 @@
+"""Checks of what a caller passes to an estimator: a frame of ROLLOUTS, and which of its columns are metrics."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, listing, meant
+from turnwise.metrics import catalog
+from turnwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
+
+
+def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
+    """The data as a frame of ROLLOUTS, where 0 and 1 under the name of a Boolean metric are False and True.
+
+    R, Excel and pandas write Booleans as numbers; a share of successes is no mean of a number, whose interval needs variation.
+
+    Examples
+    --------
+    >>> rollouts_frame(
+    ...     pl.DataFrame({"rollout_id": ["a", "b"], "attack_success": [0.0, None], "harm": [0, 1]}), "gate"
+    ... ).rows()
+    [('a', False, 0), ('b', None, 1)]
+    """
+    rollouts = frame_of(data, verb)
+    require_rollouts(rollouts, verb)
+    return rollouts.with_columns(booleans(rollouts))
+
+
+def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
+    """The columns named like a Boolean metric that are numbers, all of them 0 or 1, as Booleans; NaN is null."""
+    numbers = [
+        (pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name))
+        for name, dtype in rollouts.collect_schema().items()
+        if dtype.is_numeric() and not dtype.is_decimal() and catalog.is_boolean(name)
+    ]
+    if not numbers:
+        return []
+    found = (
+        rollouts.lazy().select(((number == 0) | (number == 1)).all() for number in numbers).collect(engine="streaming")
+    )
+    return [number.cast(pl.Boolean) for number, only in zip(numbers, found.row(0), strict=True) if only]
+
+
+def no_metric(frame: pl.DataFrame, name: str) -> str:
+    """Why a column is no metric, and what to do.
+
+    Examples
+    --------
+    >>> no_metric(pl.DataFrame({"attack_success": ["no", "yes"]}), "attack_success")
+    "`attack_success` is text ('no', 'yes'), and a metric is Boolean, a number, or Struct(duration, observed); make it one, as in
+    `.with_columns(pl.col('attack_success') == 'yes')`"
+    """
+    dtype = frame.schema[name]
+    if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
+        return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
+    words = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+    shown = ", ".join(map(repr, words[:3])) + (", ..." if len(words) > 3 else "")
+    return (
+        f"`{name}` is text{f' ({shown})' if shown else ''}, and a metric is Boolean, a number, or Struct(duration, observed); "
+        f"make it one, as in `.with_columns(pl.col({name!r}) == {(words or ['yes'])[-1]!r})`"
+    )
+
+
+def metric_columns(
+    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str = "summarize"
+) -> list[str]:
+    """The columns to summarize: those asked for, else every Boolean, numeric or time column that is no fact, group or cluster."""
+    if metrics is not None:
+        asked = names_of(metrics)
+        for name in asked:
+            if name not in rollouts.columns:
+                raise ArgumentError(
+                    f"{verb}: there is no metric {name!r} in this table; {meant(name, rollouts.columns)}"
+                )
+            if schema.kind_of(rollouts.schema[name]) is None:
+                raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
+        return list(asked)
+    taken = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
+        names_of(cluster) if cluster not in (None, "auto") else ()
+    )
+    return [name for name, dtype in rollouts.schema.items() if name not in taken and schema.kind_of(dtype) is not None]
+
+
+def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:
+    """Refuse a metric that is no time to an event, and an ending that is none."""
+    times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
+    if metric not in frame.columns:
+        raise ArgumentError(
+            f"{verb}: there is no column {metric!r} (times to an event here: {listing(times)}); "
+            "measure one: `tw.measure(turns, m.time_to_success())`"
+        )
+    if metric not in times:
+        raise ArgumentError(
+            f"{verb}: {metric!r} is {frame.schema[metric]}, not a time to an event (here: {listing(times)}); "
+            "measure one with `m.time_to(condition)`"
+        )
+    for ending in names_of(competing):
+        if ending not in schema.ENDINGS.categories:
+            raise ArgumentError(
+                f"{verb}: competing={ending!r} is no ending; it is one of {listing(schema.ENDINGS.categories)}"
+            )

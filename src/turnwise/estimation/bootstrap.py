@@ -1,0 +1,220 @@
+"""ROLLOUTS and a statistic of your own -> SUMMARY: the bootstrap of whatever a function of columns returns."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, MetricError, meant
+from turnwise.estimation.arguments import rollouts_frame
+from turnwise.estimation.arrays import Sheet, row_of, rows_of
+from turnwise.estimation.clusters import Unit, strata_of, unit_of
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of
+from turnwise.stats.bootstrap import (
+    acceleration,
+    basic_interval,
+    bca_flaw,
+    bca_interval,
+    null_flaw,
+    percentile_interval,
+)
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
+from turnwise.stats.estimate import Estimate, FloatArray, IntArray
+from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
+from turnwise.stats.mean import too_few_to_draw
+
+
+def bootstrap(
+    rollouts: object,
+    statistic: Callable[..., object],
+    *,
+    columns: By,
+    name: str | None = None,
+    by: By = (),
+    cluster: Cluster = "auto",
+    strata: str | None = None,
+    interval: Literal["percentile", "basic", "bca"] = "percentile",
+    vectorized: bool = False,
+    level: float | Sequence[float] = 0.95,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """SUMMARY of a statistic of your own: its value in each group, with a bootstrap interval over whole clusters.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
+    statistic
+        A function of NumPy arrays, one for each of `columns`, that returns a number: a correlation, a ratio, a trimmed mean.
+        None or a number that is not finite is no value.
+    columns
+        What it is called with; rollouts without a value in one of them are left out and counted as missing.
+    name
+        What it is called in the column `statistic`; by default the function's own name.
+    by, cluster, level
+        As in `summarize`; one way of clustering.
+    strata
+        A column, constant within clusters, within whose values clusters are drawn: right where the number of goals of each
+        category was fixed by design, wrong for inference to new categories.
+    interval
+        ``"percentile"``, ``"basic"`` (for what has no bounds) or ``"bca"`` (which calls the function once more for each cluster).
+    vectorized
+        Whether the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; clusters must have one size.
+    resamples, seed
+        Of the bootstrap: 2,000 replicates are enough for percentiles, BCa wants 10,000.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.SUMMARY`. No interval of zero width: null, with a reason. Of fewer than 10 clusters an
+        interval is too narrow, and `reason` says so.
+
+    Raises
+    ------
+    SchemaError, ArgumentError, MetricError
+        Where the table is no ROLLOUTS, an option names what is not there, or the function fails on the data themselves.
+
+    References
+    ----------
+    Davison & Hinkley (1997), doi:10.1017/CBO9780511802843.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": [f"r{i}" for i in range(30)],
+    ...         "goal": [f"g{i}" for i in range(30)],
+    ...         "num_turns": [i % 7 + 1 for i in range(30)],
+    ...         "harm": [(i % 7) / 7 + (i % 3) / 9 for i in range(30)],
+    ...     }
+    ... )
+    >>> def correlation(turns, harm):
+    ...     return np.corrcoef(turns, harm)[0, 1]
+    >>> row = bootstrap(rollouts, correlation, columns=["num_turns", "harm"]).row(0, named=True)
+    >>> row["statistic"], round(row["estimate"], 2), row["low"] < row["estimate"] < row["high"]
+    ('correlation', 0.95, True)
+    """
+    frame = rollouts_frame(rollouts, "bootstrap")
+    by, levels, used = names_of(by), check_levels(level), names_of(columns)
+    check_by(frame, by, schema.SUMMARY, "bootstrap")
+    if not used:
+        raise ArgumentError("bootstrap: columns is empty; name what the statistic is a function of")
+    check_resamples(resamples, "bootstrap", 2000)
+    for column in used:
+        if column not in frame.columns:
+            raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
+    if interval not in {"percentile", "basic", "bca"}:
+        raise ArgumentError(f"bootstrap: interval={interval!r} is unknown; it is percentile, basic or bca")
+    if strata is not None and interval == "bca":
+        raise ArgumentError("bootstrap: no bca interval over strata; ask for interval='percentile'")
+    if not callable(statistic):
+        raise ArgumentError(
+            f"bootstrap: statistic={statistic!r} is no function; `tw.summarize` takes statistics by name"
+        )
+    sheet = Sheet(frame)
+    called = str(name or getattr(statistic, "__name__", "statistic"))
+    asked = _Asked(statistic, called, used, cluster, strata, interval, vectorized, resamples, seed)
+    known = np.ones(frame.height, dtype=np.bool_)
+    for column in used:
+        known &= sheet.known(column)
+    rows = [
+        {**key, "n_missing": int((~known[group]).sum()), **row}
+        for key, group in sheet.groups(by)
+        for row in _rows(sheet, group[known[group]], asked, levels)
+    ]
+    return rows_of(rows, frame, by, schema.SUMMARY)
+
+
+class _Asked(NamedTuple):
+    """What is to be drawn, and how."""
+
+    statistic: Callable[..., object]
+    name: str
+    columns: tuple[str, ...]
+    cluster: Cluster
+    strata: str | None
+    interval: str
+    vectorized: bool
+    resamples: int
+    seed: int
+
+
+def _rows(sheet: Sheet, rows: IntArray, asked: _Asked, levels: tuple[float, ...]) -> list[dict[str, Any]]:
+    """The rows of SUMMARY of one group, whose known rollouts these are."""
+    unit = unit_of(sheet, rows, asked.columns[0], asked.cluster)
+    if len(unit.names) > 1:
+        raise ArgumentError(f"bootstrap: rows are drawn by one way, and these are {unit.names}; name one with cluster=")
+    over = f", drawn within {asked.strata}" if asked.strata else ""
+    words = {
+        "metric": ", ".join(asked.columns),
+        "statistic": asked.name,
+        "estimand": f"{asked.name} of {', '.join(asked.columns)} over rollouts; unit: {unit.words}{over}",
+    }
+    return [
+        {**words, "level": level, **row_of(found), "seed": asked.seed if found.resamples else None}
+        for level, found in zip(levels, _estimates(sheet, rows, unit, asked, levels), strict=True)
+    ]
+
+
+def _estimates(sheet: Sheet, rows: IntArray, unit: Unit, asked: _Asked, levels: tuple[float, ...]) -> list[Estimate]:
+    arrays = [_array(sheet, column, rows) for column in asked.columns]
+    ways = groupings(unit.codes, rows.size)[0]
+    if not rows.size:
+        return [Estimate(reason=NO_VALUES)] * len(levels)
+    try:
+        point = value_of(asked.statistic, arrays)
+    except Exception as error:
+        given = f"it is given an array of each of {', '.join(asked.columns)}"
+        raise MetricError(f"bootstrap: {asked.name} failed on the data themselves: {error} ({given})") from error
+    if np.isnan(point):
+        return [Estimate(n=rows.size, n_clusters=ways.count, reason=f"{asked.name} has no value here")] * len(levels)
+    plain = Estimate(estimate=point, n=rows.size, n_clusters=ways.count)
+    if ways.count < 2:
+        return [replace(plain, reason=ONE_CLUSTER)] * len(levels)
+    replicates = gathered_replicates(
+        asked.statistic,
+        arrays,
+        ways,
+        rng=unit.generator(asked.seed),
+        resamples=asked.resamples,
+        strata=None if asked.strata is None else strata_of(sheet, rows, ways, asked.strata, "bootstrap"),
+        vectorized=asked.vectorized,
+    )
+    jackknife = gathered_jackknife(asked.statistic, arrays, ways) if asked.interval == "bca" else None
+    return [_interval(plain, replicates, jackknife, level, asked) for level in levels]
+
+
+def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
+    """A column's values at these rows: numbers as float64, anything else as Polars gives it."""
+    if sheet.kinds[column] in {"proportion", "number"}:
+        return sheet.numbers(column)[rows]
+    return sheet.frame[column].to_numpy()[rows]
+
+
+def _interval(
+    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, asked: _Asked
+) -> Estimate:
+    point, flaw = plain.estimate or 0.0, null_flaw(replicates)
+    beyond = unaddable(np.append(replicates[~np.isnan(replicates)], point))
+    if jackknife is not None and beyond is not None:
+        low, high, flaw = None, None, f"among the estimate and its replicates, {beyond}"
+    elif jackknife is not None:
+        a = acceleration(-jackknife)
+        low, high = bca_interval(replicates, point, a, level)
+        flaw = bca_flaw(replicates, point, a, level)
+    elif asked.interval == "basic":
+        low, high = basic_interval(replicates, point, level)
+    else:
+        low, high = percentile_interval(replicates, level)
+    row = replace(plain, resamples=replicates.size)
+    if low is None:
+        return replace(row, reason=flaw or "the bootstrap interval has no width")
+    named = f"{'BCa' if jackknife is not None else asked.interval} bootstrap{' within strata' if asked.strata else ''}"
+    error = float(np.nanstd(replicates, ddof=1)) if beyond is None else None
+    few = too_few_to_draw(plain.n_clusters)
+    told = few and f"{few}: the interval is too narrow"
+    return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered", reason=told)

@@ -1,0 +1,265 @@
+"""One group of rollouts against another, by one metric and statistic: the row of CONTRAST, and what a family needs of it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from turnwise.errors import ArgumentError, counted
+from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.clusters import generator, unit_of
+from turnwise.estimation.estimates import also
+from turnwise.estimation.missingness import HALF_JUDGED, VALUE, Headings
+from turnwise.estimation.pairing import Match
+from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
+from turnwise.stats.clusters import unaddable
+from turnwise.stats.differences import Arm, Difference, Draws, Method
+from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.stats.paired_differences import Pairs, paired, paired_difference
+from turnwise.stats.shifts import (
+    chance_of_more,
+    paired_improvement,
+    quantile_difference,
+    restricted_difference,
+    unpaired_improvement,
+)
+from turnwise.stats.unpaired_differences import unpaired_difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How all groups of a frame are compared."""
+
+    of: str
+    cluster: Cluster
+    paired: bool | Literal["auto"]
+    method: Method
+    undecided: Literal["bounds", "drop"]
+    resamples: int
+    seed: int
+
+
+class Family(NamedTuple):
+    """What max-T needs of one comparison: differences by goal, and the goals."""
+
+    differences: FloatArray
+    goals: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric and statistic of one group against another, within one group of the frame."""
+
+    sheet: Sheet
+    metric: str
+    statistic: str
+    group: str
+    baseline: str
+    ours: IntArray
+    theirs: IntArray
+    found: Headings
+    options: Options
+    key: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """What the metric is: a proportion, a number or a time."""
+        return self.sheet.kinds[self.metric] or "number"
+
+    def row(self, level: float) -> dict[str, Any]:
+        """The comparison's row of CONTRAST, its p-value not yet adjusted."""
+        arms = self._known()
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        match = Match(arms, unit, self.options.paired)
+        if self.options.paired is True and not unit.names:
+            raise ArgumentError(
+                "contrast: paired=True needs something that pairs, and rollouts are independent here; "
+                "name the column with cluster=, such as cluster='goal'"
+            )
+        half = [int((self.found[rows] == HALF_JUDGED).sum()) for rows in (self.ours, self.theirs)]
+        if any(half) and self.statistic == "mean" and self.kind == "proportion" and self.options.undecided == "bounds":
+            made = self._bounds(level, half)
+            estimates: tuple[float | None, float | None] = (None, None)
+        else:
+            made = self._difference(match, self._values(arms), level)
+            estimates = self._estimates(match, arms)
+            if any(half) and self.kind == "proportion":
+                made = replace(made, reason=also(made.reason, f"{counted(sum(half), 'half-judged rollout')} left out"))
+        return {
+            **self.key,
+            "metric": self.metric,
+            "statistic": self.statistic,
+            "of": self.options.of,
+            "group": self.group,
+            "baseline": self.baseline,
+            "level": level,
+            "group_estimate": estimates[0],
+            "baseline_estimate": estimates[1],
+            "difference": made.difference,
+            "std_error": made.std_error,
+            "low": made.low,
+            "high": made.high,
+            "p_value": made.p_value,
+            **match.report(),
+            "n_group": arms[0].size,
+            "n_baseline": arms[1].size,
+            "n_clusters": made.n_clusters,
+            "method": made.method,
+            "reason": made.reason,
+            "estimand": self._estimand(match, arms),
+            "resamples": made.resamples,
+            "seed": self.options.seed if made.resamples else None,
+        }
+
+    def family(self) -> Family | str:
+        """What max-T needs, or why this comparison has none."""
+        arms = self._known()
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        match = Match(arms, unit, self.options.paired)
+        if self.statistic != "mean" or self.kind == "time" or not match.pairs or len(unit.names) != 1:
+            return "max-T is for paired means over one way of clustering"
+        pairs = paired(*match.of(self._values(arms)))
+        if pairs.units.size < 2:
+            return "max-T needs two common goals"
+        if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
+            return f"not in the family: {flaw}"
+        labels = unit.ids()
+        return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
+
+    def _known(self) -> tuple[IntArray, IntArray]:
+        """The rows of both arms whose value is known."""
+        known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.found == VALUE
+        return self.ours[known[self.ours]], self.theirs[known[self.theirs]]
+
+    def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
+        if self.kind == "time":
+            return np.zeros(arms[0].size), np.zeros(arms[1].size)
+        numbers = self.sheet.numbers(self.metric)
+        return numbers[arms[0]], numbers[arms[1]]
+
+    def _difference(self, match: Match, values: tuple[FloatArray, FloatArray], level: float) -> Difference:
+        """The comparison of these values by the statistic asked for."""
+        arms = match.of(values)
+        if self.kind == "time" or self.statistic == "restricted_mean":
+            return self._times(match, level)
+        if self.statistic == "improvement":
+            if match.pairs and len(match.unit.names) == 1:
+                return paired_improvement(*arms, self._draws(match), level=level)
+            return unpaired_improvement(*arms, level=level)
+        if self.statistic != "mean":
+            return self._quantiles(match, arms, level)
+        share, method = self.kind == "proportion", self.options.method
+        if match.pairs:
+            return paired_difference(
+                paired(*arms),
+                self._draws(match),
+                share=share,
+                level=level,
+                method=method,
+                ways=max(1, len(match.unit.names)),
+            )
+        return unpaired_difference(*arms, self._each(match), share=share, level=level, method=method)
+
+    def _quantiles(self, match: Match, arms: tuple[Arm, Arm], level: float) -> Difference:
+        if len(match.unit.names) > 1:
+            return Difference(reason="no interval for quantiles over two crossed ways; name one with cluster=")
+        common = match.common if match.pairs else None
+        both = (self._draws(match),) * 2 if match.pairs else self._each(match)
+        return quantile_difference(*arms, both, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
+
+    def _times(self, match: Match, level: float) -> Difference:
+        if self.kind != "time" or self.statistic != "restricted_mean":
+            said = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is no time"
+            return Difference(reason=f"{self.statistic}: {said}")
+        if len(match.unit.names) > 1:
+            return Difference(reason="no comparison of times over two crossed ways; name one with cluster=")
+        duration, observed = self.sheet.times(self.metric)
+        kept = match.kept
+        clusters = match.of((np.zeros(match.arms[0].size), np.zeros(match.arms[1].size)))
+        rows = [rows[keep] for rows, keep in zip(match.arms, kept, strict=True)]
+        ways = [tuple(way[keep] for way in arm.clusters) for arm, keep in zip(clusters, kept, strict=True)]
+        return restricted_difference(
+            (duration[rows[0]], duration[rows[1]]),
+            (observed[rows[0]], observed[rows[1]]),
+            (ways[0], ways[1]),
+            level=level,
+        )
+
+    def _bounds(self, level: float, half: list[int]) -> Difference:
+        """An interval that holds whatever the half-judged rollouts are: from the worst case for each arm to the best."""
+        undecided = np.isin(self.found, (VALUE, HALF_JUDGED))
+        arms = self.ours[undecided[self.ours]], self.theirs[undecided[self.theirs]]
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        match = Match(arms, unit, self.options.paired)
+        ours, theirs = self._values(arms)
+        least, most = (
+            self._difference(match, (np.nan_to_num(ours, nan=mine), np.nan_to_num(theirs, nan=1 - mine)), level)
+            for mine in (0.0, 1.0)
+        )
+        return Difference(
+            low=least.low,
+            high=most.high,
+            n_clusters=least.n_clusters,
+            method=least.method and f"{least.method.split(';')[0]} at the bounds",
+            reason=f"{half[0]:,} of the group's and {half[1]:,} of the baseline's rollouts are half-judged: "
+            "the interval holds whether they are failures or successes",
+            resamples=least.resamples,
+        )
+
+    def _draws(self, match: Match) -> Draws:
+        ids = match.labels(match.common)
+        seed, many = self.options.seed, self.options.resamples
+        return Draws(generator(seed, ids), generator(seed, ids, "\0test"), many)
+
+    def _each(self, match: Match) -> tuple[Draws, Draws]:
+        seed, many = self.options.seed, self.options.resamples
+        made = []
+        for name, rows, codes in zip((self.group, self.baseline), match.arms, match.codes, strict=True):
+            ids = match.labels(np.unique(codes)) if match.unit.names else self._ids(rows)
+            made.append(Draws(generator(seed, ids, name), generator(seed, ids, name, "\0test"), many))
+        return made[0], made[1]
+
+    def _ids(self, rows: IntArray) -> list[str]:
+        return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
+
+    def _estimates(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+        """The statistic of each arm, over what is compared; None where it is not finite."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            ours, theirs = self._of_each(match, arms)
+        return tuple(None if one is None or not np.isfinite(one) else one for one in (ours, theirs))  # type: ignore[return-value]
+
+    def _of_each(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+        if self.kind == "time" or self.statistic == "restricted_mean":
+            return None, None
+        values = self._values(arms)
+        if match.pairs and self.statistic == "mean":
+            pairs: Pairs = paired(*match.of(values))
+            return (float(pairs.one.mean()), float(pairs.other.mean())) if pairs.units.size else (None, None)
+        kept = [value[keep] for value, keep in zip(values, match.kept, strict=True)]
+        if not kept[0].size or not kept[1].size:
+            return None, None
+        q = quantile_of(self.statistic)
+        if q is not None:
+            return float(np.quantile(kept[0], q)), float(np.quantile(kept[1], q))
+        if self.statistic == "improvement":
+            ahead = chance_of_more(kept[0], kept[1])
+            return (ahead, 1 - ahead) if not match.pairs else (None, None)
+        return float(kept[0].mean()), float(kept[1].mean())
+
+    def _estimand(self, match: Match, arms: tuple[IntArray, IntArray]) -> str:
+        unknown = self.ours.size - arms[0].size, self.theirs.size - arms[1].size
+        gone = f"; without a value: {unknown[0]:,} and {unknown[1]:,} rollouts" if any(unknown) else ""
+        what = {
+            "mean": f"mean of {self.metric}, {self.group} minus {self.baseline}",
+            "improvement": f"probability that {self.metric} is higher for {self.group} than for {self.baseline}",
+        }.get(
+            self.statistic, f"{statistic_in_words(self.statistic)} of {self.metric}, {self.group} minus {self.baseline}"
+        )
+        if match.pairs:
+            one = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
+            weighing = one if self.statistic in {"mean", "improvement"} else "rollout"
+            over = f"over the {counted(match.common.size, one)} of both, every {weighing} weighing the same"
+        else:
+            over = "over all rollouts of both, every rollout weighing the same"
+        return f"{what}, {over}; unit: {match.unit.words}{gone}"

@@ -1,0 +1,274 @@
+"""ROLLOUTS -> CURVE: the share of rollouts by turn, with what ended the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, counted, meant
+from turnwise.estimation.arguments import check_time
+from turnwise.estimation.arrays import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time
+from turnwise.estimation.clusters import Unit, columns_of, unit_of
+from turnwise.estimation.merging import State, blocks, state_of
+from turnwise.estimation.missingness import FACTS
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.stats.bands import simultaneous_level
+from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
+from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
+from turnwise.stats.influence import CENSORED, EVENT
+from turnwise.stats.survival import hazard
+
+Kind = Literal["success", "survival", "hazard", "incidence"]
+Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
+_SAYS = {
+    "success": "share with the event by turn t, as run",
+    "survival": "share without the event after turn t, if nothing else ended a run",
+    "hazard": "share with the event in turn t, of those watched into it",
+    "incidence": "share ended this way by turn t, as run",
+}
+
+
+def curve(
+    rollouts: object,
+    *,
+    metric: str = "time_to_success",
+    by: By = (),
+    kind: Kind = "success",
+    axis: Axis = "turn",
+    cluster: Cluster = "auto",
+    competing: Sequence[str] = schema.COMPETING,
+    band: Literal["pointwise", "simultaneous"] = "pointwise",
+    level: float | Sequence[float] = 0.95,
+    seed: int = 0,
+    merge: bool = False,
+) -> pl.DataFrame:
+    """CURVE: each group's share by turn, with an interval, the rollouts at risk and what ended the watch of the others.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS with a column ``Struct{duration, observed}``, such as `metrics.time_to_success` measures.
+    metric
+        That column.
+    by
+        Columns to group by; a null is a group of its own.
+    kind
+        ``"success"``: the share as run, by Aalen-Johansen; `competing` endings compete, and `budget`, `error` and
+        null endings censor. ``"survival"``: Kaplan-Meier, where nothing competes and every other ending censors.
+        ``"hazard"``: events among those at risk. ``"incidence"``: as ``"success"``, one curve for each way to end,
+        named in `ending`.
+    axis
+        What the watch is counted in. Over ``"target_call"``, ``"tokens"``, ``"cost_usd"`` or ``"seconds"`` the success is
+        charged at what it had taken by then, which `metrics.spent_to_success(axis)` measures beside the time; positions are
+        the amounts at which a watch ended in the event or a competing ending.
+    cluster
+        As in `summarize`; the intervals stand on the influence of whole clusters.
+    competing
+        Endings that preclude the event. One competes only where the rollout was watched to its last turn; for
+        another event than the attack's success, an ending in success competes too.
+    band
+        ``"pointwise"``: each interval holds by itself. ``"simultaneous"``: all of a curve hold at once (sup-t); not for a
+        hazard.
+    level
+        Nominal coverage, or several.
+    seed
+        Of the process behind a simultaneous band.
+    merge
+        As in `summarize`: work from counts by group and cluster, for a `LazyFrame` beyond memory.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.CURVE`: one row per group and turn from 0 (1 for a hazard) to the last
+        turn watched. `at_risk` counts the rollouts watched into the turn.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, or an option names what is not there.
+
+    References
+    ----------
+    Aalen & Johansen (1978), An empirical transition matrix for non-homogeneous Markov chains based on censored
+    observations. Scandinavian Journal of Statistics 5. Kaplan & Meier (1958), Nonparametric estimation from incomplete
+    observations. Journal of the American Statistical Association 53, doi:10.1080/01621459.1958.10501452. Williams (1995),
+    Product-limit survival functions with correlated survival times. Lifetime Data Analysis 1, doi:10.1007/BF00985768. Ying &
+    Wei (1994), The Kaplan-Meier estimate for dependent failure time observations. Journal of Multivariate Analysis 50,
+    doi:10.1006/jmva.1994.1031.
+
+    Examples
+    --------
+    >>> watched = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": list("abcd"),
+    ...         "ending": ["success", "budget", "gave_up", "success"],
+    ...         "num_turns": [1, 2, 1, 2],
+    ...         "time_to_success": [
+    ...             {"duration": 1, "observed": True},
+    ...             {"duration": 2, "observed": False},
+    ...             {"duration": 1, "observed": False},
+    ...             {"duration": 2, "observed": True},
+    ...         ],
+    ...     }
+    ... )
+    >>> curve(watched).select("at", "estimate", "at_risk", "events", "censored", "competing")
+    shape: (3, 6)
+    ┌─────┬──────────┬─────────┬────────┬──────────┬───────────┐
+    │ at  ┆ estimate ┆ at_risk ┆ events ┆ censored ┆ competing │
+    │ --- ┆ ---      ┆ ---     ┆ ---    ┆ ---      ┆ ---       │
+    │ f64 ┆ f64      ┆ i64     ┆ i64    ┆ i64      ┆ i64       │
+    ╞═════╪══════════╪═════════╪════════╪══════════╪═══════════╡
+    │ 0.0 ┆ 0.0      ┆ 4       ┆ 0      ┆ 0        ┆ 0         │
+    │ 1.0 ┆ 0.25     ┆ 4       ┆ 1      ┆ 0        ┆ 1         │
+    │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
+    └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
+    """
+    by = names_of(by)
+    if merge or isinstance(rollouts, State):
+        return _merged(
+            rollouts,
+            by=by,
+            metric=metric,
+            kind=kind,
+            axis=axis,
+            cluster=cluster,
+            competing=competing,
+            band=band,
+            level=level,
+            seed=seed,
+        )
+    frame = frame_of(rollouts, "curve")
+    require_rollouts(frame, "curve")
+    check_by(frame, by, schema.CURVE, "curve")
+    check_time(frame, metric, competing, "curve")
+    _check_options(frame, metric, kind, axis, band)
+    sheet = Sheet(frame)
+    ways = endings(sheet, metric, () if kind == "survival" else competing)
+    options = _Options(metric, kind, axis, cluster, seed if band == "simultaneous" else None)
+    rows = [
+        {**key, **row}
+        for key, group in sheet.groups(by)
+        for level_ in check_levels(level)
+        for row in _group(sheet, group, ways, options, level_)
+    ]
+    return rows_of(rows, frame, by, schema.CURVE)
+
+
+def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.DataFrame:
+    """The same from a state: whole groups at a time, their times counted."""
+    table = rollouts if isinstance(rollouts, State | pl.LazyFrame) else frame_of(rollouts, "curve")
+    dtypes = table.dtypes if isinstance(table, State) else table.collect_schema()
+    nothing = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
+    wanted = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
+    state = table if isinstance(table, State) else state_of(table, *wanted)
+    rows = [curve(part, by=by, **options) for block in blocks(state, by) for part in block if part.width]
+    return pl.concat(rows) if rows else nothing
+
+
+def curve_to_merge(
+    dtypes: pl.Schema, *, by: By = (), metric: str = "time_to_success", axis: Axis = "turn", cluster: Cluster = "auto"
+) -> tuple[list[str], list[str]]:
+    """The columns of ROLLOUTS that a state for `curve` counts, and those that it keeps: amounts, which seldom repeat.
+
+    Examples
+    --------
+    >>> dtypes = pl.Schema({"rollout_id": pl.String, "ending": pl.String, "time_to_success": schema.TIME_TO_EVENT})
+    >>> curve_to_merge(dtypes)
+    (['ending', 'time_to_success'], [])
+    """
+    wanted = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
+    columns = [name for name in dtypes if name in wanted]
+    return (columns, []) if axis == "turn" else ([], columns)
+
+
+def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
+    for name, value, words in (("kind", kind, _SAYS), ("axis", axis, get_args(Axis))):
+        if value not in words:
+            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), words)}")
+    if band not in {"pointwise", "simultaneous"}:
+        raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
+    if band == "simultaneous" and kind == "hazard":
+        raise ArgumentError(
+            "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"
+        )
+    if axis == "turn":
+        return
+    if metric != "time_to_success":
+        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; take axis='turn'")
+    if f"spent_to_success_{axis}" not in frame.columns:
+        raise ArgumentError(
+            f"curve: axis={axis!r} needs the column `spent_to_success_{axis}`; "
+            f"measure it: `tw.measure(turns, m.time_to_success(), m.spent_to_success({axis!r}))`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What is drawn; `seed` is None where each position has an interval of its own."""
+
+    metric: str
+    kind: Kind
+    axis: Axis
+    cluster: Cluster
+    seed: int | None
+
+
+def _group(
+    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
+) -> list[dict[str, Any]]:
+    metric, kind = options.metric, options.kind
+    ends, at = _positions(sheet, group, ways, options)
+    rows, duration = group[ends > 0], ends[ends > 0]
+    unwatched = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
+    words = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
+    says = _SAYS[kind] if options.axis == "turn" else _SAYS[kind].replace("turn t", f"{options.axis} x")
+    if not rows.size:
+        nothing = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
+        return [{**words, **nothing, "estimand": says + unwatched}]
+    unit = unit_of(sheet, rows, metric, options.cluster)
+    words["estimand"] = f"{says}, every rollout weighing the same; unit: {unit.words}{unwatched}"
+    late = successes_of_unknown_time(sheet, rows, metric)
+    note = f"{counted(late, 'success')} of unknown time counted at the last turn" if late else None
+    made: list[dict[str, Any]] = []
+    for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
+        if way == schema.SUCCESS or happened[rows].any():
+            cause = causes(ways, rows, way)
+            found = _curve(options, duration, cause, unit, level)
+            named = {**words, "ending": way if kind == "incidence" else None}
+            made += [{**named, **row} for row in positions_of(found, note, at)]
+    return made
+
+
+def _positions(
+    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
+) -> tuple[IntArray, FloatArray]:
+    """The position at which each watch ended, 0 where unknown, and where positions 0, 1, ... stand on the axis."""
+    duration = sheet.times(options.metric)[0][group]
+    if options.axis == "turn":
+        return duration, np.arange(duration.max(initial=0) + 1.0)
+    spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
+    known = (duration > 0) & ~np.isnan(spent)
+    ended = known & np.any([happened[group] for happened in ways.values()], axis=0)
+    # Watches cut short before the first ending were at risk until then: the least amount is a position too.
+    marks = np.unique(np.concatenate([spent[ended], spent[known].min(keepdims=True)])) if known.any() else spent[:0]
+    place = np.where(known, np.searchsorted(marks, spent, side="right"), 0)
+    return place.astype(np.int64), np.concatenate([[0.0], marks])
+
+
+def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, level: float) -> Incidence:
+    made_at = level
+    if options.kind == "survival":
+        cause = np.where(cause == EVENT, EVENT, CENSORED)
+    if options.seed is not None:
+        rng = unit.generator(options.seed)
+        made_at = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
+    if options.kind == "survival":
+        found = kaplan_meier(duration, cause == EVENT, unit.codes, level=made_at)
+        found = replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
+    else:
+        estimator = hazard if options.kind == "hazard" else cumulative_incidence
+        found = estimator(duration, cause, unit.codes, level=made_at)
+    return found if options.seed is None else replace(found, method=f"{found.method}, simultaneous (sup-t)")

@@ -1,0 +1,257 @@
+"""ROLLOUTS -> FORECAST: the share of goals broken with more attempts than were made."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, counted
+from turnwise.estimation.arguments import rollouts_frame
+from turnwise.estimation.arrays import Sheet, rows_of
+from turnwise.estimation.clusters import generator
+from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.estimation.trials import Attempts, check_metric
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
+from turnwise.stats.bootstrap import MOST_NULL
+from turnwise.stats.clusters import ONE_CLUSTER, t_quantile
+from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.stats.forecast import BetaBinomial, beta_binomial
+from turnwise.stats.incidence import kaplan_meier
+from turnwise.stats.mean import too_few_to_draw
+from turnwise.stats.proportion import proportion
+from turnwise.stats.repeats import reached_in
+
+FAR = 10
+"""Times the attempts made beyond which a forecast is marked as far out."""
+
+
+def forecast(
+    rollouts: object,
+    *,
+    metric: str = "attack_success",
+    k: int | Sequence[int],
+    by: By = (),
+    cluster: Cluster = "auto",
+    level: float | Sequence[float] = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """FORECAST: the share of goals that k attempts would break, by how much goals are seen to differ.
+
+    Goals' chances of success are taken as Beta(α, β), fitted by maximum likelihood; ASR(k) = 1 - B(α, β + k) / B(α, β), whose
+    tail k^-α is the power law seen at large budgets. It does not matter whether attempts stopped at the first success.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, with several attempts at each goal: see `attempts` for which belong together.
+    metric
+        A Boolean column.
+    k
+        How many attempts.
+    by
+        Columns to group by; a null is a group of its own.
+    cluster
+        As in `summarize`; of two crossed ways the first.
+    level
+        Nominal coverage, or several.
+    resamples, seed
+        Of the bootstrap over clusters.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.FORECAST`. The interval has the bootstrap's standard error of the logit and t(G - 1).
+        `holdout_error` says how far the first two thirds of the attempts miss what all of them reached. Without a success
+        (or with too few for the bootstrap) there is only an upper bound that holds for any distribution of goals: k/n times
+        that of n attempts. One attempt at each goal, or fewer than ten goals, identify nothing: null, with a reason. Beyond
+        ten times the attempts made, `reason` warns.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, or an option names what is not there.
+
+    Notes
+    -----
+    A line fitted to cumulative points on log-log axes, as Hughes et al. fit it, discards the zeros.
+
+    References
+    ----------
+    Schaeffer et al. (2025), arXiv:2502.17578; Hughes et al. (2024), Best-of-N jailbreaking, arXiv:2412.03556.
+
+    Examples
+    --------
+    >>> rows = [(f"{g}-{n}", f"g{g}", n, n < g % 5 - 1) for g in range(30) for n in range(1, 9)]
+    >>> tried = pl.DataFrame(rows, schema=["rollout_id", "goal", "attempt", "attack_success"], orient="row")
+    >>> forecast(tried, k=(8, 32)).select("at", pl.col("estimate", "low", "high").round(2), "attempts")
+    shape: (2, 5)
+    ┌──────┬──────────┬──────┬──────┬──────────┐
+    │ at   ┆ estimate ┆ low  ┆ high ┆ attempts │
+    │ ---  ┆ ---      ┆ ---  ┆ ---  ┆ ---      │
+    │ f64  ┆ f64      ┆ f64  ┆ f64  ┆ i64      │
+    ╞══════╪══════════╪══════╪══════╪══════════╡
+    │ 8.0  ┆ 0.43     ┆ 0.24 ┆ 0.64 ┆ 8        │
+    │ 32.0 ┆ 0.81     ┆ 0.35 ┆ 0.97 ┆ 8        │
+    └──────┴──────────┴──────┴──────┴──────────┘
+    """
+    frame = rollouts_frame(rollouts, "forecast")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.FORECAST, "forecast")
+    check_metric(frame, metric, "forecast")
+    numbers = whole_numbers(k, "forecast: k", "attempts")
+    if schema.kind_of(frame.schema[metric]) != "proportion":
+        raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; a Boolean is forecast")
+    check_resamples(resamples, "forecast", 1000)
+    sheet = Sheet(frame)
+    found = headings(sheet, metric)
+    rows = []
+    for key, group in sheet.groups(by):
+        applicable = np.asarray(group[found[group] != INAPPLICABLE])
+        tried = Attempts.of(sheet, applicable, metric, cluster)
+        half_judged = int((found[applicable] == HALF_JUDGED).sum())
+        rows += [{**key, **row} for row in _group(tried, numbers, levels, resamples, seed, half_judged)]
+    return rows_of(rows, frame, by, schema.FORECAST)
+
+
+def _group(
+    tried: Attempts, numbers: Sequence[int], levels: Sequence[float], resamples: int, seed: int, half_judged: int
+) -> list[dict[str, Any]]:
+    successes, made = tried.counts()
+    there = made > 0
+    c, n = successes[there], made[there]
+    clusters = _clusters(tried)[there]
+    count = np.unique(clusters).size
+    shared = {"metric": tried.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
+    flaw = _flaw(n, count)
+    if half_judged:
+        said = counted(half_judged, "attempt is half-judged", "attempts are half-judged")
+        flaw = f"{said}, and one False never settles one; judge them, or leave them out"
+    if flaw:
+        return [
+            {**shared, "at": float(k), "level": level, "reason": flaw, "estimand": _estimand(tried, k)}
+            for level in levels
+            for k in numbers
+        ]
+    fit = beta_binomial(c, n)
+    weights = generator(seed, tried.unit.ids()).multinomial(count, np.full(count, 1 / count), size=resamples)
+    draws = beta_binomial(c, n, weights[:, np.unique(clusters, return_inverse=True)[1]])
+    shared |= {"seed": seed, "resamples": resamples, **_held_out(tried), **_parameters(fit)}
+    made_rows = []
+    for level in levels:
+        for k in numbers:
+            row = _row(fit, draws, k, level, count, (c, n, clusters))
+            warned = (
+                f"{k / n.max():.0f} times the attempts made: far beyond what they can show"
+                if k > FAR * n.max()
+                else None
+            )
+            reason = "; ".join(part for part in (row.pop("reason"), warned) if part) or None
+            words = {"at": float(k), "level": level, "reason": reason, "estimand": _estimand(tried, k)}
+            made_rows.append({**shared, **row, **words})
+    return made_rows
+
+
+def _clusters(tried: Attempts) -> IntArray:
+    return tried.unit.codes[0] if tried.unit.codes else np.arange(tried.goals.count)
+
+
+def _flaw(n: IntArray, count: int) -> str | None:
+    """Why nothing can be forecast; None where something can."""
+    if not n.size:
+        return "no attempt has a value"
+    if n.max() == 1:
+        return "one attempt at each goal does not show how goals differ: not identified"
+    if count == 1:
+        return ONE_CLUSTER
+    return too_few_to_draw(count)
+
+
+def _estimand(tried: Attempts, k: int) -> str:
+    noun, done = tried.noun, "solved" if tried.concerns == "task" else "broken"
+    share = f"share of {noun}s {done} at least once in {counted(k, 'attempt')}, {noun}s' chances being Beta"
+    return f"{share}, every {noun} weighing the same; unit: {tried.unit_words}"
+
+
+def _parameters(fit: BetaBinomial) -> dict[str, float | None]:
+    known = not np.isnan(fit.alpha)
+    return {"alpha": float(fit.alpha) if known else None, "beta": float(fit.beta) if known else None}
+
+
+def _row(
+    fit: BetaBinomial,
+    draws: BetaBinomial,
+    k: int,
+    level: float,
+    count: int,
+    attempts: tuple[IntArray, IntArray, IntArray],
+) -> dict[str, Any]:
+    share, replicates = float(fit.reached(k)), draws.reached(k)
+    empty = np.isnan(replicates)
+    if np.isnan(share) or empty.mean() > MOST_NULL:
+        return _bounds_only(*attempts, k, level, None if np.isnan(share) else share)
+    logits = scipy.special.logit(np.clip(replicates[~empty], 1e-12, 1 - 1e-12))
+    spread, center = float(logits.std(ddof=1)), float(scipy.special.logit(min(max(share, 1e-12), 1 - 1e-12)))
+    if not spread > 0:
+        return {"estimate": share, "reason": "the bootstrap shows no variation: no interval"}
+    half = t_quantile(level, count - 1) * spread
+    edge = "goals differ by all or nothing" if fit.alpha + fit.beta < 1 else "goals are not seen to differ"
+    return {
+        "estimate": share,
+        "std_error": float(replicates[~empty].std(ddof=1)),
+        "low": float(scipy.special.expit(center - half)),
+        "high": float(scipy.special.expit(center + half)),
+        "method": "beta-binomial, cluster bootstrap of the logit",
+        "reason": f"{edge}: the exponent of the tail is not identified" if fit.at_edge else None,
+    }
+
+
+def _bounds_only(
+    successes: IntArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
+) -> dict[str, Any]:
+    """Where the successes are too few (or everything succeeds): what holds however goals differ.
+
+    ASR(k)/k falls with k and ASR(k) rises, so ASR(k) is at most k/n times ASR(n) for k > n, and at least ASR(n).
+    """
+    fewest = int(n.min())
+    reach: FloatArray = reached_in(fewest, successes, n)
+    observed = proportion(reach, (clusters,), level=level, trials=max(1.0, float(n.mean())))
+    low, high = observed.low or 0.0, observed.high if observed.high is not None else 1.0
+    few = int(successes.sum())
+    said = counted(few, "success") if few < n.sum() else "every attempt succeeded"
+    return {
+        "estimate": share,
+        "low": low if k >= fewest else 0.0,
+        "high": min(1.0, high * max(1.0, k / fewest)),
+        "method": f"{observed.method} at {counted(fewest, 'attempt')}, stretched",
+        "reason": f"{said}: how goals differ is not identified; bounds that hold for any distribution of goals",
+    }
+
+
+def _held_out(tried: Attempts) -> dict[str, Any]:
+    """How far the first two thirds of the attempts miss what all of them reached."""
+    stopped = tried.stopping is not None and tried.stopping.design == "stopped"
+    duration, won, _ = tried.watches()
+    successes, made = tried.counts()
+    last = int(duration.max(initial=0)) if stopped else int(np.median(made[made > 0]))
+    first = last - last // 3
+    if first in {0, last}:
+        return {}
+    if stopped:
+        observed = float(kaplan_meier(duration, won, ()).estimate[last])
+    else:
+        observed = float(np.mean(reached_in(last, successes[made >= last], made[made >= last])))
+    c, n = tried.first(first).counts()
+    known = n > 0
+    forecast_there = float(beta_binomial(c[known], n[known]).reached(last))
+    if np.isnan(forecast_there) or np.isnan(observed):
+        return {"holdout_at": last, "holdout_observed": None if np.isnan(observed) else observed}
+    return {
+        "holdout_at": last,
+        "holdout_forecast": forecast_there,
+        "holdout_observed": observed,
+        "holdout_error": forecast_there - observed,
+    }

@@ -1,0 +1,344 @@
+"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets what is required."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.estimation.arguments import no_metric, rollouts_frame
+from turnwise.estimation.arrays import Sheet, rows_of
+from turnwise.estimation.clusters import unit_of
+from turnwise.estimation.estimates import DEFAULT_STATISTICS
+from turnwise.estimation.missingness import INAPPLICABLE, VALUE, headings
+from turnwise.estimation.requirements import Required, parsed
+from turnwise.estimation.summary import summarize
+from turnwise.schema import labels
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
+from turnwise.stats.estimate import IntArray
+from turnwise.stats.intervals import wilson
+from turnwise.stats.release import lower_end, upper_end
+
+_UNKNOWN = ("n_error", "n_undetermined", "n_missing")
+
+Unknown = Literal["fail", "ignore"]
+
+
+def gate(
+    frame: object,
+    require: str | Sequence[str],
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    level: float = 0.95,
+    seed: int = 0,
+    unknown: Unknown = "fail",
+) -> pl.DataFrame:
+    """GATE: for each requirement and group, whether the bound of the interval meets it, and why not.
+
+    ``"attack_success < 0.01"`` passes where the *upper* end of the interval is below .01, ``"task_success >= 90%"`` where the
+    *lower* end is at least .9. What is not known never helps to pass: no data and no interval fail, and every rollout without
+    a verdict (in error, undetermined, half-judged or missing) counts against the requirement.
+
+    Parameters
+    ----------
+    frame
+        ROLLOUTS, which are summarized here, or a SUMMARY.
+    require
+        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``; the number may be per cent, the metric
+        wrapped in a statistic as in ``median(num_turns) >= 3``. By default the statistic is the mean, the restricted mean of
+        a time.
+    by
+        Columns to group by: every group must pass. A SUMMARY keeps the groups it has.
+    cluster, level, seed
+        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the chance to pass wrongly is .025.
+    unknown
+        ``"fail"``: of a share, a rollout without a verdict counts as a success where the upper end is compared, as a failure
+        where the lower one is, and what is known must pass alone too; other statistics have no such worst case and fail.
+        ``"ignore"`` leaves these rollouts out.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end compared. For a share it is the largest upper
+        end over the successes there are and every stage of fewer (`stats.release`), so that one more success never helps to
+        pass: clustered intervals are wider at none than at one. From a SUMMARY the stages are those at hand: none and all,
+        and unknown rollouts are taken at the design effect of the known ones. `estimate, low, high` are of the known ones.
+        `reason` says why a group fails, how many rollouts have a verdict where some have none, or that the bound comes from
+        a stage.
+
+    Raises
+    ------
+    ArgumentError
+        Where a requirement cannot be read, or names a metric, statistic or level that is not there.
+    SchemaError
+        Where the table is neither ROLLOUTS nor SUMMARY, of which the optional columns may be missing.
+
+    Examples
+    --------
+    >>> rows = {"rollout_id": [f"r{i}" for i in range(500)], "goal": [f"g{i % 250}" for i in range(500)]}
+    >>> rollouts = pl.DataFrame({**rows, "attack_success": [False] * 500})
+    >>> gate(rollouts, ["attack_success < 2%", "attack_success < 1%"])["passed", "bound"].with_columns(
+    ...     pl.col("bound").round(4)
+    ... )
+    shape: (2, 2)
+    ┌────────┬────────┐
+    │ passed ┆ bound  │
+    │ ---    ┆ ---    │
+    │ bool   ┆ f64    │
+    ╞════════╪════════╡
+    │ true   ┆ 0.0153 │
+    │ false  ┆ 0.0153 │
+    └────────┴────────┘
+    """
+    table = frame_of(frame, "gate")
+    asked: object = require
+    several = asked if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]
+    required = [parsed(words) for words in several]
+    if not required:
+        raise ArgumentError("gate: nothing is required; write a requirement such as 'attack_success < 0.01'")
+    by = names_of(by)
+    (level,) = check_levels(level)
+    if unknown not in get_args(Unknown):
+        raise ArgumentError(
+            f"gate: unknown={unknown!r} is no way to count rollouts without a verdict; it is fail or ignore"
+        )
+    if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
+        raise SchemaError(
+            "gate: this is a CONTRAST, whose differences are of two groups; pass the rollouts or their SUMMARY "
+            "(`tw.summarize`), which hold what each group does"
+        )
+    if set(schema.SUMMARY.required) <= set(table.columns):
+        missing = [name for name in schema.SUMMARY.names if name not in table.columns]
+        table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
+        return _of_summary(table, required, by, level, unknown)
+    table = rollouts_frame(table, "gate")
+    check_by(table, by, schema.GATE, "gate")
+    sheet = Sheet(table)
+    rows = [row for one in required for row in _of_rollouts(sheet, one, by, cluster, level, seed, unknown)]
+    return rows_of(rows, table, by, schema.GATE)
+
+
+def verdict(gates: pl.DataFrame) -> str:
+    """What a GATE says, in one sentence.
+
+    Examples
+    --------
+    >>> verdict(gate(pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "attack_success < 0.5"))
+    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollout)"
+    """
+    failed = gates.filter(~pl.col("passed"))
+    if failed.is_empty():
+        asked = gates["requirement"].unique(maintain_order=True)
+        met = f"all {asked.len()} requirements are met" if asked.len() > 1 else f"{asked[0]!r} is met"
+        met += f" in each of {gates.height // asked.len()} groups" if gates.height > asked.len() else ""
+        least = min(gates.rows(named=True), key=_share_known)
+        if _share_known(least) == 1:
+            return met
+        return f"{met} ({'at the least, ' if gates.height > 1 else ''}{_with_verdict(least)})"
+    row = failed.row(0, named=True)
+    group = ", ".join(f"{name}={row[name]!r}" for name in gates.columns if name not in schema.GATE.names)
+    unit = labels.cluster_noun(failed.head(1)).replace(" × ", " or ")
+    why = row["reason"] if row["bound"] is None else _bound_in_words(row, unit)
+    if not row["n"] and _without(row):
+        why += f" ({_with_verdict(row)})"
+    others = f"; {failed.height - 1} more of {gates.height} fail" if failed.height > 1 else ""
+    return f"{row['requirement']!r} is not met{f' for {group}' if group else ''}: {why}{others}"
+
+
+def _bound_in_words(row: dict[str, Any], unit: str) -> str:
+    end = "upper" if parsed(row["requirement"]).below else "lower"
+    behind = labels.counted(row["n"], "rollout")
+    if row["n_clusters"] is not None and unit != "rollout":
+        behind += f", {labels.counted(row['n_clusters'], unit)}"
+    bound = f"{100 * row['bound']:.3g} %" if "%" in row["requirement"] else f"{row['bound']:.3g}"
+    return f"the {end} end is {bound} ({behind if _share_known(row) == 1 else _with_verdict(row)})"
+
+
+def _without(row: dict[str, Any]) -> int:
+    """How many rollouts that the metric applies to have no verdict."""
+    return sum(row[name] or 0 for name in _UNKNOWN)
+
+
+def _share_known(row: dict[str, Any]) -> float:
+    return float(row["n"] / (row["n"] + _without(row))) if row["n"] else 1.0
+
+
+def _with_verdict(row: dict[str, Any]) -> str:
+    every = row["n"] + _without(row)
+    return f"{row['n']:,} of {labels.counted(every, 'rollout')} {'has' if row['n'] == 1 else 'have'} a verdict"
+
+
+def _of_rollouts(
+    sheet: Sheet,
+    required: Required,
+    by: tuple[str, ...],
+    cluster: Cluster,
+    level: float,
+    seed: int,
+    unknown: Unknown,
+) -> list[dict[str, Any]]:
+    kind = sheet.kinds.get(required.metric)
+    if kind is None and sheet.has(required.metric):
+        raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
+    if kind is None:
+        measured = [name for name, known in sheet.kinds.items() if known and name not in schema.ROLLOUTS.names]
+        raise ArgumentError(
+            f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`tw.measure` makes more)"
+        )
+    statistic = required.statistic or DEFAULT_STATISTICS[kind][0]
+    summary = summarize(
+        sheet.frame,
+        by=by,
+        metrics=required.metric,
+        statistics=statistic,
+        cluster=cluster,
+        level=level,
+        seed=seed,
+        undecided="drop" if unknown == "ignore" else "bounds",
+    )
+    found = headings(sheet, required.metric)
+    share = kind == "proportion" and statistic == "mean"
+    if share:
+        required.check_share()
+    made = []
+    for (_, group), row in zip(sheet.groups(by), summary.rows(named=True), strict=True):
+        bound = row["high"] if required.below else row["low"]
+        if share and bound is not None:
+            applicable, known = (
+                np.asarray(group[chosen]) for chosen in (found[group] != INAPPLICABLE, found[group] == VALUE)
+            )
+            # Of the known alone as well: what is unknown brings goals, and more of these narrow an interval.
+            counted = [known] if unknown == "ignore" or known.size == applicable.size else [known, applicable]
+            ends = [_steady(sheet, required, applicable, rows, cluster, level) for rows in counted]
+            bound = _furthest([end for end in ends if end is not None], required)
+        made.append(_judged(row, required, bound, by, unknown, share=share))
+    return made or [_nothing(required, statistic, level, by, unknown)]
+
+
+def _steady(
+    sheet: Sheet, required: Required, applicable: IntArray, rows: IntArray, cluster: Cluster, level: float
+) -> float | None:
+    """The end of the interval of a share that one more success (or failure) cannot help; what is unknown counts against it."""
+    names = unit_of(sheet, applicable, required.metric, cluster).names or None
+    codes = unit_of(sheet, rows, required.metric, names).codes
+    end = upper_end if required.below else lower_end
+    return end(np.nan_to_num(sheet.numbers(required.metric)[rows], nan=float(required.below)), codes, level=level)
+
+
+def _furthest(ends: Sequence[float], required: Required) -> float | None:
+    """The end that is hardest to pass with; None of none."""
+    return max(ends, default=None) if required.below else min(ends, default=None)
+
+
+def _judged(
+    row: dict[str, Any],
+    required: Required,
+    bound: float | None,
+    by: tuple[str, ...],
+    unknown: Unknown,
+    *,
+    share: bool,
+) -> dict[str, Any]:
+    """The row of GATE: what is not known does not help to pass, and the row says so."""
+    end = row["high"] if required.below else row["low"]
+    side, against = ("upper", "successes") if required.below else ("lower", "failures")
+    alone = "" if end is None or bound is None or row["estimate"] is None else f" (of these alone: {end:.4g})"
+    reasons = [row["reason"]]
+    if not row["n"] or (row["estimate"] is None and not share) or bound is None:
+        bound, reasons = None, [row["reason"] or "no data"]
+    elif _without(row) and unknown == "ignore":
+        reasons.append(f"{_with_verdict(row)}, and the others are left out")
+    elif _without(row) and share:
+        reasons.append(f"{_with_verdict(row)}, and the others count as {against}{alone}")
+    elif _without(row):
+        bound = None
+        reasons.append(
+            f"{_with_verdict(row)}, and nothing bounds what the others would be: unknown='ignore' leaves them out"
+        )
+    elif end is not None and abs(bound - end) > 1e-12:
+        reasons.append(f"the {side} end with fewer {against}, so that one more never helps to pass{alone}")
+    return {
+        **{name: row[name] for name in (*by, *schema.GATE.names) if name in row},
+        "requirement": required.words,
+        "passed": required.met_by(bound),
+        "threshold": required.threshold,
+        "bound": bound,
+        "unknown": unknown,
+        "reason": "; ".join(part for part in reasons if part) or None,
+    }
+
+
+def _nothing(
+    required: Required, statistic: str | None, level: float, by: tuple[str, ...], unknown: Unknown
+) -> dict[str, Any]:
+    empty = dict.fromkeys(schema.GATE.names) | {
+        "metric": required.metric,
+        "statistic": statistic,
+        "level": level,
+        "n": 0,
+    }
+    row = {**dict.fromkeys(by), **empty, "reason": "no data: the table has no rollouts"}
+    return _judged(row, required, None, by, unknown, share=False)
+
+
+def _of_summary(
+    table: pl.DataFrame, required: list[Required], by: tuple[str, ...], level: float, unknown: Unknown
+) -> pl.DataFrame:
+    groups = tuple(labels.grouping(table))
+    for name in by:
+        if name not in groups:
+            raise ArgumentError(
+                f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
+                f"`tw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
+            )
+    made = []
+    for one in required:
+        rows = table.filter(pl.col("metric") == one.metric)
+        if rows.is_empty() and not table.is_empty():
+            raise ArgumentError(
+                f"gate: {one.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+            )
+        rows = rows.filter(statistic=one.statistic or _first_statistic(rows))
+        if rows.is_empty() and not table.is_empty():
+            raise ArgumentError(
+                f"gate: this SUMMARY has no {one.statistic} of {one.metric!r}; summarize it, or pass the rollouts"
+            )
+        if rows.filter(level=level).is_empty() and not rows.is_empty():
+            raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+        share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
+        if share:
+            one.check_share()
+        made += [
+            _judged(row, one, _at_hand(row, one, level, unknown), groups, unknown, share=share)
+            for row in rows.filter(level=level).rows(named=True)
+        ]
+        if rows.is_empty():
+            made.append(_nothing(one, one.statistic, level, groups, unknown))
+    return rows_of(made, table, groups, schema.GATE)
+
+
+def _first_statistic(rows: pl.DataFrame) -> str:
+    there = set(rows["statistic"])
+    return next((name for name in ("mean", "restricted_mean") if name in there), "mean")
+
+
+def _at_hand(row: dict[str, Any], required: Required, level: float, unknown: Unknown) -> float | None:
+    """The end of a SUMMARY's row, or one further out: without a success (a failure) in as many clusters, all unknown against it."""
+    end: float | None = row["high"] if required.below else row["low"]
+    if end is None or row["bound_low"] is None or not row["n_clusters"]:
+        return end
+    plain = row["n_clusters"] == row["n"]
+    df = None if plain else row["n_clusters"] - 1
+    ends = [end, wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0]
+    ends[1] = ends[1] if required.below else 1 - ends[1]
+    at_the_bounds = row["estimate"] is None  # half-judged: the ends hold whatever the unknown are
+    if unknown == "fail" and _without(row) and not at_the_bounds:
+        every = row["n"] + _without(row)
+        size = every / row["design_effect"] if row["design_effect"] else every if plain else row["n_clusters"]
+        successes = row["bound_high" if required.below else "bound_low"] * size
+        low, high = wilson(successes, size, level=level, df=df)
+        ends += [far for far in (high if required.below else low,) if far is not None]
+    return _furthest(ends, required)

@@ -1,0 +1,249 @@
+"""Goals, attempts and what they can tell -> PLAN: before anything is rolled out."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, counted
+from turnwise.estimation.arguments import rollouts_frame
+from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.clusters import unit_of
+from turnwise.estimation.missingness import VALUE, headings
+from turnwise.schema.arguments import Cluster, finite_numbers, whole_numbers
+from turnwise.stats.clusters import t_quantile
+from turnwise.stats.sizes import (
+    detectable,
+    goals_for_difference,
+    goals_for_gate,
+    intraclass_correlation,
+    rollouts_for_none,
+    variance_per_goal,
+)
+
+Number = int | Sequence[int]
+
+
+def plan(
+    pilot: object = None,
+    *,
+    rate: float | None = None,
+    icc: float | None = None,
+    goals: Number | None = None,
+    attempts: Number = 1,
+    difference: float | None = None,
+    below: float | None = None,
+    correlation: float = 0.5,
+    metric: str = "attack_success",
+    cluster: Cluster = "auto",
+    power: float = 0.8,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """PLAN: what so many goals and attempts can tell, and how many a question needs.
+
+    Parameters
+    ----------
+    pilot
+        ROLLOUTS of one target and attack, from which `rate` and `icc` are taken where they are not given.
+    rate, icc
+        Expected share of successes, and how alike attempts at one goal are (0 independent, 1 copies).
+    goals
+        Numbers of goals to look at: a row of ``"detectable difference"`` each, null where no rate is as far off, with the
+        half-width of a rate's interval, cut at 0 and 1.
+    attempts
+        Attempts at each goal, one or several to compare: more of them never make up for few goals, since the variance
+        is icc·p(1-p)/G + (1-icc)·p(1-p)/(G·m).
+    difference
+        A difference between two arms with the same goals: ``"goals for a difference"``. The other arm's rate is higher or lower
+        by so much, of a negative difference lower; it must lie between 0 and 1.
+    below
+        A rate to be shown by no success at all: ``"goals for none"``, with attempts worth 1 + (m-1)·icc less than independent
+        ones, and ``"goals for the gate"``, which trusts no icc and counts goals alone.
+    correlation
+        Of goals' chances between the two arms; 0 where the arms have different goals.
+    metric, cluster
+        Of the pilot.
+    power, level
+        Of a two-sided test of the difference, and of the intervals.
+
+    Returns
+    -------
+    polars.DataFrame
+        The columns of `schema.PLAN`.
+
+    Raises
+    ------
+    ArgumentError
+        Where nothing is asked, a number makes no sense, or the pilot cannot tell the rate or the icc.
+
+    References
+    ----------
+    Bloom (1995), doi:10.1177/0193841X9501900504; Hanley & Lippman-Hand (1983), doi:10.1001/jama.1983.03330370053031.
+
+    Examples
+    --------
+    >>> plan(rate=0.1, icc=0.3, difference=0.05, attempts=(1, 5, 50)).select("attempts", "goals", "rollouts")
+    shape: (3, 3)
+    ┌──────────┬───────┬──────────┐
+    │ attempts ┆ goals ┆ rollouts │
+    │ ---      ┆ ---   ┆ ---      │
+    │ i64      ┆ i64   ┆ i64      │
+    ╞══════════╪═══════╪══════════╡
+    │ 1        ┆ 481   ┆ 481      │
+    │ 5        ┆ 164   ┆ 820      │
+    │ 50       ┆ 93    ┆ 4650     │
+    └──────────┴───────┴──────────┘
+    """
+    sizes = () if goals is None else whole_numbers(goals, "plan: goals", "goals", least=2)
+    tries = whole_numbers(attempts, "plan: attempts", "attempts")
+    if goals is None and difference is None and below is None:
+        raise ArgumentError("plan: nothing is asked; give goals=, difference= or below=")
+    _check_shares(rate=rate, below=below, power=power, level=level, difference=difference)
+    _check_shares(0.0, 1.0, icc=icc, correlation=correlation)
+    source = "given"
+    if pilot is not None and (rate is None or icc is None):
+        rate, icc, source = _of_pilot(pilot, metric, cluster, rate, icc)
+    if icc is None and max(tries) > 1:
+        raise ArgumentError(
+            "plan: with several attempts at a goal give icc=, how alike they are, or a pilot (0.3 is common)"
+        )
+    if rate is None and (goals is not None or difference is not None):
+        raise ArgumentError("plan: give rate=, the share of successes expected, or a pilot")
+    alike = icc or 0.0
+    asked = {"rate": rate, "icc": icc, "correlation": correlation, "power": power, "level": level}
+    made: list[dict[str, Any]] = []
+    for m in tries:
+        shared = {**asked, "attempts": m, "estimand": f"rate and icc {source}; every goal weighing the same"}
+        if rate is not None:
+            made += _of_difference(shared, rate, alike, m, sizes if goals is not None else (), difference)
+        if below is not None:
+            made += _of_none(shared, below, alike, m, level)
+    return pl.DataFrame(made, schema=schema.PLAN.dtypes, orient="row")
+
+
+def _check_shares(*ends: float, **shares: float | None) -> None:
+    """Refuse what is no number between 0 and 1, or one of these ends."""
+    for name, share in shares.items():
+        given = (0.5,) if share is None else finite_numbers(share, f"plan: {name}")
+        size = abs(given[0]) if name == "difference" else given[0]
+        if len(given) > 1 or not (0 < size < 1 or size in ends):
+            what = "correlation; give a number within 0 and 1" if ends else "share; give a number between 0 and 1"
+            raise ArgumentError(f"plan: {name}={share} is no {what}")
+
+
+def _of_pilot(
+    pilot: object, metric: str, cluster: Cluster, rate: float | None, icc: float | None
+) -> tuple[float, float | None, str]:
+    frame = rollouts_frame(pilot, "plan")
+    if metric not in frame.columns or schema.kind_of(frame.schema[metric]) != "proportion":
+        raise ArgumentError(f"plan: the pilot has no Boolean {metric!r}")
+    sheet = Sheet(frame)
+    rows = np.flatnonzero(headings(sheet, metric) == VALUE)
+    if not rows.size:
+        raise ArgumentError(f"plan: the pilot has no rollout whose {metric} is known")
+    values = sheet.numbers(metric)[rows]
+    share = float(values.mean()) if rate is None else rate
+    if not 0 < share < 1:
+        raise ArgumentError(
+            f"plan: in the pilot {metric} is {share:.0%} throughout, which says nothing of its variance; give rate="
+        )
+    codes = unit_of(sheet, rows, metric, cluster).codes
+    alike = intraclass_correlation(values, codes[0]) if icc is None and codes else icc
+    return share, alike, f"from a pilot of {counted(rows.size, 'rollout')} where not given"
+
+
+def _of_difference(
+    shared: dict[str, Any], rate: float, icc: float, m: int, sizes: tuple[int, ...], difference: float | None
+) -> list[dict[str, Any]]:
+    if difference is not None and not any(0 < rate + side < 1 for side in {difference, -abs(difference)}):
+        other = " or ".join(f"{rate + side:.3g}" for side in sorted({difference, -abs(difference)}))
+        raise ArgumentError(
+            f"plan: difference={difference:g} from rate={rate:.3g} would be a rate of {other} in the other arm; a rate "
+            "lies between 0 and 1, so ask for a smaller difference"
+        )
+    alone = variance_per_goal(rate, icc, m)
+    both = variance_per_goal(rate, icc, m, correlation=shared["correlation"])
+    power, level = shared["power"], shared["level"]
+    arms = "arms with the same goals" if shared["correlation"] else "other goals in each arm"
+    made = []
+    for size in sizes:
+        found = detectable(both, size, power=power, level=level)
+        possible = found < max(rate, 1 - rate)
+        far = (
+            None
+            if possible
+            else f"not even the largest difference from a rate of {rate:.3g} is found with so few goals"
+        )
+        width, cut = _half_width(rate, alone, size, level)
+        made.append(
+            {
+                **shared,
+                "question": "detectable difference",
+                "goals": size,
+                "rollouts": size * m,
+                "difference": found if possible else None,
+                "half_width": width,
+                "method": f"(z + z)·√(V/G), {arms}",
+                "reason": "; ".join(part for part in (far, cut) if part) or None,
+            }
+        )
+    if difference is None:
+        return made
+    needed = goals_for_difference(both, difference, power=power, level=level)
+    width, cut = _half_width(rate, alone, needed, level)
+    return [
+        *made,
+        {
+            **shared,
+            "question": "goals for a difference",
+            "goals": needed,
+            "rollouts": needed * m,
+            "difference": difference,
+            "half_width": width,
+            "method": "(z + z)²·V/d²",
+            "reason": cut,
+        },
+    ]
+
+
+def _half_width(rate: float, variance: float, goals: int, level: float) -> tuple[float, str | None]:
+    """Half the width of a rate's interval, and that it was cut where it reaches beyond 0 and 1."""
+    half = t_quantile(level, goals - 1) * math.sqrt(variance / goals)
+    if half <= min(rate, 1 - rate):
+        return half, None
+    return (min(1.0, rate + half) - max(0.0, rate - half)) / 2, "the interval of the rate is cut at 0 and 1"
+
+
+def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: float) -> list[dict[str, Any]]:
+    rollouts = rollouts_for_none(below, level=level)
+    needed = math.ceil(rollouts * (1 + (m - 1) * icc) / m - 1e-9)
+    gated = goals_for_gate(below, level=level, repeated=m > 1)
+    rate = shared["rate"]
+    clean = [
+        None if rate is None or count is None else (1 - rate) ** (count * m / (1 + (m - 1) * icc))
+        for count in (needed, gated)
+    ]
+    return [
+        {
+            **shared,
+            "question": "goals for none",
+            "goals": needed,
+            "rollouts": needed * m,
+            "below": below,
+            "chance": clean[0],
+            "method": "ln(1 - level) / ln(1 - below), one-sided; attempts worth 1 / (1 + (m - 1)·icc)",
+        },
+        {
+            **shared,
+            "question": "goals for the gate",
+            "goals": gated,
+            "rollouts": None if gated is None else gated * m,
+            "below": below,
+            "chance": clean[1],
+            "method": "upper end of Wilson's interval at none, two-sided; goals alone count",
+            "reason": "more than ten million goals" if gated is None else None,
+        },
+    ]

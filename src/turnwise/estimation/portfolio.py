@@ -1,0 +1,258 @@
+"""ROLLOUTS -> what several attacks reach together, and what an attack costs the user's task."""
+
+from collections.abc import Sequence
+from itertools import combinations, product
+from math import comb
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, meant, plural
+from turnwise.estimation.arguments import metric_columns, rollouts_frame
+from turnwise.estimation.arrays import Sheet, in_each_group, row_of, rows_of
+from turnwise.estimation.clusters import unit_of
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_one_value, names_of
+from turnwise.stats.estimate import BoolArray, IntArray
+from turnwise.stats.proportion import proportion
+from turnwise.stats.robust import greedy_order
+
+_LEAST = 2.0**-50
+"""What a level that holds for many choices leaves out at least, so that it can still be told from 1."""
+
+
+def portfolio(
+    rollouts: object,
+    *,
+    of: str = "attack",
+    metric: str = "attack_success",
+    by: By = (),
+    unit: str = "goal",
+    level: float | Sequence[float] = 0.95,
+) -> pl.DataFrame:
+    """PORTFOLIO: which goals each pair of attacks reaches alone and together, and the order in which attacks add most.
+
+    A goal is reached by an attack with any success; it is not reached where all its rollouts are known failures; otherwise it is
+    not known, and left out of what it would be compared in (and counted): unknown is not safe.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
+    of
+        The column whose values are the members of the portfolio; benign runs (`none`) are left out of attacks.
+    metric
+        A Boolean column.
+    by
+        Columns to group by; a null is a group of its own.
+    unit
+        The column that names what is reached.
+    level
+        Nominal coverage of the share reached by either, or by all so far. Those so far were chosen on the same goals, where
+        luck counts for them: their interval holds for all sets of as many members at once (Bonferroni), and reaches further
+        down than up from the share seen.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.PORTFOLIO`: rows of kind ``"pair"`` for each two members (a null union where no
+        goal is known for both), then of kind ``"greedy"`` over the goals known for all members.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, or an option names what is not there.
+
+    References
+    ----------
+    Nemhauser, Wolsey & Fisher (1978), doi:10.1007/BF01588971; Dunn (1961), doi:10.1080/01621459.1961.10482090.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": list("abcdef"),
+    ...         "attack": ["pair", "pair", "pair", "tap", "tap", "tap"],
+    ...         "goal": ["x", "y", "z"] * 2,
+    ...         "attack_success": [True, False, False, True, True, False],
+    ...     }
+    ... )
+    >>> portfolio(rollouts).select("kind", "member", "other", "only_member", "only_other", "both", "union")
+    shape: (3, 7)
+    ┌────────┬────────┬───────┬─────────────┬────────────┬──────┬───────┐
+    │ kind   ┆ member ┆ other ┆ only_member ┆ only_other ┆ both ┆ union │
+    │ ---    ┆ ---    ┆ ---   ┆ ---         ┆ ---        ┆ ---  ┆ ---   │
+    │ str    ┆ str    ┆ str   ┆ i64         ┆ i64        ┆ i64  ┆ i64   │
+    ╞════════╪════════╪═══════╪═════════════╪════════════╪══════╪═══════╡
+    │ pair   ┆ pair   ┆ tap   ┆ 0           ┆ 1          ┆ 1    ┆ 2     │
+    │ greedy ┆ tap    ┆ null  ┆ 2           ┆ 0          ┆ 0    ┆ 2     │
+    │ greedy ┆ pair   ┆ null  ┆ 0           ┆ 1          ┆ 1    ┆ 2     │
+    └────────┴────────┴───────┴─────────────┴────────────┴──────┴───────┘
+    """
+    frame = rollouts_frame(rollouts, "portfolio")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.PORTFOLIO, "portfolio")
+    for name in (of, unit):
+        if name not in frame.columns or name in by:
+            raise ArgumentError(
+                f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
+            )
+        check_one_value(frame, name, "portfolio")
+    metric_columns(frame, by, None, (metric,), "portfolio")
+    if frame.schema[metric] != pl.Boolean:
+        raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
+    frame = in_each_group(frame, by)
+    tried = pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
+    reached = (
+        frame.filter(tried)
+        .group_by(*by, pl.col(of).cast(pl.String).alias("\0member"), pl.col(unit).cast(pl.String).alias("\0unit"))
+        .agg(pl.col(metric).any(ignore_nulls=False).alias("\0reached"))
+    )
+    rows: list[dict[str, Any]] = []
+    for key, group in reached.group_by(by, maintain_order=False) if by else [((), reached)]:
+        table = group.pivot(on="\0member", index="\0unit", values="\0reached").sort("\0unit")
+        named = dict(zip(by, key, strict=True))
+        rows += [{**named, **row} for row in _members(table, of, metric, unit, levels)]
+    made = rows_of(rows, frame, by, schema.PORTFOLIO)
+    return made.sort(by, maintain_order=True) if by else made
+
+
+def _members(table: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple[float, ...]) -> list[dict[str, Any]]:
+    """The rows of one group: its pairs, then its greedy order."""
+    members = sorted(name for name in table.columns if name != "\0unit")
+    made: list[dict[str, Any]] = []
+    for one, other in combinations(members, 2):
+        both = table.select(one, other).drop_nulls()
+        ours, theirs = both[one].to_numpy(), both[other].to_numpy()
+        shared = {"kind": "pair", "member": one, "other": other, "n_missing": table.height - both.height}
+        made += [{**shared, **row} for row in _row(ours, theirs, levels, f"{one} or {other}", metric, unit)]
+    known = table.select(members).drop_nulls()
+    broken = known.to_numpy().reshape(known.height, len(members)).astype(np.bool_)
+    before = np.zeros(known.height, dtype=np.bool_)
+    for rank, column in enumerate(greedy_order(broken), start=1):
+        shared = {"kind": "greedy", "rank": rank, "member": members[column], "n_missing": table.height - known.height}
+        sets = comb(len(members), rank)
+        words = f"{members[column]} or any member before it, chosen on these {plural(unit)}"
+        made += [{**shared, **row} for row in _row(broken[:, column], before, levels, words, metric, unit, sets)]
+        before = before | broken[:, column]
+    return [{**row, "metric": metric, "of": of} for row in made]
+
+
+def _row(
+    ours: BoolArray,
+    theirs: BoolArray,
+    levels: tuple[float, ...],
+    who: str,
+    metric: str,
+    unit: str,
+    sets: int | None = None,
+) -> list[dict[str, Any]]:
+    """What two reach, at each level; both together may be one of so many sets."""
+    either = ours | theirs
+    counted = {
+        "only_member": int((ours & ~theirs).sum()),
+        "only_other": int((theirs & ~ours).sum()),
+        "both": int((ours & theirs).sum()),
+        "neither": int((~either).sum()),
+        "union": int(either.sum()),
+        "n": either.size,
+        "estimand": f"share of {plural(unit)} with any {metric} by {who}; unit: {unit}",
+    }
+    made = []
+    for level in levels:
+        least = max((1 - level) / (sets or 1), _LEAST)
+        # So far out Wilson's ends are no longer reached once in `least` times; those of the binomial law are.
+        found = proportion(either.astype(np.float64), (), level=1 - least, interval="exact" if sets else "wilson")
+        point = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high", "method", "reason")}
+        if sets and found.method:
+            point["method"] = f"{found.method}; for all choices of as many at once"
+        made.append({**counted, **point, "level": level})
+    return made
+
+
+def tradeoff(
+    rollouts: object,
+    *,
+    by: By = (),
+    attack: str = "attack_success",
+    task: str = "task_success",
+    cluster: Cluster = "auto",
+    level: float | Sequence[float] = 0.95,
+) -> pl.DataFrame:
+    """TRADEOFF: security by utility, the share of rollouts with each combination of attack and task outcome.
+
+    A defense that refuses everything is secure and useless; one rate beside the other cannot show whether the rollouts that
+    were safe are those that were useful.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS with both columns, such as AgentDojo's logs give.
+    by
+        Columns to group by; a null is a group of its own.
+    attack, task
+        The two Boolean columns.
+    cluster, level
+        As in `summarize`.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.TRADEOFF`: four rows for each group and level, whose estimates add up to one. A
+        rollout with one unknown outcome is in none of them and is counted.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, or a column is missing or not Boolean.
+
+    References
+    ----------
+    Debenedetti et al. (2024), AgentDojo, arXiv:2406.13352.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": list("abcd"),
+    ...         "attack_success": [True, False, False, None],
+    ...         "task_success": [False, True, True, True],
+    ...     }
+    ... )
+    >>> tradeoff(rollouts).select("attack_success", "task_success", "count", "n", "n_missing").rows()
+    [(False, False, 0, 3, 1), (False, True, 2, 3, 1), (True, False, 1, 3, 1), (True, True, 0, 3, 1)]
+    """
+    frame = rollouts_frame(rollouts, "tradeoff")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.TRADEOFF, "tradeoff")
+    for name in (attack, task):
+        metric_columns(frame, by, cluster, (name,), "tradeoff")
+        if frame.schema[name] != pl.Boolean:
+            raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
+    sheet = Sheet(frame)
+    both = sheet.known(attack) & sheet.known(task)
+    rows = []
+    for key, group in sheet.groups(by):
+        known: IntArray = group[both[group]]
+        unit = unit_of(sheet, known, attack, cluster)
+        won, done = (sheet.numbers(name)[known] == 1 for name in (attack, task))
+        for level_, (broke, useful) in product(levels, product((False, True), repeat=2)):
+            here = (won == broke) & (done == useful)
+            estimate = proportion(here.astype(np.float64), unit.codes, level=level_)
+            words = f"share of rollouts with {attack} {broke} and {task} {useful}, every rollout weighing the same"
+            found = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
+            rows.append(
+                {
+                    **key,
+                    **found,
+                    "attack_success": broke,
+                    "task_success": useful,
+                    "level": level_,
+                    "count": int(here.sum()),
+                    "n": known.size,
+                    "n_missing": group.size - known.size,
+                    "estimand": f"{words}; unit: {unit.words}",
+                }
+            )
+    return rows_of(rows, frame, by, schema.TRADEOFF)

@@ -1,0 +1,282 @@
+"""Finished frames and pairs of groups -> the rows that matter: the best, those that nothing beats, the goals that changed."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, counted, listing, meant
+from turnwise.estimation.arguments import metric_columns, rollouts_frame
+from turnwise.metrics import catalog
+from turnwise.schema.arguments import By, check_by, frame_of, names_of, value_in_words
+
+Better = Literal["higher", "lower"]
+
+
+def best(
+    frame: object,
+    *,
+    metric: str,
+    statistic: str | None = None,
+    by: By = (),
+    where: pl.Expr | None = None,
+    better: Better | None = None,
+) -> pl.DataFrame:
+    """The row of a SUMMARY with the best estimate of a metric (of each group), among those that meet a condition.
+
+    Parameters
+    ----------
+    frame
+        SUMMARY, or any frame with the columns `metric` and `estimate`.
+    metric
+        Which metric.
+    statistic
+        Which of its statistics, where the frame has several: by default the mean, or the restricted mean of a time. Of
+        several levels, rows of the greatest compete.
+    by
+        Columns within whose values the best is looked for; the others tell the candidates apart.
+    where
+        What a candidate must meet, such as ``pl.col("high") < 0.05``. A null does not meet it.
+    better
+        ``"higher"`` or ``"lower"``; by default as the catalog says of the metric.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows of the frame, one for each group; several where they tie. Their estimates and intervals are those of any row: of many
+        candidates the best was lucky as well, so try it on other goals before you tell its rate.
+
+    Raises
+    ------
+    ArgumentError
+        Where no row has that metric, nothing meets the condition, or it is not known which way is better.
+
+    Examples
+    --------
+    >>> summary = pl.DataFrame(
+    ...     {"target": ["a", "b", "c"], "metric": "attack_success", "estimate": [0.1, 0.3, 0.01], "n": [50, 50, 3]}
+    ... )
+    >>> best(summary, metric="attack_success", where=pl.col("n") >= 30)["target"].to_list()
+    ['a']
+    """
+    table, by = frame_of(frame, "best"), names_of(by)
+    lacking = [name for name in ("metric", "estimate") if name not in table.columns]
+    if lacking:
+        raise ArgumentError(
+            f"best: this is no SUMMARY frame, it lacks {listing(lacking)} (there is {listing(table.columns)}); "
+            "make one with `tw.summarize(rollouts)`"
+        )
+    for name in by:
+        if name not in table.columns:
+            raise ArgumentError(f"best: there is no column {name!r}; {meant(name, table.columns)}")
+    rows = table.filter(pl.col("metric") == metric)
+    if rows.is_empty():
+        raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
+    rows = _alike(rows, statistic)
+    met = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
+    if met.is_empty():
+        raise ArgumentError(
+            f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; loosen `where`"
+        )
+    value = pl.col("estimate")
+    extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
+    return met.filter(value == (extreme.over(by) if by else extreme))
+
+
+def _alike(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
+    """The rows whose estimates mean the same: of one statistic, and once for each candidate."""
+    if "statistic" in rows.columns:
+        there = rows["statistic"].unique().to_list()
+        usual = next((name for name in ("mean", "restricted_mean") if name in there), None)
+        wanted = statistic or (there[0] if len(there) == 1 else usual)
+        if wanted not in there:
+            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(there)}")
+        rows = rows.filter(pl.col("statistic") == wanted)
+    elif statistic is not None:
+        raise ArgumentError(f"best: statistic={statistic!r}, and the frame has no column `statistic`; leave it out")
+    return rows.filter(pl.col("level") == pl.col("level").max()) if "level" in rows.columns else rows
+
+
+def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.DataFrame:
+    """The frame with a column `pareto`: whether no other row is at least as good in every column and better in one.
+
+    Parameters
+    ----------
+    frame
+        Any frame with a row for each candidate, such as targets with their rates side by side.
+    better
+        The columns that count, each with ``"higher"`` or ``"lower"``.
+    by
+        Columns within whose values rows compete.
+
+    Returns
+    -------
+    polars.DataFrame
+        Every row, in the same order; `pareto` is null where one of the columns is: such a row neither wins nor beats another.
+
+    Raises
+    ------
+    ArgumentError
+        Where a column is missing or no number.
+
+    Examples
+    --------
+    >>> rates = pl.DataFrame({"attack_success": [0.1, 0.2, 0.3], "task_success": [0.6, 0.9, 0.8]})
+    >>> pareto(rates, {"attack_success": "lower", "task_success": "higher"})["pareto"].to_list()
+    [True, True, False]
+    """
+    table, by = frame_of(frame, "pareto"), names_of(by)
+    if not better:
+        raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")
+    for name in (*better, *by):
+        if name not in table.columns:
+            raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")
+    for name, way in better.items():
+        if not table.schema[name].is_numeric() or way not in {"higher", "lower"}:
+            raise ArgumentError(
+                f"pareto: {name!r} is {table.schema[name]} and better {way!r}; give numbers, higher or lower"
+            )
+    row, other = "\0row", "\0other"
+    signed = [
+        (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if way == "higher" else -1)).alias(f"\0{number}")
+        for number, (name, way) in enumerate(better.items())
+    ]
+    marked = table.select(*by, *signed).with_row_index(row)
+    values = [expression.meta.output_name() for expression in signed]
+    group = pl.struct(*by).rank("dense") if by else pl.lit(0)
+    known = marked.drop_nulls(values).with_columns(group.alias("\0group"))
+    rivals = known.select("\0group", pl.col(row).alias(other), *[pl.col(name).alias(f"{name}'") for name in values])
+    beaten = (
+        known.lazy()
+        .join(rivals.lazy(), on="\0group")
+        .filter(
+            pl.all_horizontal([pl.col(f"{name}'") >= pl.col(name) for name in values]),
+            pl.any_horizontal([pl.col(f"{name}'") > pl.col(name) for name in values]),
+        )
+        .select(row)
+        .unique()
+        .collect()
+    )
+    index = pl.int_range(pl.len(), dtype=pl.UInt32)
+    there = index.is_in(known[row].implode())
+    return table.with_columns(pareto=pl.when(there).then(~index.is_in(beaten[row].implode())))
+
+
+def changes(
+    rollouts: object, *, of: str, group: str, baseline: str, metric: str, unit: str = "goal", by: By = ()
+) -> pl.DataFrame:
+    """Goals side by side in two groups: what was gained, lost, added and removed between them, largest change first.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS.
+    of, group, baseline
+        The column and two of its values, as in `contrast`.
+    metric
+        A Boolean or numeric column; each goal's known values are averaged.
+    unit
+        The column that names what is compared.
+    by
+        Columns to group by first.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, the unit, `group` and `baseline` (each arm's mean; null where it has no known value), `difference` and `change`:
+        ``"gained"`` and ``"lost"`` for a higher and a lower value than the baseline's, ``"same"``, ``"added"`` and
+        ``"removed"`` for goals that one arm alone tried, ``"unknown"`` for a goal without a known value in an arm.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no ROLLOUTS, or a column or value is not there.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": list("abcd"),
+    ...         "target": ["new", "new", "old", "old"],
+    ...         "goal": ["x", "y", "x", "z"],
+    ...         "attack_success": [True, False, False, True],
+    ...     }
+    ... )
+    >>> changes(rollouts, of="target", group="new", baseline="old", metric="attack_success").select(
+    ...     "goal", "change"
+    ... ).rows()
+    [('x', 'gained'), ('y', 'added'), ('z', 'removed')]
+    """
+    frame, by = rollouts_frame(rollouts, "changes"), names_of(by)
+    check_by(frame, by, schema.CONTRAST, "changes")
+    if unit in by:
+        raise ArgumentError(
+            f"changes: unit={unit!r} stands in by={list(by)} too; a row is a {unit} of a group, so leave it out there"
+        )
+    for name in (of, unit):
+        if name not in frame.columns:
+            raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
+    metric_columns(frame, by, None, (metric,), "changes")
+    if schema.kind_of(frame.schema[metric]) == "time":
+        raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")
+    named = pl.col(of).cast(pl.String)
+    values = frame.select(named).to_series().drop_nulls().unique().to_list()
+    group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
+    for value in (group, baseline):
+        if value not in values:
+            raise ArgumentError(f"changes: {value!r} is no value of `{of}`; there is {listing(values)}")
+    known = pl.col(metric).cast(pl.Float64).fill_nan(None)
+    key = [*by, unit]
+    made = (
+        frame.filter(pl.col(unit).is_not_null())
+        .group_by(key)
+        .agg(
+            group=known.filter(named == group).mean().fill_nan(None),
+            baseline=known.filter(named == baseline).mean().fill_nan(None),
+            tried=(named == group).any(),
+            before=(named == baseline).any(),
+        )
+        .filter(pl.col("tried") | pl.col("before"))
+        .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
+    )
+    moved = pl.col("difference")
+    return (
+        made.with_columns(
+            change=pl.when(~pl.col("before"))
+            .then(pl.lit("added"))
+            .when(~pl.col("tried"))
+            .then(pl.lit("removed"))
+            .when(moved.is_null())
+            .then(pl.lit("unknown"))
+            .when(moved.abs() <= 1e-12)
+            .then(pl.lit("same"))
+            .when(moved > 0)
+            .then(pl.lit("gained"))
+            .otherwise(pl.lit("lost"))
+        )
+        .sort([*by, moved.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
+        .select(*key, "group", "baseline", "difference", "change")
+    )
+
+
+def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
+    """Which way a metric is better: as asked, else as the catalog says.
+
+    Raises
+    ------
+    ArgumentError
+        Where neither says.
+
+    Examples
+    --------
+    >>> direction("attack_success"), direction("task_success"), direction("my_own_metric", "higher")
+    ('lower', 'higher', 'higher')
+    """
+    about = catalog.about(metric)
+    way = better or (about.better if about is not None else None)
+    if way not in {"higher", "lower"}:
+        raise ArgumentError(
+            f"{verb}: nothing says which way {metric!r} is better; say better='higher' or better='lower'"
+        )
+    return "higher" if way == "higher" else "lower"

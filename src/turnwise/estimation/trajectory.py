@@ -1,0 +1,143 @@
+"""TURNS -> CURVE of a score by turns before and after an event: what leads up to it, and what follows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError, counted, listing
+from turnwise.estimation.arrays import Sheet, row_of, rows_of
+from turnwise.estimation.clusters import unit_of
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
+from turnwise.stats.mean import mean
+from turnwise.stats.proportion import proportion
+
+
+def trajectory(
+    turns: object,
+    *,
+    column: str = "score",
+    event: pl.Expr | None = None,
+    before: int = 5,
+    after: int = 3,
+    by: By = (),
+    cluster: Cluster = "auto",
+    level: float | Sequence[float] = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """CURVE of the mean score by turns since the event: at 0 the turn of the event, at -1 the one before.
+
+    Rollouts with the event are laid over each other at its first turn; those without are left out and counted. So every
+    position is a mean among rollouts that *did* have the event and reached that far: it describes how they went, and says
+    nothing of how likely the event is.
+
+    Parameters
+    ----------
+    turns
+        TURNS, no tree.
+    column
+        The number to follow, or the Boolean, whose share it is.
+    event
+        Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` it is the
+        mean by turn, of all rollouts that came so far.
+    before, after
+        How many turns to follow on each side.
+    by, cluster, level, seed
+        As in `summarize`; a `by` column is a fact of the rollout.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.CURVE` with kind ``"trajectory"``. `at_risk` counts the rollouts with a score there,
+        `censored` those with the event that were not scored there or did not reach that far, `events` those with the event
+        in that turn. No score at a position: null, with a reason.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where the table is no TURNS or a column is not there.
+
+    Examples
+    --------
+    >>> rows = [(f"r{r}", t, 0.1 * t + 0.01 * r, t == 3) for r in range(4) for t in (1, 2, 3)]
+    >>> turns = pl.DataFrame(rows, schema=["rollout_id", "turn", "score", "succeeded"], orient="row")
+    >>> trajectory(turns, before=2, after=0).select("at", pl.col("estimate").round(3), "at_risk").rows()
+    [(-2.0, 0.115, 4), (-1.0, 0.215, 4), (0.0, 0.315, 4)]
+    """
+    frame, by = frame_of(turns, "trajectory"), names_of(by)
+    _check(frame, column, before, after)
+    check_by(frame, by, schema.CURVE, "trajectory")
+    happened = pl.col("succeeded") if event is None else event
+    lacking = [name for name in happened.meta.root_names() if name not in frame.columns]
+    if lacking:
+        raise ArgumentError(f"trajectory: the event needs the column {listing(lacking)}, which this table lacks")
+    aligned = frame.with_columns(
+        (pl.col("turn") - pl.col("turn").filter(happened).min().over("rollout_id")).cast(pl.Int64).alias("\0since")
+    )
+    # One row per rollout and position, each with the facts of its rollout.
+    spread = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
+        pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")
+    )
+    never = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
+    without = {tuple(key.values()): never.frame["rollout_id"].gather(rows).n_unique() for key, rows in never.groups(by)}
+    sheet = Sheet(spread)
+    rows = [
+        {**key, **row}
+        for key, group in sheet.groups(by)
+        for level_ in check_levels(level)
+        for row in _group(
+            sheet, group, column, range(-before, after + 1), cluster, level_, seed, without.get(tuple(key.values()), 0)
+        )
+    ]
+    return rows_of(rows, frame, by, schema.CURVE)
+
+
+def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
+    for name in ("rollout_id", "turn"):
+        if name not in frame.columns:
+            raise SchemaError(
+                f"trajectory: column `{name}` is missing (there is {listing(frame.columns)}); it takes turns, not rollouts"
+            )
+    if schema.is_tree(frame):
+        raise SchemaError("trajectory: this is a table of tree nodes; `tw.paths(turns)` makes a rollout of each path")
+    if column not in frame.columns or schema.kind_of(frame.schema[column]) not in {"number", "proportion"}:
+        numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "turn"]
+        raise ArgumentError(f"trajectory: {column!r} is no column of numbers; there is {listing(numbers)}")
+    for name, turns in (("before", before), ("after", after)):
+        whole_numbers(turns, f"trajectory: {name}", "turns", least=0)
+
+
+def _group(
+    sheet: Sheet, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, without: int
+) -> list[dict[str, Any]]:
+    since = sheet.frame["\0since"].to_numpy()[group]
+    values = sheet.numbers(column)[group]
+    everyone = int((since == 0).sum())
+    made = []
+    for at in span:
+        rows = np.asarray(group[(since == at) & ~np.isnan(values)])
+        unit = unit_of(sheet, rows, column, cluster)
+        if sheet.kinds[column] == "proportion":
+            estimate = proportion(sheet.numbers(column)[rows], unit.codes, level=level)
+        else:
+            estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
+        turns = "turn" if abs(at) == 1 else "turns"
+        said = f"mean {column} {at:+d} {turns} from the event, of rollouts that had it and reached there"
+        made.append(
+            {
+                "metric": column,
+                "kind": "trajectory",
+                "axis": "turn",
+                "at": float(at),
+                "level": level,
+                **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
+                "at_risk": rows.size,
+                "events": everyone if at == 0 else 0,
+                "censored": everyone - rows.size,
+                "competing": 0,
+                "estimand": f"{said}, each weighing the same; unit: {unit.words}; {counted(without, 'rollout')} without the event",
+            }
+        )
+    return made

@@ -1,0 +1,176 @@
+"""Rollouts as attempts at the same thing: which belong together, in what order, and how often they succeeded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, listing
+from turnwise.estimation.arguments import no_metric
+from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.clusters import Unit, unit_of
+from turnwise.metrics import catalog
+from turnwise.schema.arguments import Cluster
+from turnwise.stats.clusters import Grouping, grouping
+from turnwise.stats.estimate import FloatArray, IntArray
+from turnwise.stats.repeats import Stopping, stopping
+
+REPEATED = ("target", "attack", "goal", "task")
+"""What attempts have in common: rollouts alike in these are attempts at the same thing."""
+
+
+def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
+    """Refuse a metric that is no Boolean or number, and a table that does not say what was attempted."""
+    if metric not in frame.columns:
+        raise ArgumentError(f"{verb}: there is no metric {metric!r}; there is {listing(frame.columns, most=30)}")
+    if schema.kind_of(frame.schema[metric]) not in {"proportion", "number"}:
+        raise ArgumentError(f"{verb}: {no_metric(frame, metric)} (attempts have a Boolean or a number)")
+    if not {"goal", "task"} & set(frame.columns):
+        raise ArgumentError(
+            f"{verb}: nothing says which rollouts are attempts at the same thing; name the column `goal` or `task`: "
+            '`.rename({"yours": "goal"})`'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """One group's rollouts as attempts.
+
+    Attributes
+    ----------
+    metric, share
+        What is measured, and whether it is a Boolean.
+    values
+        Float (n,): NaN where unknown.
+    goals
+        What each rollout was an attempt at.
+    rank
+        Integer (n,): the order of attempts, within `loops`.
+    loops
+        The attempts that one loop would have made: as `goals`, by run where runs number their attempts alike. None where
+        nothing tells the order.
+    unit
+        The independent unit of each goal.
+    """
+
+    metric: str
+    share: bool
+    values: FloatArray
+    goals: Grouping
+    rank: IntArray
+    loops: Grouping | None
+    unit: Unit
+
+    @classmethod
+    def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
+        """The attempts among these rows of the table."""
+        goals = _alike(sheet, rows, REPEATED, alone=("goal", "task"))
+        first = np.full(goals.count, rows.size, dtype=np.int64)
+        np.minimum.at(first, goals.codes, np.arange(rows.size))
+        unit = unit_of(sheet, rows[first], metric, cluster)
+        for name in unit.names:
+            pairs = np.unique(goals.codes * (sheet.coded(name).count + 1) + sheet.coded(name).codes[rows])
+            if pairs.size > goals.count and not sheet.coded(name).null[rows].any():
+                raise ArgumentError(
+                    f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "
+                    "independent of each other: name a column that is constant within goals, such as 'goal'"
+                )
+        rank, loops = _order(sheet, rows, goals)
+        share = sheet.kinds[metric] == "proportion"
+        return cls(metric, share, sheet.numbers(metric)[rows], goals, rank, loops, unit)
+
+    @property
+    def concerns(self) -> str | None:
+        """Whether the metric is one of the attack or of the user's task, where the catalog says so."""
+        about = catalog.about(self.metric)
+        return None if about is None else about.concerns
+
+    @property
+    def noun(self) -> str:
+        """What is attempted, in a word."""
+        return "task" if self.concerns == "task" else "goal"
+
+    @property
+    def unit_words(self) -> str:
+        """The independent unit in words, for the estimand: attempts at a goal never are, whatever the clusters."""
+        return self.unit.words if self.unit.names else f"{self.noun} (no clusters)"
+
+    @property
+    def stopping(self) -> Stopping | None:
+        """Whether they stopped at a success; None where nothing tells their order, or the metric is a number."""
+        if self.loops is None or not self.share:
+            return None
+        return stopping(self.values == 1, self.rank, self.loops.codes)
+
+    @property
+    def short_of_others(self) -> bool:
+        """Whether a goal with a success has fewer judged attempts than another goal."""
+        successes, made = self.counts()
+        return bool((made[successes > 0] < made.max(initial=0)).any())
+
+    def with_values(self, values: FloatArray) -> "Attempts":
+        """The same attempts, with other values."""
+        return replace(self, values=values)
+
+    @property
+    def place(self) -> IntArray:
+        """Which judged attempt of its loop each is: integer (n,) from 1, 0 where it is not judged."""
+        codes = (self.loops or self.goals).codes
+        known = ~np.isnan(self.values)
+        # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.
+        order = np.lexsort((self.values == 1, self.rank, codes))
+        order = order[known[order]]
+        size = np.bincount(codes[order], minlength=codes.max(initial=0) + 1)
+        place = np.zeros(codes.size, dtype=np.int64)
+        place[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
+        return place
+
+    def first(self, most: int) -> "Attempts":
+        """The first so many judged attempts of each loop; later ones are unjudged."""
+        return self.with_values(np.where(self.place <= most, self.values, np.nan))
+
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """Successes and judged attempts of each goal: integer (goals,)."""
+        known = ~np.isnan(self.values)
+        return tuple(  # type: ignore[return-value]
+            np.bincount(self.goals.codes[rows], minlength=self.goals.count)
+            for rows in (known & (self.values == 1), known)
+        )
+
+    def watches(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Each loop's judged attempts up to its first success, whether it came, and its goal; loops without any left out."""
+        loops = self.loops or self.goals
+        place, won = self.place, self.values == 1
+        first = np.full(loops.count, place.size + 1)
+        np.minimum.at(first, loops.codes[won], place[won])
+        size, goal = np.zeros(loops.count, dtype=np.int64), np.zeros(loops.count, dtype=np.int64)
+        np.maximum.at(size, loops.codes, place)
+        goal[loops.codes] = self.goals.codes
+        there = size > 0
+        return np.minimum(first, size)[there], (first <= size)[there].astype(np.int64), goal[there]
+
+
+def _alike(sheet: Sheet, rows: IntArray, names: Sequence[str], alone: Sequence[str] = ()) -> Grouping:
+    """Rollouts alike in these columns, nulls included; those without any of the columns `alone` are alike to no other."""
+    codes = np.zeros(rows.size, dtype=np.int64)
+    for name in names:
+        words = sheet.fact(name).gather(rows).cast(pl.String)
+        found = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+        codes = np.unique(codes * (found.max(initial=0) + 1) + found, return_inverse=True)[1].astype(np.int64)
+    if alone:
+        nameless = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in alone], axis=0)
+        codes = np.where(nameless, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
+    return grouping(codes)
+
+
+def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
+    number = sheet.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
+    rank = number.fill_null(0).to_numpy()
+    if number.null_count():
+        return rank, None
+    for loops in (goals, _alike(sheet, rows, (*REPEATED, "run"), alone=("goal", "task"))):
+        if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
+            return rank, loops
+    return rank, None

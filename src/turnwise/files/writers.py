@@ -1,0 +1,232 @@
+"""Any frame -> a file, its format named by the suffix."""
+
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import overload
+
+import polars as pl
+import polars.selectors as cs
+
+from turnwise.errors import WriteError, listing
+from turnwise.files.atomic import check_file, whole
+from turnwise.files.object_stores import Options, address_of, path_of
+from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
+
+
+@overload
+def write(
+    frame: object, path: Path, *, storage_options: Options | None = ..., overwrite: bool = ..., spreadsheet: bool = ...
+) -> Path: ...
+@overload
+def write(
+    frame: object, path: str, *, storage_options: Options | None = ..., overwrite: bool = ..., spreadsheet: bool = ...
+) -> Path | str: ...
+def write(
+    frame: object,
+    path: str | Path,
+    *,
+    storage_options: Options | None = None,
+    overwrite: bool = False,
+    spreadsheet: bool = False,
+) -> Path | str:
+    """The path written (or the address): the frame as Parquet, CSV, JSON, JSON lines or Arrow, by its suffix.
+
+    The file appears whole or not at all. In CSV a struct becomes one column for each field
+    (``time_to_success_duration``) and a list becomes JSON text; null is an empty field and an empty text is ``""``.
+    Parquet and Arrow keep every dtype. A Parquet file of results also says in its metadata what its rows estimate:
+    ``turnwise.estimands`` holds the sentences of the column `estimand` as a JSON list.
+
+    Parameters
+    ----------
+    frame
+        Any Polars frame, eager or lazy, or anything with `__arrow_c_stream__`.
+    path
+        Ending in ``.parquet``, ``.csv``, ``.json``, ``.jsonl``, ``.ndjson`` or ``.arrow``; or an address in an object store that
+        does, as in ``s3://bucket/summary.parquet``.
+    storage_options
+        What the object store needs, as in Polars; by default from the environment.
+    overwrite
+        Whether a file that stands there may be replaced.
+    spreadsheet
+        For a CSV that a spreadsheet will open: text that it would run as a formula gets an apostrophe in front (text that begins
+        with ``= + - @``, a tab or a line break; numbers are left alone), and a line on stderr says in how many cells.
+
+    Raises
+    ------
+    WriteError
+        Where the suffix is unknown, a column is of a kind that the format does not hold, the file exists, the folder cannot be
+        written to, or `spreadsheet` is asked of another format than CSV.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> written = write(pl.DataFrame({"a": [1]}), Path(tempfile.mkdtemp()) / "table.csv")
+    >>> written.read_text().split()
+    ['a', '1']
+    """
+    place, suffix = address_of(path) or path_of(path), Path(path).suffix
+    check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
+    data = frame_of(frame, "write")
+    _check_held(data.schema, suffix, place)
+    if spreadsheet:
+        data, changed = defused(flat(data))
+    with whole(place, overwrite=overwrite, options=storage_options) as draft, draft.open("wb") as file:
+        WRITERS[suffix](data, file)
+    if spreadsheet:
+        labels.say(f"{place}: {formulas_told(changed)}")
+    return place
+
+
+def check_place(path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
+    """Refuse a place that `write` would refuse whatever the frame, so that it can be known before the frame is made.
+
+    Raises
+    ------
+    WriteError
+        Where the suffix is unknown or no spreadsheet's, or something stands there that may not be overwritten.
+
+    Examples
+    --------
+    >>> check_place("table.cvs")
+    Traceback (most recent call last):
+    turnwise.errors.WriteError: table.cvs: the suffix '.cvs' names no format; it is one of ...
+    """
+    suffix = Path(path).suffix
+    if suffix not in WRITERS:
+        place = address_of(path) or path_of(path)
+        raise WriteError(f"{place}: the suffix {suffix!r} names no format; it is one of {listing(WRITERS)}")
+    if spreadsheet and suffix != ".csv":
+        raise WriteError(f"{path}: spreadsheet=True is for .csv; in {suffix} no text is ever a formula")
+    check_file(path, overwrite=overwrite)
+
+
+def _check_held(columns: pl.Schema, suffix: str, place: object) -> None:
+    """Refuse columns of a kind that the format has no place for."""
+    for name, dtype in columns.items():
+        parts = _parts(dtype, lists=suffix != ".csv")  # there lists are text
+        if pl.Object in parts:
+            raise WriteError(
+                f"{place}: column `{name}` holds Python objects, which no file keeps; make it text, numbers, lists or structs"
+            )
+        if any(part in _NOT_HELD.get(suffix, ()) for part in parts):
+            raise WriteError(
+                f"{place}: column `{name}` is {dtype}, which {suffix} cannot hold; write .parquet or .arrow, or make it text"
+            )
+
+
+def _parts(dtype: pl.DataType, *, lists: bool) -> list[pl.DataType]:
+    """A dtype, and those that stand in it; with `lists`, also in its lists."""
+    within = [field.dtype for field in dtype.fields] if isinstance(dtype, pl.Struct) else []
+    if lists and isinstance(dtype, pl.List | pl.Array):
+        within = [dtype.inner]
+    return [dtype, *(part for inner in within if isinstance(inner, pl.DataType) for part in _parts(inner, lists=lists))]
+
+
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with structs spread over columns and lists as JSON text, as CSV needs it.
+
+    Examples
+    --------
+    >>> flat(pl.DataFrame({"t": [{"duration": 2, "observed": True}], "l": [[1, 2]]})).row(0, named=True)
+    {'t_duration': 2, 't_observed': True, 'l': '[1,2]'}
+    """
+    while structs := cs.expand_selector(frame, cs.struct()):
+        for name in structs:
+            fields = [f"{name}_{field}" for field in frame[name].struct.fields]
+            frame = frame.with_columns(frame[name].struct.rename_fields(fields)).unnest(name)
+    listed = cs.expand_selector(frame, cs.list() | cs.array())
+    return frame.with_columns(_json_text(frame[name]) for name in listed)
+
+
+def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The frame with an apostrophe before each text that a spreadsheet would run, and how many cells that were, by column.
+
+    Such text begins with ``= + - @`` (or their full-width forms), a tab, a carriage return or a line feed (OWASP, CSV
+    injection); names of columns count too. Numbers are left alone, also where they stand in a column of text.
+
+    Examples
+    --------
+    >>> shown, changed = defused(pl.DataFrame({"goal": ["=1+1", "-5", "fine"], "harm": [-1, 2, 3]}))
+    >>> shown.rows(), changed
+    ([("'=1+1", -1), ('-5', 2), ('fine', 3)], {'goal': 1})
+    """
+    words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
+    text = frame.select(pl.col(words).cast(pl.String))
+    risky = text.select(pl.all().str.contains(_FORMULA) & pl.all().str.contains(_NUMBER).not_())
+    changed = {name: many for name in words if (many := int(risky[name].sum()))}
+    safe = frame.with_columns(
+        pl.when(risky[name]).then(pl.lit("'") + text[name]).otherwise(text[name]).alias(name) for name in changed
+    )
+    heads = {name: f"'{name}" for name in frame.columns if re.search(_FORMULA, name)}
+    return safe.rename(heads), changed | dict.fromkeys(heads.values(), 1)
+
+
+_FORMULA = r"^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def formulas_told(changed: Mapping[str, int]) -> str:
+    """What `defused` did, in a sentence.
+
+    Examples
+    --------
+    >>> formulas_told({"goal": 2, "target": 1})
+    '3 cells that begin like a formula have an apostrophe in front (goal 2, target 1)'
+    >>> formulas_told({})
+    'no cell begins like a formula'
+    """
+    if not changed:
+        return "no cell begins like a formula"
+    where = ", ".join(f"{labels.plain(name)} {many:,}" for name, many in changed.items())
+    return f"{labels.counted(sum(changed.values()), 'cell')} that begin like a formula have an apostrophe in front ({where})"
+
+
+def estimands(frame: pl.DataFrame) -> dict[str, str]:
+    """What the rows of a result are estimates of, as metadata of its file: empty for a frame without such a column.
+
+    Examples
+    --------
+    >>> estimands(pl.DataFrame({"estimand": ["mean of x", "mean of x", None]}))
+    {'turnwise.estimands': '["mean of x"]'}
+    """
+    if frame.schema.get("estimand") != pl.String:
+        return {}
+    sentences = frame["estimand"].drop_nulls().unique(maintain_order=True).to_list()
+    return {"turnwise.estimands": json.dumps(sentences, ensure_ascii=False)}
+
+
+def _write_parquet(frame: pl.DataFrame, file: io.BufferedWriter) -> None:
+    """As Parquet; a disk that takes no more is the error of the system that it is with every other format."""
+    try:  # at the level of Arrow's own writer: a tenth larger than Polars', a fifth faster, and leaner
+        frame.write_parquet(file, statistics=True, compression_level=1, metadata=estimands(frame) or None)
+    except pl.exceptions.ComputeError as error:
+        refused = re.search(r"IO error: (.+)", str(error))
+        if refused is None:
+            raise
+        raise OSError(refused[1]) from error
+
+
+def _json_text(column: pl.Series) -> pl.Series:
+    import msgspec
+
+    texts = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
+    return pl.Series(column.name, texts, dtype=pl.String)
+
+
+_NOT_HELD: dict[str, tuple[type[pl.DataType], ...]] = {
+    ".csv": (pl.Binary, pl.Duration),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), (pl.Binary,)),
+}
+# a file that is open: of paths Polars takes no other than UTF-8, and a folder called ~ for the home folder
+WRITERS: dict[str, Callable[[pl.DataFrame, io.BufferedWriter], object]] = {
+    ".parquet": _write_parquet,
+    ".csv": lambda frame, file: flat(frame).write_csv(file),
+    ".json": lambda frame, file: frame.write_json(file),
+    ".jsonl": lambda frame, file: frame.write_ndjson(file),
+    ".ndjson": lambda frame, file: frame.write_ndjson(file),
+    ".arrow": lambda frame, file: frame.write_ipc(file),
+}

@@ -1,0 +1,125 @@
+"""Scoring: what was said, judged turn by turn. TURNS -> VERDICTS -> TURNS.
+
+A **judge** is a language model with a question (`LLMJudgeMetric` and its presets), or any function of a text. `judge` asks it
+about each distinct answer in a table, `join_verdicts` makes a column of what it said, and `score` does both. A **metric over
+responses** (`ResponseMetric`) is given lists instead of a table.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnwise.judges.calibration import MCQACalibration
+    from turnwise.judges.clients import ChatModel, Reply
+    from turnwise.judges.composite import Composite
+    from turnwise.judges.diversity import DistinctN
+    from turnwise.judges.endpoint import Endpoint
+    from turnwise.judges.instructions import StrictInstruction
+    from turnwise.judges.joining import join_verdicts, score
+    from turnwise.judges.judgments import judge
+    from turnwise.judges.languages import detect_language
+    from turnwise.judges.llm_judge import LLMJudgeMetric
+    from turnwise.judges.local_model import LocalModel
+    from turnwise.judges.multiple_choice import MCQAAccuracy, MCQAPositionalBias
+    from turnwise.judges.presets import (
+        AnswerAccuracy,
+        AttackSuccess,
+        ContextRelevance,
+        Factuality,
+        GoalCompletion,
+        Groundedness,
+        Harmfulness,
+        Informativeness,
+        Refusal,
+        Relevance,
+        Truthfulness,
+    )
+    from turnwise.judges.response_metric import ResponseMetric
+    from turnwise.judges.scorers import ScorerMetric
+    from turnwise.judges.short_answers import ShortAnswerMatch
+    from turnwise.judges.similarity import Similarity
+    from turnwise.judges.tool_use import ToolUse
+    from turnwise.judges.verdicts import Judge, Verdict
+
+__all__ = [
+    "AnswerAccuracy",
+    "AttackSuccess",
+    "ChatModel",
+    "Composite",
+    "ContextRelevance",
+    "DistinctN",
+    "Endpoint",
+    "Factuality",
+    "GoalCompletion",
+    "Groundedness",
+    "Harmfulness",
+    "Informativeness",
+    "Judge",
+    "LLMJudgeMetric",
+    "LocalModel",
+    "MCQAAccuracy",
+    "MCQACalibration",
+    "MCQAPositionalBias",
+    "Refusal",
+    "Relevance",
+    "Reply",
+    "ResponseMetric",
+    "ScorerMetric",
+    "ShortAnswerMatch",
+    "Similarity",
+    "StrictInstruction",
+    "ToolUse",
+    "Truthfulness",
+    "Verdict",
+    "detect_language",
+    "join_verdicts",
+    "judge",
+    "score",
+]
+
+_MODULES = {
+    "AnswerAccuracy": "presets",
+    "AttackSuccess": "presets",
+    "ChatModel": "clients",
+    "Composite": "composite",
+    "DistinctN": "diversity",
+    "Endpoint": "endpoint",
+    "ContextRelevance": "presets",
+    "Factuality": "presets",
+    "GoalCompletion": "presets",
+    "Groundedness": "presets",
+    "Harmfulness": "presets",
+    "Informativeness": "presets",
+    "Judge": "verdicts",
+    "LLMJudgeMetric": "llm_judge",
+    "LocalModel": "local_model",
+    "MCQAAccuracy": "multiple_choice",
+    "MCQACalibration": "calibration",
+    "MCQAPositionalBias": "multiple_choice",
+    "Refusal": "presets",
+    "Relevance": "presets",
+    "Reply": "clients",
+    "ResponseMetric": "response_metric",
+    "ScorerMetric": "scorers",
+    "ShortAnswerMatch": "short_answers",
+    "Similarity": "similarity",
+    "StrictInstruction": "instructions",
+    "ToolUse": "tool_use",
+    "Truthfulness": "presets",
+    "Verdict": "verdicts",
+    "detect_language": "languages",
+    "join_verdicts": "joining",
+    "judge": "judgments",
+    "score": "joining",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported on first use: who computes a metric loads no client."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

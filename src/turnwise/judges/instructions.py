@@ -1,0 +1,154 @@
+"""Which instructions does a response keep to? IFEval's accuracies, by prompt, by instruction and by kind."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from turnwise.errors import MetricError
+from turnwise.judges.languages import detect_language
+from turnwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
+from turnwise.metrics.instructions import Detect, instruction_followed
+
+_LONG = {
+    "response_number": pl.Int64,
+    "instruction": pl.String,
+    "category": pl.String,
+    "strict": pl.Boolean,
+    "loose": pl.Boolean,
+}
+
+
+class StrictInstruction(ResponseMetric):
+    r"""How many prompts and instructions of IFEval the responses keep to, strictly and loosely.
+
+    The result holds `strict_prompt_accuracy`, `strict_instruction_accuracy` and `follow_all_instructions` (a list of
+    Booleans), which are AISteer360's, then `loose_prompt_accuracy`, `loose_instruction_accuracy`, and
+    `strict_category_accuracy`, `loose_category_accuracy` as dicts by kind of instruction, such as ``"keywords"``.
+
+    Parameters
+    ----------
+    detect
+        A function from a text to its ISO 639-1 code, or None where it cannot tell; asked only by instructions on
+        languages.
+    count_sentences
+        A function that counts sentences; None for `metrics.instructions.sentence_count`.
+
+    References
+    ----------
+    Zhou, Lu, Mishra, Brahma, Basu, Luan, Zhou, Hou (2023), Instruction-following evaluation for large language models,
+    https://doi.org/10.48550/arXiv.2311.07911
+
+    Examples
+    --------
+    >>> responses = [
+    ...     {"response": "Yes, no", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+    ...     {"response": "Sure.\nyes", "instruction_id_list": ["change_case:english_lowercase"], "kwargs": [{}]},
+    ... ]
+    >>> scores = StrictInstruction(detect=lambda text: "en")(responses)
+    >>> scores["follow_all_instructions"], scores["loose_prompt_accuracy"]
+    ([False, False], 0.5)
+    """
+
+    def __init__(self, detect: Detect = detect_language, count_sentences: Callable[[str], int] | None = None) -> None:
+        super().__init__()
+        self.detect = detect
+        self.count_sentences = count_sentences
+
+    def compute(
+        self,
+        responses: Sequence[Mapping[str, Any] | str | None],
+        prompts: Sequence[str] | None = None,
+        instruction_id_list: Sequence[Sequence[str]] | None = None,
+        kwargs: Sequence[Sequence[Mapping[str, Any] | None]] | None = None,
+        **other: Any,
+    ) -> dict[str, Any]:
+        """The accuracies, in [0, 1].
+
+        Responses are dicts with `response`, `instruction_id_list` and `kwargs`, as AISteer360 hands them on (they are
+        not changed), or texts, with the two lists given beside them. A response that is None follows nobody knows
+        what: its entry is None, and it is left out of every accuracy. An accuracy over nothing is None.
+        """
+        table = self.by_instruction(responses, instruction_id_list=instruction_id_list, kwargs=kwargs)
+        prompts_followed = table.group_by("response_number", maintain_order=True).agg(
+            pl.col("strict", "loose").all(ignore_nulls=False)
+        )
+        kinds = (
+            table.drop_nulls("strict").group_by("category", maintain_order=True).agg(pl.col("strict", "loose").mean())
+        )
+        scores: dict[str, Any] = {}
+        for way in ("strict", "loose"):
+            scores[f"{way}_prompt_accuracy"] = prompts_followed[way].mean()
+            scores[f"{way}_instruction_accuracy"] = table[way].mean()
+            scores[f"{way}_category_accuracy"] = dict(zip(kinds["category"], kinds[way], strict=True))
+        scores["follow_all_instructions"] = prompts_followed["strict"].to_list()
+        return scores
+
+    def by_instruction(
+        self,
+        responses: Sequence[Mapping[str, Any] | str | None],
+        *,
+        instruction_id_list: Sequence[Sequence[str]] | None = None,
+        kwargs: Sequence[Sequence[Mapping[str, Any] | None]] | None = None,
+    ) -> pl.DataFrame:
+        """One row for each response and instruction: `response_number, instruction, category, strict, loose`.
+
+        `response_number` (Int64) counts from 0; `strict` and `loose` are Boolean, null where the response is None.
+        """
+        texts, asked = self._asked(responses, instruction_id_list, kwargs)
+        rows: dict[tuple[str, str], list[int]] = {}
+        given: dict[tuple[str, str], dict[str, Any]] = {}
+        for row, (_, name, arguments) in enumerate(asked):
+            kept = {name: value for name, value in (arguments or {}).items() if value is not None}
+            key = (name, repr(sorted(kept.items())))
+            rows.setdefault(key, []).append(row)
+            given[key] = kept
+        strict: list[bool | None] = [None] * len(asked)
+        loose: list[bool | None] = [None] * len(asked)
+        for (instruction, written), group in rows.items():
+            column = pl.DataFrame({"response": pl.Series([texts[asked[row][0]] for row in group], dtype=pl.String)})
+            arguments = given[instruction, written] | self._means(instruction)
+            for way, found in ((False, strict), (True, loose)):
+                values = column.select(
+                    instruction_followed(instruction, "response", loose=way, **arguments)
+                ).to_series()
+                for row, value in zip(group, values, strict=True):
+                    found[row] = value
+        numbers = [number for number, _, _ in asked]
+        names = [instruction for _, instruction, _ in asked]
+        kinds = [name.partition(":")[0] for name in names]
+        return pl.DataFrame([numbers, names, kinds, strict, loose], schema=_LONG)
+
+    def _means(self, instruction: str) -> dict[str, Any]:
+        """What an instruction needs besides its own arguments."""
+        if instruction == "length_constraints:number_sentences":
+            return {"count_sentences": self.count_sentences}
+        asks = instruction in {
+            "language:response_language",
+            "change_case:english_capital",
+            "change_case:english_lowercase",
+        }
+        return {"detect": self.detect} if asks else {}
+
+    def _asked(
+        self,
+        responses: Sequence[Mapping[str, Any] | str | None],
+        ids: Sequence[Sequence[str]] | None,
+        arguments: Sequence[Sequence[Mapping[str, Any] | None]] | None,
+    ) -> tuple[list[str | None], list[tuple[int, str, Mapping[str, Any] | None]]]:
+        """The texts, and what is asked of each: number of the response, instruction, arguments."""
+        require_same_length(self, responses, instruction_id_list=ids, kwargs=arguments)
+        texts: list[str | None] = []
+        asked = []
+        for number, response in enumerate(responses):
+            whole = response if isinstance(response, Mapping) else {"response": response}
+            names = ids[number] if ids is not None else whole.get("instruction_id_list")
+            given = arguments[number] if arguments is not None else whole.get("kwargs")
+            if not names or given is None or len(names) != len(given):
+                raise MetricError(
+                    f"{self.name}: response {number} needs `instruction_id_list` and `kwargs` of one length, not "
+                    f"{names!r} and {given!r}"
+                )
+            texts.append(whole.get("response"))
+            asked += [(number, name, each) for name, each in zip(names, given, strict=True)]
+        return texts_of(self, texts).to_list(), asked

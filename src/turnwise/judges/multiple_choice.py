@@ -1,0 +1,127 @@
+"""How well are multiple-choice questions answered, and does the place of an option decide?
+
+A question may be asked several times, its options shuffled: `question_ids` says which trials belong together. Choices
+are compared without blanks around them and in capitals. A response that is None is a trial without an answer: it is
+left out, here and in the count of its question.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from turnwise.errors import MetricError, counted, listing
+from turnwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
+from turnwise.metrics.answers import choice_match
+from turnwise.metrics.calibration import majority
+
+
+def trials_of(
+    metric: ResponseMetric,
+    responses: Sequence[str | None],
+    reference_answers: Sequence[str | None] | None,
+    question_ids: Sequence[Any] | None,
+) -> pl.DataFrame:
+    """One row for each trial: `response`, `question`, and whether it is `correct` where there are reference answers."""
+    require_same_length(metric, responses, reference_answers=reference_answers, question_ids=question_ids)
+    none = [None] * len(responses)
+    ids = [None if each is None else str(each) for each in question_ids or none]
+    expected = texts_of(metric, reference_answers if reference_answers is not None else none, "reference answer")
+    trials = pl.DataFrame(
+        {"response": texts_of(metric, responses), "expected": expected, "question": pl.Series(ids, dtype=pl.String)}
+    )
+    return trials.select(
+        "question",
+        pl.col("response").str.strip_chars().str.to_uppercase(),
+        choice_match("response", "expected").alias("correct"),
+    )
+
+
+class MCQAAccuracy(ResponseMetric):
+    """Accuracy over trials and over questions: `trial_mean`, `trial_std`, `question_mean`, `question_std`.
+
+    A question is answered right if more than half of its trials are; a tie is wrong. Standard deviations are those of a
+    sample, and None for fewer than two values, of which nothing is known (AISteer360 says 0.0). Without `question_ids`
+    nothing is known of questions, and theirs are None too.
+
+    Examples
+    --------
+    >>> answers = {"reference_answers": ["a", "B", "A", "A"], "question_ids": ["q1", "q1", "q2", "q2"]}
+    >>> scores = MCQAAccuracy()(["A", "b ", " C", "A"], **answers)
+    >>> {name: round(score, 4) for name, score in scores.items()}
+    {'trial_mean': 0.75, 'trial_std': 0.5, 'question_mean': 0.5, 'question_std': 0.7071}
+    """
+
+    def compute(
+        self,
+        responses: Sequence[str | None],
+        prompts: Sequence[str] | None = None,
+        reference_answers: Sequence[str | None] | None = None,
+        question_ids: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, float | None]:
+        """The four numbers; means are in [0, 1], and None where no trial was answered."""
+        if reference_answers is None:
+            raise MetricError(
+                "MCQAAccuracy: nothing says which choice is right; give `reference_answers`, one per response"
+            )
+        trials = trials_of(self, responses, reference_answers, question_ids).drop_nulls("correct")
+        questions = trials.drop_nulls("question").group_by("question").agg(majority("correct"))
+        scores: dict[str, float | None] = {}
+        for name, values in (("trial", trials["correct"]), ("question", questions["majority"])):
+            column = pl.DataFrame({"value": values.cast(pl.Float64)})
+            scores[f"{name}_mean"], scores[f"{name}_std"] = column.select(
+                mean=pl.col("value").mean(), std=pl.col("value").std()
+            ).row(0)
+        return scores
+
+
+class MCQAPositionalBias(ResponseMetric):
+    """How far the options are from being chosen equally often: `mean` over all trials, `std` over the questions.
+
+    `mean` is the mean over options of the gap between an option's share of the answers and 1/K; `std` is the standard
+    deviation of the same number taken question by question.
+
+    Parameters
+    ----------
+    num_options
+        K, how many options every question has. None takes the options that were chosen at least once, as AISteer360
+        does; then an option that is never chosen does not count as a bias, and where only one was ever chosen nothing
+        can be said: both numbers are None.
+
+    Examples
+    --------
+    >>> MCQAPositionalBias(num_options=4)(["A", "A", "B", "A"])
+    {'mean': 0.25, 'std': None}
+    """
+
+    def __init__(self, num_options: int | None = None) -> None:
+        super().__init__()
+        if num_options is not None and num_options < 2:
+            raise MetricError(f"MCQAPositionalBias: a question has at least two options, not num_options={num_options}")
+        self.num_options = num_options
+
+    def compute(
+        self,
+        responses: Sequence[str | None],
+        prompts: Sequence[str] | None = None,
+        question_ids: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, float | None]:
+        """Both numbers; None where no trial was answered, `std` also for fewer than two questions."""
+        trials = trials_of(self, responses, None, question_ids).drop_nulls("response")
+        options = trials["response"].unique().sort()
+        if self.num_options is not None and len(options) > self.num_options:
+            raise MetricError(
+                f"MCQAPositionalBias: {counted(len(options), 'option was', 'options were')} chosen ({listing(options)}), more than "
+                f"num_options={self.num_options}; parse the choice out of the response first"
+            )
+        known = self.num_options or len(options)
+        if known < 2 or trials.is_empty():
+            return {"mean": None, "std": None}
+        shares = ((pl.col("response") == option).mean() for option in options)
+        unchosen = (known - len(options)) / known
+        bias = (pl.sum_horizontal((share - 1 / known).abs() for share in shares) + unchosen) / known
+        questions = trials.drop_nulls("question").group_by("question").agg(bias.alias("bias"))
+        (spread,) = questions.select(pl.col("bias").std()).row(0)
+        return {"mean": trials.select(bias.alias("bias")).item(), "std": spread}

@@ -1,0 +1,388 @@
+"""VERDICTS and labels -> AGREEMENT: how far a judge agrees with the truth, with other judges, and with itself."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, counted, listing
+from turnwise.estimation.arrays import row_of, rows_of
+from turnwise.estimation.clusters import Unit, unit_of
+from turnwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
+from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
+from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
+from turnwise.stats.mean import mean
+from turnwise.stats.proportion import proportion
+
+Method = Literal["auto", "bootstrap"]
+_NAMES = {
+    "agreement": "raw agreement",
+    "kappa": "Cohen's kappa",
+    "kappa_linear": "linearly weighted kappa",
+    "kappa_quadratic": "quadratically weighted kappa",
+    "alpha": "Krippendorff's alpha, nominal",
+    "alpha_ordinal": "Krippendorff's alpha, ordinal",
+    "alpha_interval": "Krippendorff's alpha, interval",
+    "ac1": "Gwet's AC1",
+    "prevalence": "prevalence of positives",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+}
+_NOTHING = {
+    "prevalence": "the other judge gave no verdict that is positive or not",
+    "sensitivity": "none is positive by the labels (or the other judge)",
+    "specificity": "none is negative by the labels (or the other judge)",
+}
+_OF_PAIRS = ("kappa", "kappa_linear", "kappa_quadratic", "prevalence", "sensitivity", "specificity")
+_OF_BINARY = ("prevalence", "sensitivity", "specificity")
+_OF_A_SCALE = ("kappa_linear", "kappa_quadratic", "alpha_ordinal", "alpha_interval")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    cluster: Cluster
+    method: Method
+    abstentions: Abstentions
+    resamples: int
+    seed: int
+
+
+def agreement(
+    verdicts: object,
+    labels: object | None = None,
+    *,
+    by: By = (),
+    of: str = "value",
+    truth: str = "label",
+    at: At = None,
+    statistics: By | None = None,
+    abstentions: Abstentions = "missing",
+    samples: Literal["each", "mean"] = "each",
+    cluster: Cluster = "auto",
+    method: Method = "auto",
+    level: float | Sequence[float] = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """AGREEMENT: how far each judge agrees with the labels, with each other judge, and with itself, beyond chance.
+
+    Parameters
+    ----------
+    verdicts
+        VERDICTS: a row for each judgement, with `rollout_id`, `judge` and, where there are several, `turn` (`node_id` in
+        trees) and `sample`. People are judges too.
+    labels
+        The truth of some of the same turns or rollouts: `rollout_id` (and `turn`), and the column `truth`. None compares the
+        judges with one another alone.
+    by
+        Columns of either table to group by.
+    of, truth
+        The column of the verdicts that is compared, ``"value"`` or ``"label"``, and that of the labels: both numbers (or
+        Boolean), or both words.
+    at
+        From which number on, or at which word, a rating is positive. None compares ratings as they are. Labels of 0 and 1,
+        or Boolean, are positive as they stand.
+    statistics
+        Of ``"agreement", "kappa", "kappa_linear", "kappa_quadratic", "alpha", "alpha_ordinal", "alpha_interval", "ac1",
+        "prevalence", "sensitivity", "specificity"``; by default all that fit. The last three take 1 as positive and the
+        labels (or the other judge) as the truth.
+    abstentions
+        A judgement without a verdict (null, NaN) is ``"missing"``, left out and counted, or a ``"category"`` of its own, in
+        which it is wrong whatever the truth, and scales have no place. Judges seldom abstain at random.
+    samples
+        Several judgements of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With ``"each"``, a
+        judge who has some is also compared with itself.
+    cluster
+        What is independent: ``"auto"`` is `goal` where either table has it, else the rollout; a column, a pair of crossed
+        columns, or None for the verdicts themselves. `tw.judge` leaves goals to TURNS: ``verdicts.join(turns.select(
+        "rollout_id", "goal").unique(), on="rollout_id")`` brings them.
+    method
+        ``"auto"``: Wilson at the effective number of clusters for shares (agreement, prevalence, sensitivity, specificity);
+        for coefficients the expanded BCa bootstrap over clusters, t under ten of them, for two crossed ways, or where BCa is
+        undefined. ``"bootstrap"``: BCa for shares as well, where it is defined.
+    level
+        Nominal coverage, or several.
+    resamples, seed
+        Of the bootstrap. The same clusters and seed give the same draws, whatever else is in the frame.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.AGREEMENT`: a row for each group, comparison (``"labels"``: a judge with the labels;
+        ``"judges"``: with another; ``"samples"``: with itself; ``"panel"``: three or more together), statistic and level.
+        One category everywhere leaves what is beyond chance undefined: null, with the reason. Units with one rating are left
+        out and counted.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where a table or an option is not what it should be.
+
+    References
+    ----------
+    Cohen (1960), doi:10.1177/001316446002000104. Krippendorff (2011), https://repository.upenn.edu/asc_papers/43. Gwet
+    (2008), doi:10.1348/000711006X126600. Efron (1987), doi:10.1080/01621459.1987.10478410.
+
+    Examples
+    --------
+    >>> verdicts = pl.DataFrame({"rollout_id": list("abcdef"), "judge": "rule", "value": [1, 1, 0, 0, 0, 1]})
+    >>> labels = pl.DataFrame({"rollout_id": list("abcdef"), "label": [True, True, False, False, True, True]})
+    >>> found = agreement(verdicts, labels, statistics=("kappa", "sensitivity", "specificity"))
+    >>> found.select("statistic", pl.col("estimate", "low", "high").round(3), "n", "other_only")
+    shape: (3, 6)
+    ┌─────────────┬──────────┬────────┬───────┬─────┬────────────┐
+    │ statistic   ┆ estimate ┆ low    ┆ high  ┆ n   ┆ other_only │
+    │ ---         ┆ ---      ┆ ---    ┆ ---   ┆ --- ┆ ---        │
+    │ str         ┆ f64      ┆ f64    ┆ f64   ┆ i64 ┆ i64        │
+    ╞═════════════╪══════════╪════════╪═══════╪═════╪════════════╡
+    │ kappa       ┆ 0.667    ┆ -0.235 ┆ 1.0   ┆ 6   ┆ 1          │
+    │ sensitivity ┆ 0.75     ┆ 0.301  ┆ 0.954 ┆ 4   ┆ 1          │
+    │ specificity ┆ 1.0      ┆ 0.342  ┆ 1.0   ┆ 2   ┆ 1          │
+    └─────────────┴──────────┴────────┴───────┴─────┴────────────┘
+    """
+    frame = frame_of(verdicts, "agreement")
+    truths = None if labels is None else frame_of(labels, "agreement")
+    by, levels = names_of(by), check_levels(level)
+    asked = None if statistics is None else names_of(statistics)
+    _check_options(asked, abstentions, samples, method, resamples)
+    columns = {**({} if truths is None else truths.schema), **frame.schema}
+    check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
+    options = _Options(
+        cluster=_cluster(cluster, [frame] if truths is None else [frame, truths]),
+        method=method,
+        abstentions=abstentions,
+        resamples=resamples,
+        seed=seed,
+    )
+    ratings = ratings_of(
+        frame,
+        truths,
+        of=of,
+        truth=truth,
+        at=at,
+        abstentions=abstentions,
+        averaged=samples == "mean",
+        facts=tuple(dict.fromkeys((*by, *_named(options.cluster)))),
+    )
+    rows = [
+        {**key, **row}
+        for key, units in ratings.sheet.groups(by)
+        for comparison in _comparisons(ratings, units)
+        for row in _rows(comparison, ratings, asked, levels, options)
+    ]
+    return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
+
+
+def _check_options(
+    statistics: tuple[str, ...] | None, abstentions: str, samples: str, method: str, resamples: int
+) -> None:
+    for name, value, words in (
+        ("abstentions", abstentions, get_args(Abstentions)),
+        ("samples", samples, ("each", "mean")),
+        ("method", method, get_args(Method)),
+        *(("statistic", statistic, tuple(_NAMES)) for statistic in statistics or ()),
+    ):
+        if value not in words:
+            raise ArgumentError(f"agreement: {name}={value!r} is unknown; it is one of {listing(words, most=12)}")
+    check_resamples(resamples, "agreement", 2000)
+
+
+def _cluster(cluster: Cluster, frames: list[pl.DataFrame]) -> Cluster:
+    if cluster != "auto":
+        return cluster
+    goals = any("goal" in frame.columns and frame["goal"].null_count() < frame.height for frame in frames)
+    return "goal" if goals else "rollout_id"
+
+
+def _named(cluster: Cluster) -> tuple[str, ...]:
+    return () if cluster is None else names_of(cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Ratings that are held against one another: a row for each unit (or sample of it), a column for each rater."""
+
+    kind: str
+    judge: str | None
+    other: str | None
+    ratings: FloatArray
+    units: IntArray
+    abstained: int
+
+    @property
+    def words(self) -> str:
+        """Whose agreement this is, for the estimand."""
+        match self.kind:
+            case "labels":
+                return f"judge {self.judge!r} with the labels"
+            case "judges":
+                return f"judge {self.judge!r} with judge {self.other!r}"
+            case "samples":
+                return f"judge {self.judge!r} with itself, of up to {counted(self.ratings.shape[1], 'sample')}"
+            case _:
+                return counted(self.ratings.shape[1], "judge")
+
+
+def _comparisons(ratings: Ratings, units: IntArray) -> Iterator[_Comparison]:
+    values, given = ratings.values[units], ratings.given[units]
+    abstained = ratings.abstained[units].sum(axis=(0, 2)).tolist()
+    many = values.shape[2]
+
+    def flat(columns: list[FloatArray], there: BoolArray) -> tuple[FloatArray, IntArray]:
+        """Units and samples as rows, those that are there."""
+        rows = there.ravel()
+        return np.column_stack([column.ravel()[rows] for column in columns]), np.repeat(units, many)[rows]
+
+    for place, judge in enumerate(ratings.judges):
+        if ratings.labels is not None:
+            truth = np.repeat(ratings.labels[units], many).reshape(-1, many)
+            # A label without any verdict stands once, beside the first sample.
+            alone = ~given[:, place].any(axis=1, keepdims=True) & (np.arange(many) == 0)
+            there = given[:, place] | (alone & ~np.isnan(truth))
+            yield _Comparison("labels", judge, None, *flat([values[:, place], truth], there), abstained[place])
+    for one, other in combinations(range(len(ratings.judges)), 2):
+        there = given[:, one] | given[:, other]
+        pair = (ratings.judges[one], ratings.judges[other])
+        found = flat([values[:, one], values[:, other]], there)
+        yield _Comparison("judges", *pair, *found, abstained[one] + abstained[other])
+    if len(ratings.judges) > 2:
+        found = flat(list(np.moveaxis(values, 1, 0)), np.asarray(given.any(axis=1)))
+        yield _Comparison("panel", None, None, *found, sum(abstained))
+    for place, judge in enumerate(ratings.judges):
+        if (given[:, place].sum(axis=1) > 1).any():
+            there = given[:, place].any(axis=1)
+            yield _Comparison("samples", judge, None, values[there, place], units[there], abstained[place])
+
+
+def _rows(
+    comparison: _Comparison,
+    ratings: Ratings,
+    asked: tuple[str, ...] | None,
+    levels: tuple[float, ...],
+    options: _Options,
+) -> Iterator[dict[str, Any]]:
+    many = (~np.isnan(comparison.ratings)).sum(axis=1)
+    paired = many > 1
+    unit = unit_of(ratings.sheet, comparison.units[paired], "", options.cluster)
+    beside = {
+        "comparison": comparison.kind,
+        "judge": comparison.judge,
+        "other": comparison.other,
+        "n_single": int((many == 1).sum()),
+        "n_abstained": comparison.abstained,
+        **(_table(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}),
+    }
+    for statistic in asked or _fitting(comparison, ratings):
+        for level in levels:
+            estimate = _estimate(statistic, comparison, ratings, unit, level, options)
+            if comparison.abstained and options.abstentions == "missing":
+                left_out = counted(
+                    comparison.abstained,
+                    "abstention left out, which is seldom at random",
+                    "abstentions left out, which are seldom at random",
+                )
+                estimate = replace(estimate, reason="; ".join(part for part in (estimate.reason, left_out) if part))
+            whose = "every verdict" if comparison.kind != "samples" else "every turn"
+            yield {
+                **beside,
+                "statistic": statistic,
+                "level": level,
+                **{name: value for name, value in row_of(estimate).items() if name in schema.AGREEMENT.names},
+                "estimand": f"{_NAMES[statistic]} of {comparison.words}, {whose} weighing the same; unit: {_words(unit)}",
+                "seed": options.seed if estimate.resamples else None,
+            }
+
+
+def _words(unit: Unit) -> str:
+    return unit.words if unit.names else "verdict (no clusters)"
+
+
+def _table(pairs: FloatArray) -> dict[str, Any]:
+    first, second = (pairs == 1).T
+    known = np.isin(pairs, (0.0, 1.0)).all(axis=1)
+    count = {
+        "both": first & second,
+        "judge_only": first & ~second & known,
+        "other_only": ~first & second & known,
+        "neither": ~first & ~second & known,
+    }
+    truths = second[np.isin(pairs[:, 1], (0.0, 1.0))]
+    return {
+        **{name: int(rows.sum()) for name, rows in count.items()},
+        "prevalence": float(truths.mean()) if truths.size else None,
+    }
+
+
+def _fitting(comparison: _Comparison, ratings: Ratings) -> list[str]:
+    return [statistic for statistic in _NAMES if _unfit(statistic, comparison, ratings) is None]
+
+
+def _unfit(statistic: str, comparison: _Comparison, ratings: Ratings) -> str | None:
+    """Why a statistic does not fit a comparison; None where it does."""
+    if statistic in _OF_PAIRS and comparison.kind in {"panel", "samples"}:
+        return "of two raters, and these are interchangeable or more; alpha and ac1 take any number"
+    if statistic in _OF_BINARY and not ratings.binary:
+        return "of verdicts that are positive or not: say at which value they are, `at=`"
+    if statistic in _OF_A_SCALE and not ratings.scale:
+        return "of a scale of three numbers or more, without abstentions as a category; ask for kappa, alpha or ac1"
+    return None
+
+
+def _estimate(
+    statistic: str, comparison: _Comparison, ratings: Ratings, unit: Unit, level: float, options: _Options
+) -> Estimate:
+    rated = comparison.ratings
+    paired = (~np.isnan(rated)).sum(axis=1) > 1
+    if unfit := _unfit(statistic, comparison, ratings):
+        return Estimate(n=int(paired.sum()), reason=f"{_NAMES[statistic]} is {unfit}")
+    pairs = rated[paired]
+    if statistic in {"agreement", *_OF_BINARY}:
+        values, rows = _share(statistic, pairs)
+        if not rows.any():
+            return Estimate(reason=NO_PAIRS if not len(pairs) else _NOTHING[statistic])
+        return _of_a_share(values[rows], rows, unit, level, options)
+    drawn: dict[str, Any] = {"level": level, "resamples": options.resamples, "rng": unit.generator(options.seed)}
+    if statistic == "ac1":
+        known = ~np.isnan(rated).all(axis=1)
+        every = unit_of(ratings.sheet, comparison.units[known], "", options.cluster)
+        return ac1(rated[known], every.codes, **drawn)
+    name, _, kind = statistic.partition("_")
+    if name == "kappa":
+        return kappa(pairs, unit.codes, weights=_WEIGHTS[kind], **drawn)
+    return alpha(pairs, unit.codes, scale=_SCALES[kind], **drawn)
+
+
+_WEIGHTS: dict[str, Weights] = {"": None, "linear": "linear", "quadratic": "quadratic"}
+_SCALES: dict[str, Scale] = {"": "nominal", "ordinal": "ordinal", "interval": "interval"}
+
+
+def _share(statistic: str, pairs: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """What a share is the mean of, and the rows that it is a share of."""
+    everyone = np.ones(len(pairs), dtype=np.bool_)
+    if statistic == "agreement":
+        return agreeing_share(pairs), everyone
+    judge, truth = pairs.T
+    match statistic:
+        case "prevalence":
+            return truth, np.isin(truth, (0.0, 1.0))
+        case "sensitivity":
+            return (judge == 1).astype(np.float64), truth == 1
+        case _:
+            return (judge == 0).astype(np.float64), truth == 0
+
+
+def _of_a_share(values: FloatArray, rows: BoolArray, unit: Unit, level: float, options: _Options) -> Estimate:
+    clusters = tuple(way[rows] for way in unit.codes)
+    wilson = proportion(values, clusters, level=level)
+    if options.method == "auto" or len(clusters) > 1 or wilson.low is None:
+        return wilson
+    rng = unit.generator(options.seed)
+    drawn = mean(values, clusters, level=level, rng=rng, resamples=options.resamples, interval="bca")
+    if drawn.low is None:
+        return replace(wilson, reason=f"{drawn.reason}; Wilson instead of the bootstrap")
+    return drawn

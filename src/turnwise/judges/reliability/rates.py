@@ -1,0 +1,195 @@
+"""ROLLOUTS and labels -> SUMMARY: rates with the judge's errors taken out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, counted, listing
+from turnwise.estimation.arguments import rollouts_frame
+from turnwise.estimation.arrays import Sheet, row_of, rows_of
+from turnwise.estimation.clusters import Unit, unit_of
+from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, at_the_bounds, counts, headings
+from turnwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
+from turnwise.stats.estimate import Estimate, FloatArray, IntArray
+from turnwise.stats.misclassification import corrected_share, share
+from turnwise.stats.prediction_powered import prediction_powered
+
+Method = Literal["rogan-gladen", "prediction-powered"]
+
+
+def correct(
+    rollouts: object,
+    labels: object,
+    *,
+    metric: str = "attack_success",
+    truth: str = "label",
+    by: By = (),
+    method: Method = "rogan-gladen",
+    pool: bool = False,
+    cluster: Cluster = "auto",
+    level: float | Sequence[float] = 0.95,
+) -> pl.DataFrame:
+    """SUMMARY: each group's true rate, from a judge's verdicts on all rollouts and the truth about some.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, where `metric` is the judge's verdict.
+    labels
+        `rollout_id` and the column `truth` (Boolean, or 0 and 1), once for each rollout. Of rollouts that are not in the first
+        table they need the judge's verdict too, in a column named as the metric, and then `by` and cluster columns of their own.
+    metric
+        A Boolean column of the rollouts.
+    truth
+        The column of the labels that holds the truth.
+    by
+        Columns to group by; each group is corrected by its own labels.
+    method
+        ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Right for labels chosen
+        at random, or by their truth; not for labels chosen by the verdict. ``"prediction-powered"``: the labels are a
+        random part of these very rollouts, by rollout or by cluster; nothing is assumed of the judge, and the interval is
+        the narrower (.21 against .37 wide for labels on 60 of 200 rollouts of 40 goals, both covering).
+    pool
+        Whether sensitivity and specificity are those of all labels, the same in every group.
+    cluster
+        As in `summarize`.
+    level
+        Nominal coverage, or several.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; point and interval are corrected together. Where
+        Se + Sp <= 1 the row is null and `reason` refuses. A class without a label leaves an interval that holds whatever
+        the judge does with it. Rollouts that are half-judged open the interval as in `summarize`. `bound_low` and
+        `bound_high` are the corrected rates if every unknown verdict were a failure, a success.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        Where a table or an option is not what it should be.
+
+    References
+    ----------
+    Rogan & Gladen (1978), doi:10.1093/oxfordjournals.aje.a112510. Lang & Reiczigel (2014),
+    doi:10.1016/j.prevetmed.2013.09.015. Angelopoulos, Duchi & Zrnic (2023), doi:10.48550/arXiv.2311.01453.
+
+    Examples
+    --------
+    >>> judged = [True] * 30 + [False] * 70
+    >>> rollouts = pl.DataFrame({"rollout_id": [f"r{i}" for i in range(100)], "attack_success": judged})
+    >>> labels = rollouts[20:60].select("rollout_id", label=pl.int_range(40) < 8)
+    >>> correct(rollouts, labels).select("metric", pl.col("estimate", "low", "high").round(3), "n", "method")
+    shape: (1, 6)
+    ┌────────────────┬──────────┬───────┬───────┬─────┬──────────────────────────────┐
+    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ method                       │
+    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---                          │
+    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ str                          │
+    ╞════════════════╪══════════╪═══════╪═══════╪═════╪══════════════════════════════╡
+    │ attack_success ┆ 0.253    ┆ 0.123 ┆ 0.427 ┆ 100 ┆ Rogan-Gladen, Lang-Reiczigel │
+    └────────────────┴──────────┴───────┴───────┴─────┴──────────────────────────────┘
+    """
+    frame, given = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.SUMMARY, "correct")
+    _check_metric(frame, metric, method)
+    gold = gold_of(given, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
+    if not pool and method == "rogan-gladen":
+        refuse_groups_without_labels(gold, by, "correct")
+    sheet = Sheet(frame)
+    found = headings(sheet, metric)
+    rows = []
+    for key, group in sheet.groups(by):
+        chosen = gold.rows({} if pool else key)
+        cell = _Cell(sheet, gold, metric, group[found[group] != INAPPLICABLE], chosen, cluster, method)
+        half_judged = int((found[group] == HALF_JUDGED).sum())
+        for wanted in levels:
+            estimate, beside = cell.row(wanted, half_judged, pooled=pool and bool(by))
+            words = {"metric": metric, "statistic": "mean", "level": wanted, **counts(found[group]), **beside}
+            rows.append({**key, **words, **row_of(estimate)})
+    return rows_of(rows, frame, by, schema.SUMMARY)
+
+
+def _check_metric(frame: pl.DataFrame, metric: str, method: str) -> None:
+    if method not in {"rogan-gladen", "prediction-powered"}:
+        raise ArgumentError(f"correct: method={method!r} is unknown; it is rogan-gladen or prediction-powered")
+    shares = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
+    if metric not in shares:
+        raise ArgumentError(
+            f"correct: there is no Boolean metric {metric!r} in this table (there is {listing(shares)}); "
+            "measure one: `tw.measure(turns, m.attack_success())`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One group of rollouts to which the metric applies, and the labels that it is corrected by."""
+
+    sheet: Sheet
+    gold: Gold
+    metric: str
+    rows: IntArray
+    labeled: IntArray
+    cluster: Cluster
+    method: Method
+
+    def row(self, level: float, half_judged: int, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
+        """The estimate, and the columns of SUMMARY that stand beside it."""
+        values = self.sheet.numbers(self.metric)[self.rows]
+        rows = self.rows[~np.isnan(values)]
+        unit = unit_of(self.sheet, rows, self.metric, self.cluster)
+        estimate = self._corrected(rows, values[~np.isnan(values)], unit, level)
+        # The same unit at both ends: which verdicts are unknown must not change what is independent.
+        whole = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
+        ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), whole, level) for end in (0.0, 1.0)]
+        notes = [
+            estimate.reason,
+            *self._notes(unit.names),
+            POOLED if pooled and self.method == "rogan-gladen" else None,
+        ]
+        if half_judged:
+            said = f"{half_judged:,} of {counted(self.rows.size, 'rollout')} {'is' if half_judged == 1 else 'are'} half-judged"
+            estimate = replace(estimate, design_effect=None, **at_the_bounds(said, [row_of(end) for end in ends]))
+            notes[0] = estimate.reason
+        return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
+            **_bounds(ends),
+            "estimand": f"true rate of {self.metric}, every rollout weighing the same; unit: {unit.words}; "
+            + self._behind(unit.names, level),
+        }
+
+    def _corrected(self, rows: IntArray, values: FloatArray, unit: Unit, level: float) -> Estimate:
+        if self.method == "prediction-powered":
+            return prediction_powered(values, self._truth()[rows], unit.codes, level=level)
+        right, wrong = self.gold.accuracy(self.labeled, unit.names, level)
+        return corrected_share(share(values, unit.codes, level=level), right, wrong, level=level)
+
+    def _truth(self) -> FloatArray:
+        """The label of every rollout of the table, NaN without one."""
+        ids = self.gold.sheet.frame.select("rollout_id", truth=pl.Series(self.gold.truth))
+        joined = self.sheet.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
+        return joined["truth"].fill_null(float("nan")).to_numpy()
+
+    def _behind(self, names: tuple[str, ...], level: float) -> str:
+        """What the correction rests on, for the estimand."""
+        if self.method == "prediction-powered":
+            known = int((~np.isnan(self._truth()[self.rows])).sum())
+            return f"labels on {known:,} of {counted(self.rows.size, 'rollout')}, at random"
+        return in_words(*self.gold.accuracy(self.labeled, names, level))
+
+    def _notes(self, names: tuple[str, ...]) -> list[str]:
+        if self.method == "rogan-gladen":
+            return transport(self.gold, self.labeled, names)
+        outside = int((~self.gold.here[self.gold.known]).sum())
+        said = counted(outside, "label is on another rollout", "labels are on other rollouts")
+        return [f"{said} and left out"] if outside else []
+
+
+def _bounds(ends: list[Estimate]) -> dict[str, float | None]:
+    """The corrected rates with every unknown verdict a failure, a success; a verdict of little power may move them either way."""
+    points = sorted(end.estimate for end in ends if end.estimate is not None)
+    return {"bound_low": points[0], "bound_high": points[-1]} if len(points) == len(ends) else {}

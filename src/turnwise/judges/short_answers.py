@@ -1,0 +1,68 @@
+"""Does a short answer say what a reference says?"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import polars as pl
+
+from turnwise.errors import MetricError
+from turnwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
+from turnwise.metrics.answers import exact_match, token_f1
+
+
+class ShortAnswerMatch(ResponseMetric):
+    """Mean exact match and mean word F1 against one or several references, by SQuAD's rules: `exact_match`, `f1`.
+
+    Each response counts with the reference it is nearest to, in either score.
+
+    Parameters
+    ----------
+    missing
+        What a response that is None is: an ``"empty"`` answer, as in AISteer360 (so it is right where the reference is
+        empty too, and wrong elsewhere), or ``"unknown"`` and left out of both means.
+
+    References
+    ----------
+    Rajpurkar, Zhang, Lopyrev, Liang (2016), SQuAD: 100,000+ questions for machine comprehension of text,
+    https://doi.org/10.18653/v1/D16-1264
+
+    Examples
+    --------
+    >>> answers = ["The capital of France is Paris.", "paris", None]
+    >>> scores = ShortAnswerMatch()(answers, references=["Paris", ["Lyon", "Paris"], ""])
+    >>> {name: round(score, 4) for name, score in scores.items()}
+    {'exact_match': 0.6667, 'f1': 0.7778}
+    """
+
+    def __init__(self, missing: Literal["empty", "unknown"] = "empty") -> None:
+        super().__init__()
+        if missing not in {"empty", "unknown"}:
+            raise MetricError(f"ShortAnswerMatch: missing={missing!r} is neither 'empty' nor 'unknown'")
+        self.missing = missing
+
+    def compute(
+        self,
+        responses: Sequence[str | None],
+        prompts: Sequence[str] | None = None,
+        references: Sequence[str | Sequence[str]] | None = None,
+        reference_answers: Sequence[str | Sequence[str]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, float | None]:
+        """Both means, in [0, 1]; None where there is no response, or none that is known."""
+        golds: Sequence[Any] | None = references if references is not None else reference_answers
+        if golds is None:
+            raise MetricError("ShortAnswerMatch: there is nothing to compare with; give `references`, one per response")
+        require_same_length(self, responses, references=golds)
+        several = [
+            [gold] if isinstance(gold, str) else list(gold) if isinstance(gold, Iterable) else [] for gold in golds
+        ]
+        for row, texts in enumerate(several):
+            if not texts or not all(isinstance(text, str) for text in texts):
+                raise MetricError(f"ShortAnswerMatch: response {row} has no reference; give a text or a list of texts")
+        answer = pl.col("response") if self.missing == "unknown" else pl.col("response").fill_null("")
+        pairs = pl.DataFrame(
+            {"response": texts_of(self, responses), "expected": several},
+            schema={"response": pl.String, "expected": pl.List(pl.String)},
+        )
+        exact, f1 = exact_match(answer, "expected"), token_f1(answer, "expected")
+        return pairs.select(exact.mean(), f1.mean().alias("f1")).row(0, named=True)

@@ -1,0 +1,257 @@
+"""TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TypeAlias
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from turnwise.errors import ReadError, SchemaError, is_interrupt
+from turnwise.measurement.runs import Reduction
+from turnwise.measurement.two_steps import two_steps
+
+MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
+_CHUNK = 100_000  # rows that the engine hands over at once
+_AT_ONCE = 2  # batches
+_BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+
+Refused: TypeAlias = Callable[[pl.exceptions.PolarsError, pl.LazyFrame], Exception]
+
+
+def reduced(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None = None
+) -> pl.LazyFrame:
+    """A row for each rollout in order of first rows: its id, its facts, its values.
+
+    Nothing is read before the result is asked for, and then only the columns that it needs. Where ids ascend, which is
+    looked at first, turns are reduced batch by batch, else all at once. Sums of floats have the same last digits whatever
+    the batches, but for ids out of order.
+
+    Parameters
+    ----------
+    turns
+        TURNS, lazy.
+    facts
+        Columns whose first value counts.
+    values
+        Expressions that reduce a rollout's turns to one value.
+    refused
+        What is raised where these turns, some of all, could not be reduced.
+
+    Raises
+    ------
+    ReadError
+        As the result is asked for, where the turns cannot be read.
+    SchemaError
+        Likewise, where a turn has no `rollout_id`.
+
+    Examples
+    --------
+    >>> turns = pl.LazyFrame({"rollout_id": ["a", "a", "b"], "goal": ["g", "g", "h"], "turn": [1, 2, 1]})
+    >>> reduced(turns, ["goal"], [pl.col("turn").max()]).collect().rows()
+    [('a', 'g', 2), ('b', 'h', 1)]
+    """
+    columns = _grouped(turns, facts, values).collect_schema()
+
+    def source(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        asked = columns.names() if with_columns is None else with_columns
+        needed = {*asked, *(() if predicate is None else predicate.meta.root_names())}
+        named = [name for name in facts if name in needed]
+        valued = [value for value in values if value.meta.output_name() in needed]
+        left = n_rows
+        for made in _parts(turns, named, valued, refused):
+            found = (made if predicate is None else made.filter(predicate)).select(asked)
+            yield found if left is None else found.head(left)
+            if left is not None and (left := left - found.height) <= 0:
+                return
+
+    return register_io_source(source, schema=columns, is_pure=True)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What the engine cannot read is told in a sentence; of which file that is, it does not say.
+
+    Raises
+    ------
+    ReadError
+        Where it cannot.
+    """
+    try:
+        yield
+    except (*_BROKEN, OSError) as error:
+        if is_interrupt(error):
+            raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ReadError(
+            f"the turns cannot be read ({reason}); where they are files, `tw.read(paths)` names the one that is broken"
+        ) from error
+
+
+def _parts(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None
+) -> Iterator[pl.DataFrame]:
+    if in_order(turns):
+        yield from _each(_batches(turns, facts, values), turns.collect_schema(), facts, values, refused)
+        return
+    try:
+        found = _grouped(turns, facts, values).collect(engine="streaming")
+    except (*_BROKEN, OSError) as error:
+        if is_interrupt(error):
+            raise
+        deque(in_batches(turns.select({"rollout_id", *_read(turns, facts, values)}), _CHUNK), maxlen=0)
+        if refused is None or not isinstance(error, pl.exceptions.PolarsError):
+            raise
+        raise refused(error, turns) from error
+    if found["rollout_id"].null_count():
+        raise SchemaError(
+            "measure: column `rollout_id` is null somewhere; give each turn an id, or drop those without one with "
+            '`turns.drop_nulls("rollout_id")`'
+        )
+    yield found
+
+
+def _each(
+    batches: Iterator[pl.LazyFrame],
+    columns: pl.Schema,
+    facts: Sequence[str],
+    values: Sequence[pl.Expr],
+    refused: Refused | None = None,
+) -> Iterator[pl.DataFrame]:
+    reduction = Reduction(columns, facts, values)
+
+    def reduce(batch: pl.LazyFrame) -> pl.DataFrame:
+        try:
+            return reduction(batch)
+        except pl.exceptions.PolarsError as error:
+            if refused is None:
+                raise
+            raise refused(error, batch) from error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
+        waiting: deque[Future[pl.DataFrame]] = deque()
+        for batch in batches:
+            waiting.append(pool.submit(reduce, batch))
+            if len(waiting) == _AT_ONCE:
+                yield waiting.popleft().result()
+        for made in waiting:
+            yield made.result()
+
+
+def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The same, now, of turns that are in memory, in any order; see `Reduction`.
+
+    Examples
+    --------
+    >>> turns = pl.LazyFrame({"rollout_id": ["b", "a", "b"], "turn": [1, 1, 2]})
+    >>> at_once(turns, [], [pl.col("turn").max()]).rows()
+    [('b', 2), ('a', 1)]
+    """
+    columns = turns.collect_schema()
+    if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
+        return pl.concat(_each(_slices(turns), columns, facts, values))  # what stays in the cache is faster
+    if not _stand_together(turns):
+        first = pl.col("\0row").first().over("rollout_id")
+        turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
+    return Reduction(columns, facts, values)(turns)
+
+
+def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
+    """A table in memory, in order, in batches that are not copied."""
+    ids = turns.select("rollout_id").collect(engine="in-memory").to_series()
+    begins = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
+    for begin, end in pairwise([*dict.fromkeys(begins), len(ids)]):
+        yield turns.slice(begin, end - begin)
+
+
+def _stand_together(turns: pl.LazyFrame) -> bool:
+    """Whether no rollout's turns are apart."""
+    ids = pl.col("rollout_id")
+    begins = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
+    return not begins.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
+
+
+def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
+    steps = two_steps(values)
+    grouped = turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *steps.aggregates)
+    return grouped.select("rollout_id", *facts, *steps.made)
+
+
+def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:
+    """The columns that are read, in batches; the others are there too, and null."""
+    columns, read = turns.collect_schema(), {"rollout_id", *_read(turns, facts, values)}
+    unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
+    for batch in whole_rollouts(turns.select(name for name in columns if name in read)):
+        yield batch.lazy().with_columns(unread)
+
+
+def in_order(turns: pl.LazyFrame) -> bool:
+    """Whether ids ascend, so that the turns of a rollout stand together.
+
+    Examples
+    --------
+    >>> in_order(pl.LazyFrame({"rollout_id": ["a", "b", "b"]})), in_order(pl.LazyFrame({"rollout_id": ["b", "a"]}))
+    (True, False)
+    """
+    ids = pl.col("rollout_id")
+    falls = ((ids < ids.shift()) | ids.is_null()).any()
+    with reading():
+        return not turns.select(falls).collect(engine="streaming").item()
+
+
+def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows in batches, none of which ends within a rollout; rollouts stand together. An empty table is one empty batch.
+
+    Examples
+    --------
+    >>> [batch.height for batch in whole_rollouts(pl.LazyFrame({"rollout_id": ["a", "a", "b"]}))]
+    [3]
+    """
+    held: list[pl.DataFrame] = []
+    for chunk in in_batches(turns, _CHUNK):
+        held.append(chunk)
+        if sum(map(len, held)) < MOST_ROWS and sum(part.estimated_size() for part in held) < MOST_BYTES:
+            continue
+        rows = pl.concat(held, rechunk=True)
+        ids = rows["rollout_id"]
+        last = int(ids.search_sorted(ids[-1], "left"))
+        held = [rows[last:]]
+        if last:
+            yield rows[:last]
+    yield pl.concat(held, rechunk=True) if held else turns.clear().collect()
+
+
+def in_batches(turns: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """The rows in their order, about so many at a time.
+
+    Raises
+    ------
+    ReadError
+        Where they cannot be read.
+    """
+    with reading():
+        yield from turns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
+
+
+def _read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:
+    """The columns that facts and values are made of, as the engine itself sees it."""
+    columns = turns.collect_schema()
+    read: list[str] = []
+
+    def probe(
+        with_columns: list[str] | None, _: pl.Expr | None, __: int | None, ___: int | None
+    ) -> Iterator[pl.DataFrame]:
+        read.extend(columns if with_columns is None else with_columns)
+        yield pl.DataFrame(schema={name: columns[name] for name in read})
+
+    try:
+        _grouped(register_io_source(probe, schema=columns), facts, values).collect(engine="in-memory")
+    except Exception:  # noqa: BLE001  # a function of the user's that cannot take no turns at all: it will get some
+        return columns.names()
+    return read

@@ -1,0 +1,231 @@
+"""TURNS of any size -> a folder of Parquet files of whole rollouts, and the manifest that vouches for them."""
+
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from urllib.parse import quote
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
+from turnwise.files.atomic import MANIFEST, content_hash, removed, whole_folder
+from turnwise.files.manifests import Manifest, Part, manifest_of
+from turnwise.files.object_stores import Options, address_of, path_of
+from turnwise.measurement.batches import in_batches, reading
+from turnwise.readers.sources.hive import NULL
+from turnwise.schema.arguments import By, frame_of, names_of
+
+Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
+
+ROW_GROUP = 1 << 17  # rows, about: as many as make statistics useful and a column cheap to decode at once
+BATCH = 1 << 14  # rows sorted into files at once: with long texts, a hundred megabytes
+LONGEST = 255  # bytes of a name in most file systems
+_FILE = "__turnwise_file"
+
+
+def convert(
+    turns: object,
+    out: str | Path,
+    *,
+    partition_by: By = (),
+    rollouts_per_file: int = 10_000,
+    compression: Compression = "zstd",
+    storage_options: Options | None = None,
+    overwrite: bool = False,
+) -> str | Path:
+    """The folder written: TURNS as Parquet files of whole rollouts, with a manifest that says what there must be.
+
+    A rollout never spans two files nor two row groups, rollouts stand in order of their ids and turns in theirs, and row groups
+    carry statistics: what reads them may take them apart and put the results together. ``_manifest.json`` lists each file's
+    rows, rollouts, first and last of these, bytes and blake2b hash, and is written last. The same rollouts give the same
+    bytes, in whatever order or pieces they came. Facts, turn numbers and keys are checked as in `check`. In Polars itself,
+    ``pl.scan_parquet("runs/**/*.parquet")`` reads such a folder.
+
+    Parameters
+    ----------
+    turns
+        TURNS. A `LazyFrame` (`tw.scan` of Parquet) may be larger than memory: its rows are sorted into files on disk first, so
+        that there is never more of it in memory than a few row groups as they are read, the ids of the rollouts, or one file.
+    out
+        The folder, or an address such as ``s3://bucket/runs``; it must be new or empty unless `overwrite`. To an object
+        store, files are uploaded once all are there.
+    partition_by
+        Facts of the rollout (or other columns constant within rollouts) that make folders, as in ``target=gpt-4o/``, by
+        the rules of Hive; null is ``__HIVE_DEFAULT_PARTITION__``. The columns stay in the files as well.
+    rollouts_per_file
+        Rollouts in each file; the last of a folder may hold fewer. A file is put in order in memory: let it fit there.
+    compression
+        Of all columns: ``"zstd"``, ``"snappy"``, ``"lz4"``, ``"gzip"``, ``"brotli"`` or ``"none"``.
+    storage_options
+        What the object store needs, as in Polars; by default from the environment.
+    overwrite
+        Whether what stands there may be replaced; files of an earlier conversion that this one lacks are removed.
+
+    Raises
+    ------
+    WriteError
+        Where the folder is not empty or cannot be written.
+    SchemaError
+        Where the table is no TURNS.
+    ArgumentError
+        Where a column cannot make folders.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["b", "a", "b"], "turn": [2, 1, 1]}, schema_overrides={"turn": pl.Int32})
+    >>> out = convert(turns, Path(tempfile.mkdtemp()) / "turns", rollouts_per_file=1)
+    >>> [pl.read_parquet(path).rows() for path in sorted(out.glob("*.parquet"))]
+    [[('a', 1)], [('b', 1), ('b', 2)]]
+    """
+    by = names_of(partition_by)
+    lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
+    _check(lazy.collect_schema(), by, rollouts_per_file)
+    out = address_of(out) or path_of(out)
+    former = manifest_of(out, storage_options) if overwrite else None
+    with whole_folder(out, overwrite=overwrite, options=storage_options) as draft:
+        plan = _planned(lazy, by, rollouts_per_file)
+        with closing(_sorted_out(lazy, plan, draft)) as files:
+            parts = tuple(_written(number, rows, draft, by, compression) for number, rows in files)
+        manifest = Manifest(sum(part.rows for part in parts), plan.height, by, parts)
+        (draft / MANIFEST).write_text(manifest.text(), encoding="utf-8")
+    if former is not None:
+        kept = {part.file for part in parts}
+        removed(out, [part.file for part in former.files if part.file not in kept], storage_options)
+    return out
+
+
+def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> None:
+    schema.check(pl.LazyFrame(schema=columns), schema.TURNS)
+    objects = [name for name, dtype in columns.items() if dtype == pl.Object]
+    if objects:
+        raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")
+    if rollouts_per_file < 1:
+        raise ArgumentError(f"convert: rollouts_per_file={rollouts_per_file} is no number of rollouts; give 1 or more")
+    if len(set(by)) < len(by):
+        raise ArgumentError(f"convert: a column stands twice in partition_by={list(by)}; name each once")
+    for name in by:
+        if name not in columns or name in schema.TURNS.required:
+            raise ArgumentError(
+                f"convert: partition_by names {name!r}, which is no column that could make folders; "
+                f"{meant(name, set(columns) - set(schema.TURNS.required))}"
+            )
+        if name.startswith("."):
+            raise ArgumentError(
+                f"convert: partition_by={name!r} would make hidden folders, which are not read; rename it"
+            )
+        if columns[name].is_nested() or columns[name].is_float() or columns[name] == pl.Binary:
+            raise ArgumentError(
+                f"convert: partition_by={name!r} is {columns[name]}; folders have names of text or whole numbers"
+            )
+
+
+def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
+    """Each rollout and the number of its file."""
+    with reading():
+        rollouts = lazy.group_by("rollout_id").agg(pl.col(name).first() for name in by).collect(engine="streaming")
+    if rollouts.is_empty():
+        raise ArgumentError("convert: there are no rollouts in this table; nothing is written")
+    if rollouts["rollout_id"].null_count():
+        raise SchemaError("convert: column `rollout_id` is null somewhere; `tw.turns(frame)` says in which row")
+    ordered = rollouts.sort(*by, "rollout_id", nulls_last=True)
+    place = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+    file = pl.struct(*by, place=place // rollouts_per_file).rle_id()
+    return ordered.select("rollout_id", file.cast(pl.Int32).alias(_FILE))
+
+
+def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Generator[tuple[int, pl.DataFrame], None, None]:
+    """The rows of each file, in order: batch by batch onto disk, file by file from there."""
+    from tqdm.auto import tqdm
+
+    numbered = lazy.join(plan.lazy(), on="rollout_id", how="left", maintain_order="left")
+    with (
+        tempfile.TemporaryDirectory(dir=draft) as place,
+        tqdm(total=plan[-1, _FILE] + 1, unit="file", disable=None) as bar,
+    ):
+        for batch in in_batches(numbered, BATCH):
+            for (number,), rows in batch.partition_by(_FILE, include_key=False, as_dict=True).items():
+                with Path(place, str(number)).open("ab") as file:
+                    rows.write_ipc_stream(file, compression="lz4")
+        for number in range(plan[-1, _FILE] + 1):
+            pieces = Path(place, str(number))
+            rows = pl.concat(_pieces(pieces))
+            keys = (
+                ["rollout_id"] if schema.is_tree(rows) else ["rollout_id", "turn"]
+            )  # nodes of a tree stay as they stand
+            yield number, rows.sort(keys, maintain_order=True)
+            pieces.unlink()
+            bar.update()
+
+
+def _pieces(path: Path) -> Iterator[pl.DataFrame]:
+    """The frames that stand one after the other in a file."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        while file.tell() < file.size():
+            yield pl.DataFrame(pa.ipc.open_stream(file).read_all())
+
+
+def _written(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], compression: Compression) -> Part:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema.check(rows, schema.TURNS)
+    folder = Path(*(_folder(rows, name) for name in by))
+    path = draft / folder / f"turns-{number:05}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        table = rows.to_arrow()
+        with pq.ParquetWriter(path, table.schema, compression=compression) as writer:
+            for first, length in _row_groups(rows["rollout_id"]):
+                writer.write_table(table.slice(first, length), row_group_size=length)
+    except pa.ArrowException as error:
+        raise WriteError(
+            f"{path.name} cannot be written ({error}); leave that column out, or cast it to a plain one"
+        ) from error
+    return Part(
+        path.relative_to(draft).as_posix(),
+        rows.height,
+        rows["rollout_id"].n_unique(),
+        rows[0, "rollout_id"],
+        rows[-1, "rollout_id"],
+        path.stat().st_size,
+        content_hash(path),
+    )
+
+
+def _folder(rows: pl.DataFrame, name: str) -> str:
+    """The folder of these rows by one column."""
+    values = rows[name].unique()
+    if values.len() > 1:
+        varying = rows.group_by("rollout_id").agg(pl.col(name).n_unique()).filter(pl.col(name) > 1)["rollout_id"].min()
+        raise ArgumentError(
+            f"convert: partition_by={name!r} varies within rollout {varying!r}, which no two files may share; "
+            "name a column that is constant within rollouts"
+        )
+    value = values.cast(pl.String)[0]
+    folder = f"{quote(name, safe='')}={NULL if value is None else quote(value, safe='')}"
+    if len(folder) > LONGEST:
+        raise ArgumentError(
+            f"convert: partition_by={name!r} has the value {value[:40]!r}..., too long for a folder; name another column"
+        )
+    return folder
+
+
+def _row_groups(ids: pl.Series) -> Iterator[tuple[int, int]]:
+    """First row and length of each row group: a rollout begins each of them.
+
+    Examples
+    --------
+    >>> list(_row_groups(pl.Series(["a", "a", "b"])))
+    [(0, 3)]
+    """
+    begins: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
+    wanted = np.arange(0, ids.len(), ROW_GROUP)
+    at = np.searchsorted(begins, wanted)
+    firsts = np.unique(begins[at[at < len(begins)]])
+    yield from zip(firsts.tolist(), np.diff(firsts, append=ids.len()).tolist(), strict=True)

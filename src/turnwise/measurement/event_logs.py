@@ -1,0 +1,216 @@
+"""STEPS -> one row per event, under the names that profilers of the NeMo Agent Toolkit read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from turnwise.errors import SchemaError, listing
+from turnwise.schema import STEPS, check
+from turnwise.schema.arguments import frame_of
+
+EVENTS: Mapping[str, Any] = {
+    "event_type": pl.String,
+    "event_timestamp": pl.Float64,
+    "example_number": pl.Int64,
+    "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64,
+    "total_tokens": pl.Int64,
+    "llm_text_input": pl.String,
+    "llm_text_output": pl.String,
+    "llm_new_token": pl.String,
+    "llm_name": pl.String,
+    "tool_name": pl.String,
+    "function_name": pl.String,
+    "function_id": pl.String,
+    "parent_function_name": pl.String,
+    "parent_function_id": pl.String,
+    "UUID": pl.String,
+    "framework": pl.String,
+}
+_WORDS = {
+    "model": "LLM",
+    "tool": "TOOL",
+    **{word: word.upper() for word in ("workflow", "task", "ttc", "function", "span")},
+}
+_FUNCTION = "function"
+_SAME = ("example_number", "function_name")  # what NOVA calls one event
+_MS = 1000.0
+Key = tuple[str, int]
+
+
+def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
+    """One row per event, named as in `standardized_data_all.csv` of the NeMo Agent Toolkit's profiler.
+
+    Each step is a ``..._START`` and, where it is known to have ended or what came out of it, an ``..._END``, which has the tokens.
+
+    Parameters
+    ----------
+    steps
+        STEPS, from `tw.steps`.
+    nova
+        Whether to add the columns ``NOVA-...``: per row what is still to come, times in ms. Requests are those of models by
+        the same function of the same rollout, strictly later; the times to the next and the last of
+        them are -1 where there is none, the number where the function asks no model. All are null for an event without a time.
+
+    Returns
+    -------
+    polars.DataFrame
+        In order of the rollouts, and within one of time. `event_timestamp` is in seconds since the first event of its rollout,
+        and null where no time is known. `example_number` counts rollouts from 0; `UUID` is ``rollout_id/step``, the same at
+        start and end, and the ids of functions are such UUIDs too. A function is the innermost step of kind ``function``
+        around the event, or itself; null outside of all, and in logs without them, such as the toolkit keeps by default.
+        Kinds that the toolkit does not know are ``CUSTOM``. What STEPS do not hold is null: `framework`, `llm_new_token`.
+
+    Raises
+    ------
+    SchemaError
+        Where a column is missing or of another kind than in STEPS, or a step stands there twice.
+
+    Examples
+    --------
+    >>> steps = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": ["a", "a"],
+    ...         "step": [1, 2],
+    ...         "parent": [None, 1],
+    ...         "kind": ["function", "model"],
+    ...         "name": ["answer", "m"],
+    ...         "start": [0.0, 0.5],
+    ...         "end": [2.0, 1.5],
+    ...         "response_tokens": [None, 7],
+    ...     }
+    ... )
+    >>> made = events(steps, nova=True)
+    >>> made.select("event_type", "event_timestamp", "llm_name", "function_name", "NOVA-Time-To-Next-Event").rows()[:2]
+    [('FUNCTION_START', 0.0, None, 'answer', 500.0), ('LLM_START', 0.5, 'm', 'answer', -1.0)]
+    >>> made.filter(event_type="LLM_END").select("completion_tokens", "UUID").row(0)
+    (7, 'a/2')
+    """
+    frame = frame_of(steps, "events")
+    for name in ("rollout_id", "step", "kind"):
+        if name not in frame.columns:
+            raise SchemaError(
+                f"events: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
+            )
+    whole = _as_steps(frame)
+    numbers = whole.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
+    made = _phases(_with_functions(whole.join(numbers, on="rollout_id", how="left", maintain_order="left")))
+    return _with_nova(made) if nova else made.select(_columns())
+
+
+def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the columns of STEPS, which keeps what they promise."""
+    for name, dtype in STEPS.dtypes.items():
+        found = frame.schema.get(name, dtype)
+        if pl.Series(dtype=dtype).dtype.is_numeric() and not (found.is_numeric() or found == pl.Null):
+            raise SchemaError(
+                f"events: column `{name}` is {found}, no number; cast it, or take STEPS from `tw.steps(logs)`"
+            )
+    try:
+        whole = frame.select(
+            pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
+            for name, dtype in STEPS.dtypes.items()
+        )
+    except pl.exceptions.PolarsError as error:
+        raise SchemaError(
+            f"events: {str(error).splitlines()[0]}; correct it, or take STEPS from `tw.steps(logs)`"
+        ) from error
+    return check(whole, STEPS)
+
+
+def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
+    """The steps with the names and UUIDs of their function and of the function around that."""
+    rows = steps.select("rollout_id", "step", "parent", "kind", "name").rows()
+    known: dict[Key, tuple[int | None, str | None, str | None]] = {
+        (rollout, step): (parent, kind, name) for rollout, step, parent, kind, name in rows
+    }
+
+    inner: dict[Key, int | None] = {}
+
+    def innermost(rollout: str, step: int | None) -> int | None:
+        passed: list[Key] = []
+        while step is not None and (rollout, step) in known and (rollout, step) not in inner:
+            parent, kind, _ = known[rollout, step]
+            inner[rollout, step] = step if kind == _FUNCTION else None  # which ends circles as well
+            passed.append((rollout, step))
+            step = step if kind == _FUNCTION else parent
+        function = None if step is None else inner.get((rollout, step))
+        inner.update(dict.fromkeys(passed, function))
+        return function
+
+    found: list[tuple[str | None, ...]] = []
+    for rollout, step, *_ in rows:
+        own = innermost(rollout, step)
+        above = None if own is None else innermost(rollout, known[rollout, own][0])
+        found.append(
+            tuple(
+                each
+                for at in (own, above)
+                for each in ((None, None) if at is None else (known[rollout, at][2], f"{rollout}/{at}"))
+            )
+        )
+    names = [name for name in EVENTS if "function_" in name]
+    return steps.hstack(pl.DataFrame(found, schema=dict.fromkeys(names, pl.String), orient="row"))
+
+
+def _phases(steps: pl.DataFrame) -> pl.DataFrame:
+    """A row for the start and a row for the end of each step, in order of time."""
+    is_model = pl.col("kind") == "model"
+    tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
+    has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
+    word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
+    common = {
+        "example_number": pl.col("example_number"),
+        "llm_name": pl.when(is_model).then("name"),
+        "tool_name": pl.when(pl.col("kind") == "tool").then("name"),
+        "UUID": pl.format("{}/{}", "rollout_id", "step"),
+    }
+    functions = [name for name in EVENTS if "function_" in name]
+    order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
+    takes_time = pl.col("start") < pl.col("end")
+    closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")  # at one time, inner ones first
+    start = steps.select(
+        *functions,
+        **common,
+        **order,
+        event_type=pl.format("{}_START", word),
+        event_timestamp="start",
+        llm_text_input=pl.when(is_model).then("input"),
+        to_come=pl.when(is_model).then("response_tokens"),
+    )
+    end = steps.filter(has_end).select(
+        *functions,
+        **common,
+        **(order | {"step": closing, "at": pl.coalesce("end", "start")}),
+        event_type=pl.format("{}_END", word),
+        event_timestamp="end",
+        llm_text_output=pl.when(is_model).then("output"),
+        **{name: pl.col(own) for name, own in tokens.items()},
+    )
+    both = pl.concat([start.with_columns(phase=0), end.with_columns(phase=1)], how="diagonal")
+    lacking = (pl.lit(None, dtype).alias(name) for name, dtype in EVENTS.items() if name not in both.columns)
+    return both.with_columns(lacking).sort("example_number", "at", "step", "phase", nulls_last=True)
+
+
+def _columns() -> list[pl.Expr]:
+    return [pl.col(name).cast(dtype) for name, dtype in EVENTS.items()]
+
+
+def _with_nova(made: pl.DataFrame) -> pl.DataFrame:
+    """The events with what is still to come, as the toolkit's documents define it; null where the event has no time."""
+    at = pl.col("event_timestamp")
+    requests = at.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
+    past = requests.search_sorted(at, side="right")
+    remaining = (requests.len().cast(pl.Int64) - past.cast(pl.Int64)).over(_SAME)
+    upcoming = (requests.gather(past, null_on_oob=True) - at).over(_SAME)
+    last = (requests.last() - at).over(_SAME)
+    ahead = {
+        "Requests-Remaining-In-Event": pl.when(requests.len().over(_SAME) > 0).then(remaining).otherwise(-1),
+        "Time-To-Next-Event": (upcoming * _MS).fill_null(-1.0),
+        "Time-To-Event-End": pl.when(last > 0).then(last * _MS).otherwise(-1.0),
+        "Predicted-OSL": pl.col("to_come"),
+        "Time-To-Session-End": (at.max().over("example_number") - at) * _MS,
+    }
+    columns = [pl.when(at.is_not_null()).then(each).alias(f"NOVA-{name}") for name, each in ahead.items()]
+    return made.select(*_columns(), pl.col("function_name").alias("NOVA-Event-ID"), *columns)

@@ -1,0 +1,285 @@
+"""TURNS and metrics -> ROLLOUTS: one row per rollout, one column per metric."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, TypeAlias, overload
+
+import polars as pl
+import polars.selectors as cs
+
+from turnwise import schema
+from turnwise.errors import MetricError, SchemaError, listing, meant
+from turnwise.measurement.batches import at_once, reduced
+from turnwise.metrics.metric import ABOUT
+from turnwise.metrics.outcome import OUTCOME
+from turnwise.metrics.timing import TIMING
+from turnwise.schema.arguments import frame_of, names_of
+from turnwise.schema.promises import check_ids
+
+Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
+
+_COUNTS = {
+    "num_turns": pl.col("turn").count().cast(pl.Int32),
+    "num_judged": pl.col("succeeded").count().cast(pl.Int32),
+}
+
+
+@overload
+def measure(
+    turns: pl.LazyFrame, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
+) -> pl.LazyFrame: ...
+@overload
+def measure(
+    turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
+) -> pl.DataFrame: ...
+def measure(
+    turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
+) -> pl.DataFrame | pl.LazyFrame:
+    """ROLLOUTS: one row per rollout with its facts, `num_turns`, `num_judged` and one column per metric.
+
+    Parameters
+    ----------
+    turns
+        TURNS. A `LazyFrame` stays lazy, and where its rollouts stand in order of their ids, as in files of
+        ``turnwise convert``, they are measured in batches: memory does not grow with the turns. Anything else is read
+        into memory.
+    *metrics
+        Expressions that reduce a rollout's turns to one value, metric functions that need no argument, or tuples of
+        them such as `metrics.OUTCOME`. None at all stands for `metrics.OUTCOME` and `metrics.TIMING`.
+    keep
+        Numeric or Boolean extra columns to carry along, each constant within its rollout. Facts of the rollout
+        always come along, and in an eager frame so does every other text, Enum or temporal column that is constant
+        within rollouts.
+    **named
+        Further metrics under the names given here.
+
+    Returns
+    -------
+    polars.DataFrame or polars.LazyFrame
+        In order of each rollout's first row. A missing schema column counts as null throughout. Of a lazy one, ask a median
+        over many rollouts in a group-by of its own, and join: Polars keeps every column of a group-by that has one.
+
+    Raises
+    ------
+    MetricError
+        Where a metric needs a column that is not there, has no single name, shares one, or does not reduce a
+        rollout to one value.
+    SchemaError
+        Where the table is no TURNS, or a fact varies within a rollout.
+
+    Examples
+    --------
+    >>> from turnwise import metrics as m
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "succeeded": [False, True, False]})
+    >>> measure(turns, m.attack_success(), m.success_within(1)).select(pl.exclude(schema.ROLLOUTS.facts))
+    shape: (2, 5)
+    ┌────────────┬───────────┬────────────┬────────────────┬──────────────────┐
+    │ rollout_id ┆ num_turns ┆ num_judged ┆ attack_success ┆ success_within_1 │
+    │ ---        ┆ ---       ┆ ---        ┆ ---            ┆ ---              │
+    │ str        ┆ i32       ┆ i32        ┆ bool           ┆ bool             │
+    ╞════════════╪═══════════╪════════════╪════════════════╪══════════════════╡
+    │ a          ┆ 2         ┆ 2          ┆ true           ┆ false            │
+    │ b          ┆ 1         ┆ 1          ┆ false          ┆ false            │
+    └────────────┴───────────┴────────────┴────────────────┴──────────────────┘
+    """
+    frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
+    require_turns(frame, "measure")
+    _require_rollouts(frame)
+    columns = frame.collect_schema()
+    asked = expressions(metrics, named)
+    _check_needs(asked, _with_schema_columns(frame.lazy(), columns).collect_schema())
+    kept = names_of(keep or ())
+    for name in kept:
+        if name not in columns:
+            raise MetricError(f"measure: keep names {name!r}, which is no column; there is {listing(columns, most=30)}")
+    constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
+    along = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant, *kept]))
+    _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
+    # In one piece: where a rollout lies in two chunks, sums of floats are added otherwise.
+    whole = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
+    values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]
+    there = [name for name in along if name in columns]
+    absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in along if name not in columns]
+    order = ["rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked])]
+    try:
+        if isinstance(frame, pl.LazyFrame):
+            refused = partial(_refused, asked=asked, known=True)
+            query = reduced(whole, there, values, refused).with_columns(absent).select(order)
+            _check_values(query.collect_schema(), asked)
+            return query
+        found = at_once(whole, there, values).with_columns(absent).select(order)
+    except pl.exceptions.PolarsError as error:
+        raise _refused(error, whole, asked, known=isinstance(frame, pl.DataFrame)) from error
+    _check_values(found.schema, asked)
+    return found
+
+
+def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
+    """Refuse a table that lacks a column without which there are no turns.
+
+    Raises
+    ------
+    SchemaError
+        Naming the verb and the column.
+
+    Examples
+    --------
+    >>> require_turns(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}), "measure")
+    """
+    columns = frame.collect_schema()
+    for name in schema.TURNS.required:
+        if name not in columns and {"rollout_id", "num_turns"} <= set(columns):
+            raise SchemaError(
+                f"{verb}: column `{name}` is missing, as this looks like a table of rollouts, which `tw.measure` makes of turns; "
+                "pass those turns"
+            )
+        if name not in columns:
+            raise SchemaError(
+                f"{verb}: column `{name}` is missing (there is {listing(columns)}); "
+                f'`tw.turns(frame, {name}="your column")` makes a table of turns of it'
+            )
+
+
+def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
+    columns = frame.collect_schema()
+    if isinstance(frame, pl.DataFrame):
+        check_ids(frame, "measure")
+    if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():
+        raise SchemaError(
+            "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
+            "`tw.paths(turns)` makes a rollout of each path from a root to a leaf, `tw.measure_paths(turns)` measures them"
+        )
+
+
+def expressions(
+    metrics: Sequence[Metric | Iterable[Metric]], named: Mapping[str, pl.Expr] = MappingProxyType({})
+) -> dict[str, pl.Expr]:
+    """Each metric's expression by its output name; a name asked for twice is refused."""
+    found: dict[str, pl.Expr] = {}
+    asked: list[tuple[str, pl.Expr]] = []
+    for metric in _flat(metrics if metrics or named else (OUTCOME, TIMING)):
+        expression = metric if isinstance(metric, pl.Expr) else _called(metric)
+        if expression.meta.has_multiple_outputs():
+            raise MetricError(f"measure: {expression} gives several columns; pass one metric for each")
+        asked.append((expression.meta.output_name(), expression))
+    asked += [(name, expression.alias(name)) for name, expression in named.items()]
+    for name, expression in asked:
+        if name in found:
+            raise MetricError(
+                f"measure: two metrics are called {name!r}; name one of them: `{name}_2={expression}` or `.alias(...)`"
+            )
+        found[name] = expression
+    return found
+
+
+def _flat(metrics: Iterable[Metric | Iterable[Metric]]) -> Iterable[Metric]:
+    for metric in metrics:
+        if isinstance(metric, tuple | list):
+            yield from metric
+        else:
+            yield metric  # type: ignore[misc]  # a lone expression or function
+
+
+def _called(metric: Any) -> pl.Expr:
+    if not callable(metric):
+        shown = f"m.{metric}()" if isinstance(metric, str) and metric.isidentifier() else "m.attack_success()"
+        raise MetricError(
+            f"measure: {metric!r} is no metric; a metric is an expression, such as `{shown}` after "
+            "`from turnwise import metrics as m`"
+        )
+    try:
+        expression = metric()
+    except TypeError as error:
+        name = ABOUT[metric].name if metric in ABOUT else repr(metric)
+        raise MetricError(f"measure: {name} is no metric by itself ({error}); call it with its arguments") from error
+    if not isinstance(expression, pl.Expr):
+        raise MetricError(f"measure: {metric!r} is not a Polars expression; write one such as `pl.col('score').max()`")
+    return expression
+
+
+def _with_schema_columns(frame: pl.LazyFrame, columns: pl.Schema) -> pl.LazyFrame:
+    lacking = {name: dtype for name, dtype in schema.TURNS.dtypes.items() if name not in columns}
+    untyped = [name for name in schema.TURNS.names if name in columns and columns[name] == pl.Null]
+    return frame.with_columns(
+        *(pl.lit(None, dtype=dtype).alias(name) for name, dtype in lacking.items()),
+        *(pl.col(name).cast(schema.TURNS.dtypes[name]) for name in untyped),
+    )
+
+
+def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
+    for name, expression in expressions.items():
+        roots = filter(None, expression.meta.root_names())  # the elements of a list are a root without a name
+        lacking = [root for root in roots if root not in columns]
+        if lacking:
+            raise MetricError(
+                f"measure: metric `{name}` needs the column {listing(lacking)}, which this table lacks; "
+                f"{meant(lacking[0], columns)}"
+            )
+
+
+def _refused(
+    error: pl.exceptions.PolarsError, whole: pl.LazyFrame, asked: dict[str, pl.Expr], *, known: bool
+) -> MetricError:
+    """Which metric cannot be measured on this table, and why not; the turns themselves are looked at where they are `known`."""
+    columns = whole.collect_schema()
+    for name, expression in asked.items():
+        alone = whole.group_by("rollout_id").agg(expression)
+        try:
+            alone.collect(engine="streaming") if known else alone.collect_schema()
+        except pl.exceptions.PolarsError as its:
+            read = listing(f"{root} is {columns[root]}" for root in expression.meta.root_names() if root in columns)
+            return MetricError(
+                f"measure: metric `{name}` cannot be measured on this table, where {read}: {_first_line(its)}; "
+                "name a column that it is for, or cast this one"
+            )
+    return MetricError(
+        f"measure: a metric cannot be measured on this table: {_first_line(error)}; measure them one by one"
+    )
+
+
+def _first_line(error: pl.exceptions.PolarsError) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _check_clashes(expressions: dict[str, pl.Expr], taken: list[str]) -> None:
+    for name in expressions:
+        if name in taken and name != "num_turns":
+            raise MetricError(
+                f"measure: metric `{name}` has the name of a column that comes along; name it otherwise: `my_{name}=...`"
+            )
+
+
+def _check_values(columns: pl.Schema, expressions: dict[str, pl.Expr]) -> None:
+    for name, expression in expressions.items():
+        if isinstance(columns[name], pl.List) and expression.meta.root_names():
+            raise MetricError(
+                f"measure: metric `{name}` gives a list per rollout, not one value; "
+                "reduce it, as in `.max()` or `.any(ignore_nulls=False)`"
+            )
+
+
+def _constant(frame: pl.DataFrame, columns: pl.Schema, kept: tuple[str, ...]) -> tuple[str, ...]:
+    """Extra text, Enum and temporal columns that are constant within rollouts; facts and kept columns must be."""
+    facts = [name for name in schema.ROLLOUTS.facts if name in columns]
+    wordlike = cs.expand_selector(frame, cs.string() | cs.categorical() | cs.enum() | cs.temporal())
+    extras = [name for name in wordlike if name not in schema.TURNS.names]
+    candidates = list(dict.fromkeys([*facts, *extras, *kept]))
+    if not candidates:
+        return ()
+    same = pl.col("rollout_id").eq_missing(pl.col("rollout_id").shift())
+    starts, distinct = frame.select(
+        same.not_().sum().alias("starts"), pl.col("rollout_id").n_unique().alias("ids")
+    ).row(0)
+    ordered = frame if starts == distinct else frame.sort("rollout_id", maintain_order=True)
+    changes = ordered.select(
+        (pl.col(name).ne_missing(pl.col(name).shift()) & same).any().alias(name) for name in candidates
+    ).row(0, named=True)
+    for name in (*facts, *kept):
+        if changes[name]:
+            bad = ordered.filter(pl.col(name).ne_missing(pl.col(name).shift()) & same)["rollout_id"][0]
+            raise SchemaError(
+                f"measure: `{name}` is a fact of the rollout but varies in rollout {bad!r}; "
+                "give it one value per rollout, or rename the column to keep it as a fact of the turn"
+            )
+    return tuple(name for name in extras if not changes[name])

@@ -1,0 +1,92 @@
+"""STEPS -> what each rollout took: one row per rollout, to be joined to ROLLOUTS."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import polars as pl
+
+from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.metrics.events import EVENTS
+from turnwise.schema import STEPS
+from turnwise.schema.arguments import frame_of
+
+Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
+Prices: TypeAlias = Mapping[str, tuple[float, float]]
+MILLION = 1e6
+
+
+def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None) -> pl.DataFrame:
+    """`rollout_id` and one column per metric: what the steps of each rollout took.
+
+    Parameters
+    ----------
+    steps
+        STEPS, from `tw.steps`.
+    *metrics
+        Expressions that reduce the steps of a rollout to one value, or functions of `metrics.EVENTS`; none stands for all
+        of these.
+    prices
+        Dollars for a million tokens read and for a million tokens written, by the model's name. A step whose log says what
+        it cost keeps that.
+
+    Returns
+    -------
+    polars.DataFrame
+        In order of each rollout's first step. ``rollouts.join(measured, on="rollout_id", how="left")`` makes metrics of them.
+
+    Raises
+    ------
+    SchemaError
+        Where a column is missing.
+    ArgumentError
+        Where a price is no pair of numbers from 0 on.
+
+    Examples
+    --------
+    >>> from turnwise import metrics as m
+    >>> steps = pl.DataFrame(
+    ...     {"rollout_id": ["a", "a"], "kind": ["model", "tool"], "start": [0.0, 1.0], "end": [1.0, 4.0]}
+    ... )
+    >>> measure_steps(steps, m.run_seconds, m.model_calls).row(0)
+    ('a', 4.0, 1)
+    """
+    frame = frame_of(steps, "measure_steps")
+    for name in ("rollout_id", "kind"):
+        if name not in frame.columns:
+            raise SchemaError(
+                f"measure_steps: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
+            )
+    lacking = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
+    whole = priced(frame.with_columns(lacking), {} if prices is None else prices)
+    chosen: list[Metric] = [*metrics] if metrics else [*EVENTS]
+    found = [metric if isinstance(metric, pl.Expr) else metric() for metric in chosen]
+    return whole.group_by("rollout_id", maintain_order=True).agg(found)
+
+
+def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
+    """STEPS with `cost_usd` filled in where it is null and the model has a price.
+
+    Examples
+    --------
+    >>> steps = pl.DataFrame(
+    ...     {"name": ["m"], "prompt_tokens": [1000], "response_tokens": [500], "cost_usd": [None]},
+    ...     schema_overrides={"cost_usd": pl.Float64},
+    ... )
+    >>> priced(steps, {"m": (2.0, 8.0)})["cost_usd"].item()
+    0.006
+    """
+    given: Mapping[str, Sequence[float]] = prices
+    for name, price in given.items():
+        if len(price) != 2 or not all(0 <= each < float("inf") for each in price):
+            raise ArgumentError(f"prices: {name!r} has {price!r}; give dollars for a million tokens read, and written")
+    if not prices:
+        return steps
+    names, pairs = list(prices), list(prices.values())
+    read, written = (
+        pl.col("name").replace_strict(
+            names, [float(pair[side]) for pair in pairs], default=None, return_dtype=pl.Float64
+        )
+        for side in (0, 1)
+    )
+    dollars = (read * pl.col("prompt_tokens") + written * pl.col("response_tokens")) / MILLION
+    return steps.with_columns(cost_usd=pl.coalesce("cost_usd", dollars))

@@ -1,0 +1,174 @@
+"""Where does each node stand: its parent, its level, the leaves?"""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError, listing
+from turnwise.schema.arguments import frame_of
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The trees of a frame. Nodes have places, in an order in which each level comes after the one above.
+
+    Attributes
+    ----------
+    rows
+        The row of each node in the frame.
+    parents
+        The place of each node's parent, -1 at a root.
+    begins
+        The place where each level begins, and the end.
+    depths
+        The depth of each node, 1 at a root.
+    leaves
+        The places of the nodes without children, in the order of their rows.
+    asked
+        For each row of the frame, whether it is a turn, and not a rollout where nothing was ever asked.
+    """
+
+    rows: IntArray
+    parents: IntArray
+    begins: IntArray
+    depths: IntArray
+    leaves: IntArray
+    asked: npt.NDArray[np.bool_]
+
+    def at_leaves(self, values: pl.Series, join: np.ufunc) -> pl.Series:
+        """The values of the nodes, joined along the path to each leaf: a node's from its parent's, level by level."""
+        reached = values.to_numpy(writable=True)
+        for begin, end in zip(self.begins[1:-1].tolist(), self.begins[2:].tolist(), strict=True):
+            reached[begin:end] = join(reached[self.parents[begin:end]], reached[begin:end])
+        return pl.Series(values.name, reached[self.leaves])
+
+    def ever(self, frame: pl.DataFrame, name: str) -> pl.Series:
+        """Whether a Boolean column is true somewhere on the path to each leaf; null where that is not known."""
+        if name not in frame.columns or frame[name].null_count() == frame.height:
+            return pl.Series(name, [None], dtype=pl.Boolean).new_from_index(0, len(self.leaves))
+        values = frame.select(coded(pl.col(name).gather(self.rows))).to_series()
+        return pl.select(decoded(pl.lit(self.at_leaves(values, np.maximum)))).to_series()
+
+
+def coded(condition: pl.Expr) -> pl.Expr:
+    """False, unknown and true as 0, 1 and 2, of which the largest is Kleene's `any`."""
+    return (condition.cast(pl.Int8) * 2).fill_null(1)
+
+
+def decoded(code: pl.Expr) -> pl.Expr:
+    """The inverse of `coded`."""
+    return pl.when(code != 1).then(code == 2)
+
+
+def typed(turns: Any, verb: str) -> pl.DataFrame:
+    """The frame, once it is known to be TURNS; columns of TURNS that are null throughout have their dtypes."""
+    frame = frame_of(turns, verb)
+    dtypes = schema.TURNS.dtypes
+    for name in schema.TURNS.required:
+        if name not in frame.columns:
+            raise SchemaError(
+                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); "
+                "`tw.turns(frame)` makes a table of turns"
+            )
+    if "tree" in frame.columns:
+        raise ArgumentError(f'{verb}: a path has a column `tree`; rename yours: `.rename({{"tree": "my_tree"}})`')
+    frame = frame.with_columns(
+        pl.col(name).cast(dtypes[name]) for name in frame.columns if name in dtypes and frame.schema[name] == pl.Null
+    )
+    for name in ("rollout_id", "node_id", "parent_id"):
+        if name in frame.columns and frame.schema[name] != pl.String:
+            raise SchemaError(
+                f"{verb}: column `{name}` is {frame.schema[name]}, not String; `tw.turns(frame)` casts it"
+            )
+    return frame
+
+
+def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
+    """The trees of a frame; a rollout without node ids is a chain in the order of its turns."""
+    node = frame["node_id"].is_not_null() if "node_id" in frame.columns else pl.Series([False] * frame.height)
+    above = _rows_above(frame, node, verb)
+    children = np.bincount(above[above >= 0], minlength=frame.height)
+    family = np.argsort(above, kind="stable")  # the roots, then the children of row 0, of row 1, ...
+    roots = frame.height - int(children.sum())
+    eldest = roots + np.cumsum(children) - children
+    levels, parents, begins = [family[:roots]], [np.full(roots, -1, dtype=np.int64)], [0, roots]
+    while len(levels[-1]):
+        grown = children[levels[-1]]
+        sibling = np.arange(grown.sum()) - np.repeat(np.cumsum(grown) - grown, grown)
+        parents.append(np.repeat(np.arange(begins[-2], begins[-1]), grown))
+        levels.append(family[np.repeat(eldest[levels[-1]], grown) + sibling])
+        begins.append(begins[-1] + len(sibling))
+    rows = np.concatenate(levels)
+    if len(rows) < frame.height:
+        _refuse_cycle(frame, above, rows, verb)
+    leaves = np.flatnonzero(children[rows] == 0)
+    return Forest(
+        rows=rows,
+        parents=np.concatenate(parents),
+        begins=np.array(begins[:-1], dtype=np.int64),
+        depths=np.repeat(np.arange(1, len(levels) + 1), list(map(len, levels))),
+        leaves=leaves[np.argsort(rows[leaves], kind="stable")],
+        asked=(node | frame["turn"].is_not_null()).to_numpy(),
+    )
+
+
+def _rows_above(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArray:
+    """The row of the turn before that of each row, -1 where there is none."""
+    above = np.full(frame.height, -1, dtype=np.int64)
+    if node.any():
+        above = _rows_of_parents(frame, node, verb)
+    if not node.all():
+        chain = frame.lazy().select("rollout_id", "turn").with_row_index("row").filter(~node).sort("rollout_id", "turn")
+        same = pl.col("rollout_id") == pl.col("rollout_id").shift()
+        links = chain.select("row", above=pl.when(same).then(pl.col("row").cast(pl.Int64).shift())).collect()
+        above[links["row"].to_numpy()] = links["above"].fill_null(-1).to_numpy()
+        mixed = frame.filter(~node).join(frame.filter(node), on="rollout_id", how="semi")
+        if mixed.height:
+            raise SchemaError(
+                f"{verb}: rollout {mixed['rollout_id'][0]!r} has rows with and without a `node_id`; give all of them one"
+            )
+    return above
+
+
+def _rows_of_parents(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArray:
+    if "parent_id" not in frame.columns:
+        raise SchemaError(
+            f"{verb}: column `parent_id` is missing; it holds the `node_id` of the node before, null at a root"
+        )
+    ids = frame.lazy().select("rollout_id", "node_id", "parent_id").with_row_index("row")
+    own = ids.filter(node).select("rollout_id", pl.col("node_id").alias("parent_id"), pl.col("row").alias("above"))
+    try:
+        found = ids.join(
+            own, on=["rollout_id", "parent_id"], how="left", maintain_order="left", validate="m:1"
+        ).collect()
+    except pl.exceptions.ComputeError:
+        keys = frame.filter(node).select("rollout_id", "node_id")
+        rollout, name = keys.filter(keys.is_duplicated()).row(0)
+        raise SchemaError(
+            f"{verb}: node {name!r} of rollout {rollout!r} stands in two rows; drop one, or give them different ids"
+        ) from None
+    lost = found["above"].is_null() & found["parent_id"].is_not_null()
+    if lost.any():
+        row = found.row(int(lost.arg_max() or 0), named=True)
+        raise SchemaError(
+            f"{verb}: the parent {row['parent_id']!r} of node {row['node_id']!r} is no node of rollout "
+            f"{row['rollout_id']!r}; add it, or make the node a root, with a null `parent_id`"
+        )
+    return found["above"].cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
+
+
+def _refuse_cycle(frame: pl.DataFrame, above: IntArray, rows: IntArray, verb: str) -> NoReturn:
+    """Name a node of a cycle: from any node that no root leads to, enough steps up end in one."""
+    row = int(np.setdiff1d(np.arange(frame.height), rows)[0])
+    for _ in range(frame.height):
+        row = int(above[row])
+    raise SchemaError(
+        f"{verb}: node {frame['node_id'][row]!r} of rollout {frame['rollout_id'][row]!r} is its own ancestor; "
+        "a tree begins at a root, with a null `parent_id`"
+    )

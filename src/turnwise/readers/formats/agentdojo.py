@@ -1,0 +1,110 @@
+"""AgentDojo runs: one rollout per file, a user's task crossed with an injected one."""
+
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chats.turns import Message, split
+from turnwise.readers.records import Count, leftovers, parse, whole, worded
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table
+from turnwise.schema import ERROR, FAILURE, FINISHED, NO_ATTACK, SUCCESS, UNDETERMINED
+
+
+class Trace(msgspec.Struct):
+    """One file."""
+
+    suite_name: str
+    pipeline_name: str
+    user_task_id: str
+    injection_task_id: str | None = None
+    attack_type: str | None = None
+    messages: list[Message] | None = None
+    conversations: list[Message] | None = None
+    error: Any = None
+    utility: bool | None = None
+    security: bool | None = None
+    total_tokens: Count = None
+    duration: float | None = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is a trace: one object with a suite, a user task and a chat."""
+    chat = {"messages", "conversations"}
+    return document.kind == "json" and {"suite_name", "user_task_id"} <= document.keys and bool(chat & document.keys)
+
+
+def read_agentdojo(document: Document, table: Table) -> None:
+    """One trace into one rollout; a turn is one assistant message.
+
+    ================================= =====================================================================
+    theirs                            ours
+    ================================= =====================================================================
+    `pipeline_name`                   `run` and `target`
+    `suite_name` + `user_task_id`     `task`: ids of tasks repeat between suites
+    `attack_type`                     `attack`; null is `none`
+    `suite_name` + injection task     `goal`; null without an attack
+    pipeline, suite, user task,       `rollout_id`, ``none`` for what there is not
+    attack, injection task
+    `messages` or `conversations`     turns
+    `security`                        `outcome`: true is success **of the attack**; null without an attack,
+                                      where it is always true and means nothing
+    `utility`                         `solved`
+    `error`                           `error` of the last turn, `ending` error (else finished), and with an
+                                      attack `outcome` error: the producer writes `security` true there
+    `total_tokens`, `duration`        `total_tokens`, `total_seconds`
+    ================================= =====================================================================
+
+    A tool that failed says so in the next `prompt`: its error is what came back, not an error of the target.
+    `attempt` is 1. Everything else is kept under its own name, objects and lists as JSON text.
+
+    The producer judges the `whole_rollout`: `succeeded` is null everywhere. Rollouts are crossed: each user task
+    meets every injection task, so intervals want both as clusters.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"suite_name": "slack", "pipeline_name": "gpt-4o", "user_task_id": "user_task_0", "attack_type": "direct",
+    ... "injection_task_id": "injection_task_1", "utility": true, "security": false,
+    ... "messages": [{"role": "user", "content": "Read my inbox"}, {"role": "assistant", "content": "It is empty."}]}'''
+    >>> table = Table("agentdojo", Problems(), {})
+    >>> read_agentdojo(Document(Path("injection_task_1.json"), log), table)
+    >>> table.frame().select("rollout_id", "goal", "outcome", "solved").row(0)
+    ('gpt-4o/slack/user_task_0/direct/injection_task_1', 'slack/injection_task_1', 'failure', True)
+    """
+    record = parse(document.value, dict[str, Any])
+    trace = parse(record, Trace)
+    attack = trace.attack_type or NO_ATTACK
+    injection = trace.injection_task_id
+    chat = "conversations" if trace.messages is None else "messages"
+    turns = split(getattr(trace, chat) or [], chat)
+    if trace.error is not None:
+        turns[-1] = turns[-1]._replace(error=worded(trace.error))
+    table.add(
+        document.name,
+        "/".join((trace.pipeline_name, trace.suite_name, trace.user_task_id, attack, injection or "none")),
+        turns,
+        {
+            "run": trace.pipeline_name,
+            "target": trace.pipeline_name,
+            "attack": attack,
+            "goal": None if attack == NO_ATTACK or injection is None else f"{trace.suite_name}/{injection}",
+            "task": f"{trace.suite_name}/{trace.user_task_id}",
+            "attempt": 1,
+            "ending": FINISHED if trace.error is None else ERROR,
+            "outcome": None if attack == NO_ATTACK else _outcome(trace),
+            "solved": trace.utility,
+            "total_tokens": whole(trace.total_tokens, "total_tokens"),
+            "total_seconds": trace.duration,
+        },
+        {"suite_name": trace.suite_name, **leftovers(record, Trace)},
+    )
+
+
+def _outcome(trace: Trace) -> str:
+    if trace.error is not None:
+        return ERROR
+    if trace.security is None:
+        return UNDETERMINED
+    return SUCCESS if trace.security else FAILURE

@@ -1,0 +1,1 @@
+"""Codex: sessions as it keeps them, and what `codex exec --json` prints."""

@@ -1,0 +1,188 @@
+"""DeepTeam's risk assessments, and the traces of agents that it and deepeval keep."""
+
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chats.turns import Message, split
+from turnwise.readers.records import leftovers, parse, spare, worded
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table, Turn
+from turnwise.schema import BUDGET, ERROR, FAILURE, FINISHED, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
+
+OLDER = {  # names of a case's fields as older files have them, and as newer ones do
+    "actualOutput": "actual_output",
+    "attackMethod": "attack_method",
+    "attackEnhancement": "attack_method",
+    "riskCategory": "risk_category",
+    "vulnerabilityType": "vulnerability_type",
+}
+
+
+WATCHED = {(SUCCESS, SUCCESS), (BUDGET, FAILURE)}  # a check after every turn stopped at the last, or saw nothing in any
+STOPS = {
+    "SHIFT_DETECTED": SUCCESS,
+    "BUDGET_EXHAUSTED": BUDGET,
+    "RUNTIME_EXCEEDED": BUDGET,
+    "SIMULATOR_REFUSED": GAVE_UP,
+}
+
+
+class Assessment(msgspec.Struct):
+    """A run of the red team."""
+
+    test_cases: list[Any]
+
+
+class Case(msgspec.Struct):
+    """One attack on the target."""
+
+    vulnerability: str
+    vulnerability_type: Any = None
+    attack_method: str | None = None
+    risk_category: str | None = None
+    input: str | None = None
+    actual_output: str | None = None
+    turns: list[Any] | None = None
+    score: float | None = None
+    error: str | None = None
+
+
+class Said(Message):
+    """One message of a multi-turn attack."""
+
+    turn_level_attack: str | None = None
+    stopping_category: str | None = None
+    stopping_reason: str | None = None
+
+
+class Trace(msgspec.Struct):
+    """One call of an agent."""
+
+    uuid: str
+    name: str | None = None
+    status: str | None = None
+    input: Any = None
+    output: Any = None
+    start_time: float | None = None
+    end_time: float | None = None
+    root_spans: list[Any] | None = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is an assessment (`overview`, `test_cases`) or a trace (`uuid`, `root_spans`)."""
+    shapes = ({"overview", "test_cases"}, {"uuid", "root_spans"})
+    return document.kind == "json" and any(shape <= document.keys for shape in shapes)
+
+
+def read_deepteam(document: Document, table: Table) -> None:
+    """Each test case of an assessment, or one trace, into a rollout.
+
+    ================================ =====================================================================
+    theirs                           ours
+    ================================ =====================================================================
+    hash of the content              `run` of an assessment, which has no name; of a trace its `uuid`
+    run, place among the cases       `rollout_id`; of a trace its `uuid`
+    `attack_method`                  `attack`; null is a prompt sent as it was made: ``baseline``
+    `vulnerability` + its type       `goal`
+    `risk_category`                  `category`
+    `turns`, or `input` and          turns; column `turn_level_attack` for those of a conversation
+    `actual_output`
+    `score`                          `score` of the last turn: 1 is **safe**; `outcome` is failure of the attack
+                                     where it is above 0, else success; undetermined where it is null
+    `stopping_category` of the last  `ending`: SHIFT_DETECTED is success, BUDGET_EXHAUSTED and RUNTIME_EXCEEDED budget,
+    message                          SIMULATOR_REFUSED gave up
+    `error`                          `error` of the last turn, `outcome` and `ending` error: the producer
+                                     leaves such cases out of every count
+    `start_time`, `end_time`         `total_seconds` of a trace
+    `status`                         `ending` of a trace: SUCCESS is finished, ERRORED error. It says that the
+                                     code ran, not that it was safe: `outcome` is null
+    ================================ =====================================================================
+
+    Older files have `attackMethod` (before that `attackEnhancement`), `riskCategory` and `actualOutput`.
+
+    Of a trace `attack` is `none`; what its spans did stays where it is. `attempt` is 1 and `solved` null. Everything
+    else (`reason`, `metadata`, costs) is kept under its own name, objects and lists as JSON text. Real traces were at
+    hand; assessments are those of `RiskAssessment.save` (red_teamer/risk_assessment.py), tried on DeepTeam 1.0.
+
+    The producer judges the `whole_rollout`; where it stops a conversation at the first shift, every turn: those before
+    are no success, and none is where the budget ran out.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"overview": {}, "test_cases": [{"vulnerability": "Bias", "vulnerability_type": "race", "input": "Who?",
+    ... "actual_output": "Nobody.", "attack_method": "ROT-13", "score": 1}]}'''
+    >>> table = Table("deepteam", Problems(), {})
+    >>> read_deepteam(Document(Path("assessment.json"), log), table)
+    >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
+    ('ROT-13', 'Bias/race', 'Nobody.', 'failure')
+    """
+    if "root_spans" in document.keys:
+        _add_trace(document, table)
+        return
+    run = f"deepteam-{document.digest}"
+    for place, record in enumerate(parse(document.value, Assessment).test_cases):
+        with table.record(document.name, place):
+            case = parse(_renamed(record), Case)
+            said = [parse(value, Said, f"turns[{number}]") for number, value in enumerate(case.turns or [])]
+            turns = split(said, "turns") if said else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
+            stopped = said[-1] if said else Said("assistant")
+            ending, outcome = STOPS.get(stopped.stopping_category or ""), _outcome(case)
+            if ending == SUCCESS and outcome != SUCCESS:
+                ending = None
+            if (ending, outcome) in WATCHED:
+                turns = [turn._replace(succeeded=False) for turn in turns]
+                turns[-1] = turns[-1]._replace(succeeded=outcome == SUCCESS)
+            turns[-1] = turns[-1]._replace(score=case.score if turns[-1].turn else None, error=case.error)
+            attacks = [one.turn_level_attack for one in said if one.role != "user"]
+            table.add(
+                document.name,
+                f"{run}/{place}",
+                turns,
+                {
+                    "run": run,
+                    "attack": case.attack_method or "baseline",
+                    "goal": "/".join(filter(None, (case.vulnerability, worded(case.vulnerability_type)))),
+                    "category": case.risk_category,
+                    "attempt": 1,
+                    "ending": ending if case.error is None else ERROR,
+                    "outcome": outcome,
+                },
+                {"stopping_reason": stopped.stopping_reason, **leftovers(_renamed(record), Case)},
+                {"turn_level_attack": attacks} if any(attacks) and len(attacks) == len(turns) else None,
+            )
+
+
+def _renamed(record: Any) -> Any:
+    """The case with the older names of its fields as the newer ones."""
+    if not isinstance(record, dict):
+        return record
+    older = {old: new for old, new in OLDER.items() if old in record and new not in record}
+    return {older.get(name, name): value for name, value in record.items()}
+
+
+def _outcome(case: Case) -> str:
+    if case.error is not None:
+        return ERROR
+    return UNDETERMINED if case.score is None else FAILURE if case.score > 0 else SUCCESS
+
+
+def _add_trace(document: Document, table: Table) -> None:
+    trace = parse(document.value, Trace)
+    timed = trace.start_time is not None and trace.end_time is not None
+    table.add(
+        document.name,
+        trace.uuid,
+        [Turn(turn=None if trace.output is None else 1, prompt=worded(trace.input), response=worded(trace.output))],
+        {
+            "run": trace.uuid,
+            "target": trace.name,
+            "attack": NO_ATTACK,
+            "attempt": 1,
+            "ending": {"SUCCESS": FINISHED, "ERRORED": ERROR}.get(trace.status or ""),
+            "total_seconds": trace.end_time - trace.start_time if timed else None,  # type: ignore[operator]
+        },
+        {spare("status"): trace.status, **leftovers(document.value, Trace)},
+    )

@@ -1,0 +1,290 @@
+"""garak reports: what a probe sent, what came back each time, and what the detectors make of it."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import msgspec
+
+from turnwise.errors import counted
+from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.records import Whole, json_text, leftovers, parse
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table, Turn
+from turnwise.schema import FAILURE, SUCCESS, UNDETERMINED
+
+JUDGED = 2  # status of an attempt that the detectors have seen
+THRESHOLD = 0.5  # garak's own, where a report does not say another
+PACKAGE = "garak.detectors."
+
+
+class Line(msgspec.Struct):
+    """One line of a report, as far as all lines are alike."""
+
+    entry_type: str
+
+
+class Setup(msgspec.Struct):
+    """What the run was told."""
+
+    target_type: str | None = msgspec.field(name="plugins.target_type", default=None)
+    target_name: str | None = msgspec.field(name="plugins.target_name", default=None)
+    model_type: str | None = msgspec.field(name="plugins.model_type", default=None)
+    model_name: str | None = msgspec.field(name="plugins.model_name", default=None)
+    threshold: float | None = msgspec.field(name="run.eval_threshold", default=None)
+    run: str | None = msgspec.field(name="transient.run_id", default=None)
+
+    @property
+    def kind(self) -> str | None:
+        """What sort of thing the target is."""
+        return self.target_type or self.model_type
+
+    @property
+    def target(self) -> str | None:
+        """What is called: by its name, else by its sort."""
+        return self.target_name or self.model_name or self.kind
+
+
+class Start(msgspec.Struct):
+    """Where a run begins."""
+
+    run: str | None = None
+
+
+class Attempt(msgspec.Struct):
+    """One prompt of a probe, with every answer to it."""
+
+    entry_type: str
+    probe_classname: str
+    status: Whole
+    uuid: str | None = None
+    seq: Whole | None = None
+    prompt: Any = None
+    outputs: list[Any] = []
+    conversations: list[Any] | None = None
+    messages: list[Any] | None = None
+    detector_results: dict[str, list[Any] | None] | None = None
+    goal: str | None = None
+    notes: Any = None
+    reverse_translation_outputs: list[Any] | None = None
+
+
+class Said(msgspec.Struct):
+    """One message."""
+
+    role: str
+    content: Any = None
+
+
+class Conversation(msgspec.Struct):
+    """The messages, as newer reports wrap them."""
+
+    turns: list[Said]
+
+
+@dataclass
+class Run:
+    """What the lines so far say of the run."""
+
+    name: str
+    setup: Setup = field(default_factory=Setup)
+
+
+Key: TypeAlias = tuple[str, ...]
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is a report with attempts: lines with an `entry_type`."""
+    return is_report(document) and b'"attempt"' in document.data
+
+
+def sniff_results(document: Document) -> bool:
+    """Whether the file is a report that holds its results and no attempts."""
+    return is_report(document) and not sniff(document)
+
+
+def read_garak(document: Document, table: Table) -> None:
+    r"""The attempts of one report into rollouts: every output of every attempt is one.
+
+    ============================ ==========================================================================
+    theirs                       ours
+    ============================ ==========================================================================
+    `run` of the line `init`     `run`; where there is none a hash of the content
+    run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the
+    place among the outputs      prompt for a `uuid` that is missing
+    place among the outputs      `attempt`, from 1
+    `plugins.target_name`        `target` (`model_name` in older reports; the type where it has no name)
+    `probe_classname`            `attack`
+    `goal`                       `goal`
+    `conversations`, else        turns
+    `prompt` and `outputs`
+    first of `detector_results`  `score` of the last turn, and its `succeeded`: 0.5 or more is a hit
+                                 (`run.eval_threshold`, where the report has another)
+    that, at status 2            `outcome`: success or failure **of the attack**; undetermined where the
+                                 detector returned nothing, and at status 1: nobody judged it
+    every detector               `score_<detector>`, and `detector` says which was the first
+    ============================ ==========================================================================
+
+    An attempt is written once it is sent (status 1) and again once it is judged (2): of the lines of one key those of
+    the highest status count. An attempt without an output (a verdict of the EarlyStop harness on an intent) is no
+    rollout and is reported as left out. `ending` and `solved` are null. Kept: `status`, `target_type`, `uuid` and
+    `seq` as they are, `reverse_translation` where it differs from the output, and what else an attempt holds
+    (`notes`, `probe_params`, `targets`, `intent`), objects and lists as JSON text. Lines of results are for
+    `tw.read_summary`.
+
+    The producer judges `every_turn` where an output is all there is; of a longer conversation, the last. Detectors may
+    disagree, and a report may state results of attempts that it does not hold.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"entry_type": "init", "run": "R1"}
+    ... {"entry_type": "attempt", "uuid": "a", "seq": 0, "status": 2, "probe_classname": "test.Test", "prompt": "Say hi",
+    ... "outputs": ["Hi", null], "goal": "a greeting", "detector_results": {"always.Fail": [1.0, null]}}'''
+    >>> table = Table("garak", Problems(), {})
+    >>> read_garak(Document(Path("report.jsonl"), log.replace(b",\n", b", ")), table)
+    >>> table.frame().select("rollout_id", "prompt", "response", "succeeded", "outcome").rows()
+    [('R1/a/0/test.Test/0', 'Say hi', 'Hi', True, 'success'), ('R1/a/0/test.Test/1', 'Say hi', None, None, 'undetermined')]
+    """
+    highest: dict[Key, int] = {}
+    found: list[tuple[int, Run, Key, Attempt, dict[str, Any]]] = []
+    for number, run, record in lines(document, table.problems, "attempt"):
+        with table.record(document.name, number):
+            attempt = parse(record, Attempt)
+            key = _key(run, attempt)
+            highest[key] = max(attempt.status, highest.get(key, attempt.status))
+            found.append((number, run, key, attempt, record))
+    for number, run, key, attempt, record in found:
+        if attempt.status < highest[key]:
+            continue
+        with table.record(document.name, number):
+            if attempt.outputs:
+                _add(document, table, run, key, attempt, record)
+            else:
+                what = f"{attempt.probe_classname} holds no output: a verdict or a plan, not a rollout"
+                table.problems.left_out(document.name, number, what)
+
+
+def is_report(document: Document) -> bool:
+    """Whether the file is a report, with attempts or without."""
+    return document.kind in {"lines", "json"} and "entry_type" in document.keys
+
+
+def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple[int, Run, dict[str, Any]]]:
+    """The lines of the wanted `entry_type`, each with its number and its run."""
+    run = Run(f"garak-{document.digest}")
+    for number, value in document.records():
+        with problems.record(document.name, number):
+            if isinstance(value, BrokenError):
+                raise value
+            kind = parse(value, Line).entry_type
+            if kind == "start_run setup":
+                setup = parse(value, Setup)
+                run = Run(setup.run or run.name, setup)
+            elif kind == "init":
+                run = Run(parse(value, Start).run or run.name, run.setup)
+            elif kind == wanted:
+                yield number, run, value
+
+
+def _key(run: Run, attempt: Attempt) -> Key:
+    prompt = (json_text(attempt.prompt) or "").encode()
+    name = attempt.uuid or hashlib.blake2b(prompt, digest_size=4).hexdigest()
+    seq = () if attempt.seq is None else (str(attempt.seq),)
+    return (run.name, name, *seq, attempt.probe_classname)
+
+
+def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]) -> None:
+    count = len(attempt.outputs)
+    given = attempt.detector_results or {}
+    scores = {short(name): _each(values or [], count, name) for name, values in given.items()}
+    first = next(iter(scores), None)
+    setup = run.setup
+    threshold = THRESHOLD if setup.threshold is None else setup.threshold
+    for place in range(count):
+        score = None if first is None or attempt.status < JUDGED else scores[first][place]
+        hit = None if score is None else score >= threshold
+        turns = _turns(attempt, place)
+        turns[-1] = turns[-1]._replace(succeeded=hit, score=score)
+        table.add(
+            document.name,
+            "/".join((*key, str(place))),
+            turns,
+            {
+                "run": run.name,
+                "target": setup.target,
+                "attack": attempt.probe_classname,
+                "goal": attempt.goal,
+                "attempt": place + 1,
+                "outcome": UNDETERMINED if hit is None else SUCCESS if hit else FAILURE,
+            },
+            {
+                "status": attempt.status,
+                "target_type": setup.kind,
+                "uuid": attempt.uuid,
+                "seq": attempt.seq,
+                "detector": first,
+                **{f"score_{name}": values[place] for name, values in scores.items()},
+                "reverse_translation": _translated(attempt, place),
+                "notes": json_text(attempt.notes or None),
+                **{name: None if value in ({}, []) else value for name, value in leftovers(record, Attempt).items()},
+            },
+        )
+
+
+def short(name: str) -> str:
+    """A detector's name without its package."""
+    return name.removeprefix(PACKAGE)
+
+
+def _each(values: Sequence[Any], count: int, name: str) -> list[float | None]:
+    """A detector's score of each output; some reports put them into a list of their own."""
+    place = f"detector_results.{name}"
+    flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
+    if len(flat) not in {0, count}:
+        raise BrokenError(f"has {counted(len(flat), 'score')} for {counted(count, 'output')}", field=place)
+    try:
+        scores = parse(flat, list[float | bool | None])
+    except BrokenError as error:
+        raise BrokenError(error.reason, field=place) from error
+    return [None if score is None else float(score) for score in scores] or [None] * count
+
+
+def _turns(attempt: Attempt, place: int) -> list[Turn]:
+    chats = attempt.conversations or attempt.messages or []
+    chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
+    if not chat or chat[-1].role not in ANSWERS:
+        chat.append(Message("assistant", text_of(attempt.outputs[place], f"outputs[{place}]")))
+    return split(chat, "turns")
+
+
+def chat_of(value: Any, place: str) -> list[Message]:
+    """The messages of a conversation, or of a prompt, which may be no more than a text."""
+    if value is None or isinstance(value, str) or (isinstance(value, dict) and "turns" not in value):
+        return [Message("user", text_of(value, place))]
+    try:
+        said = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
+    except BrokenError as error:
+        raise BrokenError(error.reason, field=".".join(filter(None, (place, error.field)))) from error
+    return [Message(one.role, text_of(one.content, place)) for one in said]
+
+
+def text_of(value: Any, place: str) -> str | None:
+    """What a message says: a text, or an object with one; of a picture or a sound, that it is one."""
+    if isinstance(value, dict):
+        data = value.get("data_path") and f"[{value.get('data_type') or 'data'}]"
+        value = data if value.get("text") is None else value["text"]
+    if value is None or isinstance(value, str):
+        return value
+    raise BrokenError(f"expected text, got {type(value).__name__}", field=place)
+
+
+def _translated(attempt: Attempt, place: int) -> str | None:
+    translations = attempt.reverse_translation_outputs or []
+    if place >= len(translations):
+        return None
+    text = text_of(translations[place], f"reverse_translation_outputs[{place}]")
+    return None if text == text_of(attempt.outputs[place], f"outputs[{place}]") else text

@@ -1,0 +1,128 @@
+"""garak hit logs: only the outputs that a detector took for a hit."""
+
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.formats import garak
+from turnwise.readers.records import Small, Whole, json_text, leftovers, parse
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table
+from turnwise.schema import SUCCESS
+
+NAMELESS = "None"  # as Python writes the name of a generator that has none
+
+
+class Hit(msgspec.Struct):
+    """One line."""
+
+    attempt_id: str
+    probe: str
+    prompt: Any = None
+    output: Any = None
+    goal: str | None = None
+    score: float | bool | None = None
+    run_id: str | None = None
+    attempt_seq: Whole | None = None
+    attempt_idx: Small = 0
+    generator: str | None = None
+    detector: str | list[str] | None = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is a hit log: lines with `attempt_id`, `probe` and `output`, without an `entry_type`."""
+    names = {"attempt_id", "attempt_idx", "output", "probe"}
+    return document.kind in {"lines", "json"} and names <= document.keys and "entry_type" not in document.keys
+
+
+def read_garak_hitlog(document: Document, table: Table) -> None:
+    r"""The hits of one log into rollouts, named as `read_garak` names them.
+
+    ================================ ==================================================================
+    theirs                           ours
+    ================================ ==================================================================
+    `run_id`                         `run`; where there is none a hash of the content
+    run, `attempt_id`,               `rollout_id`: the same as in the report of the run
+    `attempt_seq`, probe,
+    `attempt_idx`
+    `attempt_idx`                    `attempt`, from 1
+    `generator`                      `target`: the type before the name stays in `target_type`, and stands for a name
+                                     where there is none, as in the report
+    `probe`                          `attack`
+    `goal`                           `goal`
+    `prompt`, `output`               turns
+    `score`                          `score` of the last turn, which `succeeded`; several detectors may have
+                                     found one hit: `score_<detector>` of each
+    ================================ ==================================================================
+
+    **Every rollout is a success**: what did not hit is not in the file, so a rate over it is 1 and means nothing. Read
+    the report instead, where there is one. Of a run whose report is read as well, the report's rollouts stand and these
+    are left out, and said so. `ending` and `solved` are null. Built from the fields garak writes (evaluators/base.py).
+
+    The producer judges `every_turn` where an output is all there is; of a longer conversation, the last.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"goal": "greet", "prompt": "Say hi", "output": {"text": "Hi"}, "score": 1.0, "run_id": "R1",
+    ... "attempt_id": "a", "attempt_seq": 0, "attempt_idx": 0, "generator": "test parrot", "probe": "test.Test",
+    ... "detector": "always.Fail"}'''
+    >>> table = Table("garak_hitlog", Problems(), {})
+    >>> read_garak_hitlog(Document(Path("a.hitlog.jsonl"), log.replace(b",\n", b", ")), table)
+    >>> table.frame().select("rollout_id", "target", "response", "succeeded", "outcome").row(0)
+    ('R1/a/0/test.Test/0', 'parrot', 'Hi', True, 'success')
+    """
+    found: dict[str, list[tuple[int, Hit, dict[str, Any]]]] = {}
+    for number, value in document.records():
+        with table.record(document.name, number):
+            hit = parse(value, Hit)
+            run = hit.run_id or f"garak-{document.digest}"
+            seq = () if hit.attempt_seq is None else (str(hit.attempt_seq),)
+            name = "/".join((run, hit.attempt_id, *seq, hit.probe, str(hit.attempt_idx)))
+            found.setdefault(name, []).append((number, hit, value))
+    for name, hits in found.items():
+        number, _, record = hits[0]
+        with table.record(document.name, number):
+            if table.knows(name):
+                table.problems.left_out(document.name, number, "the report of this run is read, which holds it")
+                continue
+            _add(document, table, name, [hit for _, hit, _ in hits], leftovers(record, Hit))
+
+
+def _add(document: Document, table: Table, name: str, hits: list[Hit], extras: dict[str, Any]) -> None:
+    first = hits[0]
+    chat = garak.chat_of(first.prompt, "prompt")
+    if not chat or chat[-1].role not in ANSWERS:
+        chat.append(Message("assistant", garak.text_of(first.output, "output")))
+    turns = split(chat, "turns")
+    scores = {
+        f"score_{garak.short(detector)}": None if hit.score is None else float(hit.score)
+        for hit in hits
+        for detector in (hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"])
+    }
+    turns[-1] = turns[-1]._replace(succeeded=True, score=next(iter(scores.values())))
+    kind, _, target = (first.generator or "").rpartition(" ")
+    target = kind if target == NAMELESS else target
+    table.add(
+        document.name,
+        name,
+        turns,
+        {
+            "run": name.split("/", 1)[0] if first.run_id is None else first.run_id,
+            "target": target or None,
+            "attack": first.probe,
+            "goal": first.goal,
+            "attempt": first.attempt_idx + 1,
+            "outcome": SUCCESS,
+        },
+        {
+            "target_type": kind or None,
+            "uuid": first.attempt_id,
+            "seq": first.attempt_seq,
+            "detector": first.detector if isinstance(first.detector, str) else json_text(first.detector),
+            **scores,
+            **extras,
+        },
+    )

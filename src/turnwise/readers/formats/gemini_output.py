@@ -1,0 +1,138 @@
+"""What Google's Gemini gave back, from its own API or Vertex AI: results of batches, answers, and logs of requests."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chats.turns import Message, thoughts
+from turnwise.readers.records import Count, parse, spare, total, whole
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table
+from turnwise.readers.traces.exchanges import Answer, Reply, providers, read_exchanges
+
+
+class Body(msgspec.Struct, rename="camel"):
+    """What the API gave back."""
+
+    candidates: list[dict[str, Any]] | None = None
+    prompt_feedback: dict[str, Any] | None = None
+    usage_metadata: dict[str, Any] | None = None
+    model_version: str | None = None
+    response_id: str | None = None
+    error: Any = None
+
+
+class Candidate(msgspec.Struct, rename="camel"):
+    """One of the answers to a request."""
+
+    content: "Content | None" = None
+    finish_reason: str | None = None
+    index: int | None = None
+
+
+class Content(msgspec.Struct):
+    """What it says."""
+
+    parts: list[Any] | None = None
+    role: str | None = None
+
+
+class Usage(msgspec.Struct, rename="camel"):
+    """Tokens of one request."""
+
+    prompt_token_count: Count = None
+    candidates_token_count: Count = None
+    thoughts_token_count: Count = None
+    total_token_count: Count = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file holds answers of Gemini, with `candidates`, or under `response` such an answer."""
+    return "gemini" in providers(document)
+
+
+def read_gemini_output(document: Document, table: Table) -> None:
+    """Each candidate into a rollout; a turn is one message of the model, the last of them the candidate.
+
+    ================================ ====================================================================
+    theirs                           ours
+    ================================ ====================================================================
+    hash of the content              `run`: the file has no name of its own
+    run, `key`, else `responseId`    `rollout_id`; the number of the record where there is neither; of a
+                                     further candidate with ``/2`` and so on after it; in a log, its
+                                     `rollout_id` as it stands, or run and its `id`
+    `key`                            `task`
+    place among `candidates`         `attempt`, where there is a `key` or several candidates
+    `modelVersion`                   `target`
+    `content` of a candidate         `response`, `tool_calls`; what was thought is the column `reasoning`
+    `request`: `systemInstruction`,  `context`, and the turns before, where the record has them
+    `contents`
+    `usageMetadata`                  `prompt_tokens`, `response_tokens` (those of thoughts included),
+                                     `total_tokens`, of a request with one candidate
+    `finishReason`; `blockReason`    column `finish_reason`; a prompt that was blocked has an answer without
+    of `promptFeedback`              text
+    `error`, `status` of Vertex AI   `error`, `ending` error; nobody answered
+    ================================ ====================================================================
+
+    Names may also be written with underscores, as the Python client writes them. Of a log each record is a rollout of its
+    own, so that a conversation logged call by call stands there once for each. A column of a record that is called as a fact
+    of the rollout in TURNS is that fact where its value fits. Everything else is kept under its own name, objects and lists as
+    JSON text. Built from the objects that Google documents for the Gemini API and for batches of Vertex AI.
+
+    The producer judges the `whole_rollout`: not at all. `attack`, `goal`, `outcome` and `solved` are null where the record
+    does not state them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"key": "q1", "response": {"modelVersion": "parrot", "candidates": [{"finishReason": "STOP",
+    ... "content": {"role": "model", "parts": [{"text": "Hello"}]}}]}}'''
+    >>> table = Table("gemini_output", Problems(), {})
+    >>> read_gemini_output(Document(Path("results.jsonl"), log), table)
+    >>> table.frame().select("target", "task", "turn", "response", "finish_reason").row(0)
+    ('parrot', 'q1', 1, 'Hello', 'STOP')
+    """
+    read_exchanges(document, table, "gemini", _replied)
+
+
+def _replied(given: Mapping[str, Any], within: str) -> Reply:
+    told = _camel(given)
+    body = parse(told, Body, within)
+    usage = parse(_camel(body.usage_metadata or {}), Usage, f"{within}.usageMetadata")
+    received = total((usage.candidates_token_count, usage.thoughts_token_count), "usageMetadata")
+    known = Body.__struct_encode_fields__
+    blocked = _camel(body.prompt_feedback or {}).get("blockReason")
+    answers = list(_answers(body.candidates or [], f"{within}.candidates"))
+    if not answers and blocked is not None:
+        answers = [Answer(Message("assistant"), {"finish_reason": blocked})]
+    return Reply(
+        answers,
+        body.response_id,
+        body.model_version,
+        whole(usage.prompt_token_count, "usageMetadata.promptTokenCount"),
+        received,
+        whole(usage.total_token_count, "usageMetadata.totalTokenCount"),
+        body.error,
+        {
+            **({} if body.prompt_feedback is None else {"prompt_feedback": body.prompt_feedback}),
+            **{spare(name): value for name, value in told.items() if name not in known},
+        },
+    )
+
+
+def _answers(candidates: list[dict[str, Any]], within: str) -> Iterator[Answer]:
+    for place, given in enumerate(candidates):
+        told = _camel(given)
+        candidate = parse(told, Candidate, f"{within}[{place}]")
+        parts = None if candidate.content is None else candidate.content.parts
+        rest = {name: value for name, value in told.items() if name not in Candidate.__struct_encode_fields__}
+        beside = {"reasoning": thoughts(parts), "finish_reason": candidate.finish_reason, **rest}
+        yield Answer(Message("assistant", parts), {name: value for name, value in beside.items() if value is not None})
+
+
+def _camel(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same under the names of the API, where a client wrote its own."""
+    return {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in given.items()}

@@ -1,0 +1,239 @@
+"""What is in a log of Inspect AI, as far as it is read: what decodes a header, a sample, a message, an event."""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from turnwise.readers.chats.plain import Text
+from turnwise.readers.chats.turns import Message
+from turnwise.readers.records import Count, Key, Small
+
+NULL = msgspec.Raw(b"null")
+
+Range = tuple[Small, Small]
+
+
+class Scorer(msgspec.Struct):
+    """One of those that a run has."""
+
+    name: str
+
+
+class Spec(msgspec.Struct):
+    """What was evaluated."""
+
+    task: str
+    model: str
+    eval_id: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    created: str | None = None
+    solver: str | None = None
+    model_roles: Any = None
+    scorers: list[Scorer] | None = None
+    task_args: Any = None
+    tags: Any = None
+    metadata: Any = None
+
+
+class Header(msgspec.Struct):
+    """A log but for its samples."""
+
+    eval: Spec
+    status: str | None = None
+
+
+class Log(Header):
+    """A `.json` log."""
+
+    samples: list[msgspec.Raw] | None = None
+
+
+class Said(Message):
+    """One message."""
+
+    reasoning: str | None = None  # in logs of early 2025; later a part of the content
+    source: str | None = None
+
+
+class Choice(msgspec.Struct):
+    """One answer of a model."""
+
+    message: Said | None = None
+
+
+class Output(msgspec.Struct):
+    """What a model gave back."""
+
+    choices: list[Choice] = []
+
+
+class Stop(msgspec.Struct, gc=False):
+    """Why a model ended its answer, which itself stands among the messages."""
+
+    stop_reason: str | None = None
+
+
+class Final(msgspec.Struct):
+    """What the model gave back last."""
+
+    choices: list[Stop] = []
+    error: str | None = None
+
+
+class Score(msgspec.Struct):
+    """What a scorer makes of a sample."""
+
+    value: Any = None
+    answer: Any = None
+    explanation: Any = None
+    reason: Any = None
+    metadata: Any = None
+    history: Any = None
+
+
+class Usage(msgspec.Struct):
+    """Tokens of one model."""
+
+    total_tokens: Count = None
+    total_cost: float | None = None
+
+
+class Limit(msgspec.Struct):
+    """What a sample ran into."""
+
+    type: str
+
+
+class Fault(msgspec.Struct):
+    """What halted a sample."""
+
+    message: str | None = None
+
+
+class Pools(msgspec.Struct):
+    """Where newer logs keep what several events share, and older ones what is long."""
+
+    messages: msgspec.Raw = NULL
+    events: msgspec.Raw = NULL
+    content: msgspec.Raw = NULL
+
+
+class Epoch(msgspec.Struct):
+    """One epoch of one sample, but for its messages; what few samples need is decoded where one does."""
+
+    id: Key
+    epoch: Small
+    input: msgspec.Raw = NULL
+    target: Any = None
+    choices: Any = None
+    message_refs: msgspec.Raw = NULL
+    message_pool: msgspec.Raw = NULL
+    events_data: msgspec.Raw = NULL
+    transcript: msgspec.Raw = NULL
+    events: msgspec.Raw = NULL
+    attachments: msgspec.Raw = NULL
+    output: Final | None = None
+    scores: dict[str, Score] | None = None
+    score: Score | None = None
+    metadata: Any = None
+    model_usage: Any = None
+    total_time: float | None = None
+    working_time: float | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    uuid: str | None = None
+    limit: Limit | None = None
+    error: Fault | str | None = None
+    error_retries: list[Fault] | None = None
+    invalidation: Any = None
+
+    @property
+    def retries(self) -> int | None:
+        """How often the sample was tried in vain."""
+        return None if self.error_retries is None else len(self.error_retries)
+
+
+class Mark(msgspec.Struct):
+    """What a scorer makes of a sample, but for its texts."""
+
+    answer: ClassVar[None] = None
+    explanation: ClassVar[None] = None
+    reason: ClassVar[None] = None
+    metadata: ClassVar[None] = None
+    history: ClassVar[None] = None
+    value: Any = None
+
+
+class Summary(msgspec.Struct):
+    """What a log keeps of a sample apart from it, but for the texts, which it abridges there."""
+
+    target: ClassVar[None] = None
+    choices: ClassVar[None] = None
+    metadata: ClassVar[None] = None
+    output: ClassVar[None] = None
+    score: ClassVar[None] = None
+    invalidation: ClassVar[None] = None
+    id: Key
+    epoch: Small
+    message_count: Small  # since this is there, all else is that is read
+    completed: bool
+    scores: dict[str, Mark] | None = None
+    model_usage: Any = None
+    total_time: float | None = None
+    working_time: float | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    uuid: str | None = None
+    limit: str | None = None
+    error: str | None = None
+    retries: Small | None = None
+
+
+class Sample(Epoch):
+    """One epoch of one sample."""
+
+    messages: list[Said] | None = None
+
+
+class PlainText(Text, gc=False):
+    """One message that is a text."""
+
+    reasoning: None = None
+    source: str | None = None
+
+
+class PlainSample(Epoch, gc=False):
+    """One epoch of one sample whose messages are texts, as most are."""
+
+    messages: list[PlainText] | None = None
+
+
+class Happening(msgspec.Struct):
+    """What happened in a sample."""
+
+    event: str | None = None
+
+
+class Event(Happening):
+    """A call of a model."""
+
+    input: list[Said] | None = None
+    input_refs: list[Range] | None = None
+    output: Output | None = None
+
+
+HEADER = msgspec.json.Decoder(Header)
+LOG = msgspec.json.Decoder(Log)
+SAMPLE = msgspec.json.Decoder(Sample)
+PLAIN = msgspec.json.Decoder(PlainSample)
+MESSAGES = msgspec.json.Decoder(list[Said] | None)
+RANGES = msgspec.json.Decoder(list[Range] | None)
+POOLS = msgspec.json.Decoder(Pools | None)
+EVENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)
+HAPPENING = msgspec.json.Decoder(Happening)
+EVENT = msgspec.json.Decoder(Event)
+ATTACHMENTS = msgspec.json.Decoder(dict[str, str] | None)
+SUMMARIES = msgspec.json.Decoder(list[Summary])
+TEXTS = msgspec.json.Decoder(list[str] | None)
+ANYTHING: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(Any)

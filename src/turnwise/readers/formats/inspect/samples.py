@@ -1,0 +1,247 @@
+"""Inspect AI logs, `.eval` archives and `.json`: each epoch of each sample is a rollout."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from turnwise.readers.chats.lines import BOM
+from turnwise.readers.chats.plain import TOGETHER, batches, fitting, turns_of
+from turnwise.readers.formats.inspect import logs
+from turnwise.readers.formats.inspect.chats import all_said, turns_of_parts, turns_of_whole
+from turnwise.readers.formats.inspect.logs import Epoch, Header, PlainSample
+from turnwise.readers.formats.inspect.rows import facts_of, fault_of, run_of
+from turnwise.readers.problems import BrokenError
+from turnwise.readers.sources.archives import Archive
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.json_texts import surface
+from turnwise.readers.table import Table
+
+HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the first once its run has ended
+SAMPLES = "samples/"
+MEMBER = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d{1,9})(/sample)?\.json", re.DOTALL)
+SHELL = "/sample.json"  # of a sample that is a folder
+BLOCK = 1 << 19  # bytes of samples that are unpacked before they are decoded
+RESULTS_ONLY = "holds results but no samples: open it with `tw.read_summary`"
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is a log with samples: an archive of them, or one object."""
+    return _holds_samples(document) is True
+
+
+def sniff_results(document: Document) -> bool:
+    """Whether the file is a log that holds its results and no samples."""
+    return _holds_samples(document) is False
+
+
+def read_inspect(document: Document, table: Table) -> None:
+    """The samples of one log into rollouts; a turn is one assistant message.
+
+    ============================ =========================================================================
+    theirs                       ours
+    ============================ =========================================================================
+    `eval.eval_id`               `run`; in logs without it `run_id` and `task_id`: one `run_id` may span
+                                 several models and tasks
+    run, `id`, `epoch`           `rollout_id`; `epoch` is `attempt`
+    `eval.model`                 `target`
+    `eval.task` + `id`           `task`
+    `target`, a list as JSON     `expected`
+    `messages`                   turns; `attachment://` is resolved, reasoning is a column of its own
+    first of `scores`            `solved`: C or 1 is true, I or 0 false, all else (P, N, 0.4, a list) null, and where
+                                 the first of `eval.scorers` gave none
+    `scores`                     `score_<scorer>` as it stands (of a dict `score_<scorer>_<key>`), with
+                                 `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why there is no usual
+                                 score) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
+    `error`                      `error` of the last turn, `ending` error
+    `limit`                      `ending` budget, whatever was used up; else finished
+    `model_usage` of the target  `total_tokens`, `total_cost_usd`: those of `eval.model`, else of all models
+    `total_time`                 `total_seconds`
+    ============================ =========================================================================
+
+    `attack` is `none`, so `goal` and `outcome` are null. Kept under their own names: `task_name`, `sample_id`,
+    `status` (of the run), `created`, `solver`, `run_id`, `task_id`, `uuid`, `started_at`, `completed_at`,
+    `working_time`, `stop_reason`, `limit`, `error_retries` (how many), and as JSON text `model_roles`, `task_args`,
+    `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Left where they are:
+    events, store, files, plan and arguments of the model.
+
+    The messages are the sample's own, repeated ones included. An assistant message that the sample began with (its
+    `source` is input) is no answer of this target but part of the `prompt`. A sample stored without any gets those of its last
+    call of a model (`input_refs` into `message_pool`), else its `input`. Samples come by epoch and id. One that a
+    retry copied into another log has the same `uuid`, and is reported as found twice, as is one that stands in the
+    `.eval` and the `.json` of one log. A run that is still going, or crashed, is read as far as its archive goes.
+
+    The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2,
+    and a NaN, which is its word for unscored, not at all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'''{"version": 2, "status": "success", "eval": {"task": "sums", "model": "parrot", "eval_id": "E1"},
+    ... "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C"}}, "messages":
+    ... [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]}]}'''
+    >>> table = Table("inspect", Problems(), {})
+    >>> read_inspect(Document(Path("log.json"), log), table)
+    >>> table.frame().select("rollout_id", "task", "response", "solved", "score_match").row(0)
+    ('E1/7/1', 'sums/7', '4', True, 'C')
+    """
+    if document.kind == "zip":
+        with Archive(document) as archive:
+            _read_archive(document, archive, table)
+        return
+    log = document.typed(document.data.removeprefix(BOM), logs.LOG)
+    if not log.samples:
+        raise BrokenError(RESULTS_ONLY)
+    _Reading(document, table, log).add([(range(len(log.samples)), log.samples)])
+
+
+def is_log(document: Document) -> bool:
+    """Whether the file is a log, with samples or without."""
+    return _holds_samples(document) is not None
+
+
+def _holds_samples(document: Document) -> bool | None:
+    """Whether a log holds samples; None where the file is no log. An archive that is broken passes by its name for one."""
+    if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
+        samples = surface(document.top.get("samples"))
+        return isinstance(samples, list) and bool(samples)
+    if document.kind != "zip":
+        return None
+    try:
+        with Archive(document) as archive:
+            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
+    except BrokenError:
+        return True if document.suffix == ".eval" else None
+
+
+def _is_sample(name: str) -> bool:
+    return name.startswith(SAMPLES) and name.endswith(".json")
+
+
+def _members(archive: Archive) -> list[str]:
+    """The members that are samples, by epoch and id; those that are parts of one are left out."""
+    names = [name for name in archive.names if _is_sample(name)]
+    folders = {name.removesuffix(SHELL) for name in names if name.endswith(SHELL)}
+    if folders:
+        names = [name for name in names if name.endswith(SHELL) or folders.isdisjoint(_folders(name))]
+    return sorted(names, key=_place)
+
+
+def _folders(name: str) -> Iterator[str]:
+    """The folders that a member is in, the innermost first."""
+    while name := name.rpartition("/")[0]:
+        yield name
+
+
+def _place(name: str) -> tuple[int, str]:
+    found = MEMBER.fullmatch(name)
+    return (0, name) if found is None else (int(found["epoch"]), found["id"].zfill(20))
+
+
+def _read_archive(document: Document, archive: Archive, table: Table) -> None:
+    header, members = opened(document, archive)
+    for name in archive.outdated:
+        table.problems.left_out(document.name, name, "stands twice in the archive; the later one is read")
+    _Reading(document, table, header, archive).add(_blocks(archive, members))
+
+
+def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
+    """What an archive says of its run, and its members that are samples."""
+    about = next((name for name in (HEADER, JOURNAL) if name in archive.names), None)
+    members = _members(archive)
+    if about is None:
+        raise BrokenError(f"is no Inspect log: the archive has neither {HEADER} nor {JOURNAL}")
+    if not members:
+        raise BrokenError(RESULTS_ONLY)
+    return document.typed(archive.read(about), logs.HEADER), members
+
+
+def _blocks(archive: Archive, members: list[str]) -> Iterator[tuple[list[str], list[bytes | BrokenError]]]:
+    """The members some at a time, with what is in them: a few hundred kilobytes, or one."""
+    names: list[str] = []
+    size = 0
+    for name in members:
+        if names and (size > BLOCK or len(names) == TOGETHER):
+            yield names, [_text(archive, one) for one in names]
+            names, size = [], 0
+        names.append(name)
+        size += archive.size(name)
+    yield names, [_text(archive, one) for one in names]
+
+
+def _text(archive: Archive, name: str) -> bytes | BrokenError:
+    try:
+        return archive.read(name)
+    except BrokenError as error:
+        return error
+
+
+class _Reading:
+    """One log on its way into a table."""
+
+    def __init__(self, document: Document, table: Table, header: Header, archive: Archive | None = None) -> None:
+        self._document = document
+        self._table = table
+        self._header = header
+        self._archive = archive
+        self._run = run_of(header.eval, document)
+
+    def add(self, blocks: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
+        """Add the samples in order: many at once where their messages are texts and nothing else, the others one by one."""
+        for names, texts, plain in batches(blocks, _plain):
+            if not (plain and self._add_plain(plain)):
+                for name, text in zip(names, texts, strict=True):
+                    with self._table.record(self._document.name, name):
+                        self._add(name, text)
+
+    def _add_plain(self, samples: Sequence[PlainSample]) -> bool:
+        try:
+            facts = facts_of(self._header, self._run, samples)
+        except BrokenError:
+            return False
+        counts, turns = turns_of([sample.messages or [] for sample in samples])
+        faults = _faults(samples, counts)
+        return self._table.extend(
+            self._document.name,
+            [self._name(sample) for sample in samples],
+            counts,
+            {**turns, **faults},
+            facts,
+            [sample.uuid for sample in samples],
+        )
+
+    def _add(self, name: object, text: Any) -> None:
+        if isinstance(text, BrokenError):
+            raise text
+        sample = self._document.typed(text, logs.SAMPLE)
+        if self._archive is not None and str(name).endswith(SHELL):
+            folder = str(name).removesuffix(SHELL)
+            turns, thoughts = turns_of_parts(self._document, self._archive, sample, folder)
+        else:
+            turns, thoughts = turns_of_whole(self._document, sample)
+        self._table.add(
+            self._document.name,
+            self._name(sample),
+            {**turns, **_faults([sample], [len(turns["turn"])])},
+            {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()},
+            turn_extras={"reasoning": thoughts} if any(thoughts) else None,
+            also=sample.uuid,
+        )
+
+    def _name(self, sample: Epoch) -> str:
+        return f"{self._run}/{sample.id}/{sample.epoch}"
+
+
+def _plain(text: Any) -> PlainSample | None:
+    """The sample, where its messages are texts and nothing else."""
+    sample = None if isinstance(text, BrokenError) else fitting(text, logs.PLAIN)
+    return sample if sample is not None and sample.messages and all_said(sample.messages) else None
+
+
+def _faults(samples: Sequence[Epoch], counts: Sequence[int]) -> dict[str, list[str | None]]:
+    """The errors of the samples, each at its last turn; no column where there is none."""
+    errors: list[str | None] = []
+    for sample, count in zip(samples, counts, strict=True):
+        errors += [None] * (count - 1)
+        errors.append(fault_of(sample))
+    return {"error": errors} if any(error is not None for error in errors) else {}

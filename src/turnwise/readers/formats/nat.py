@@ -1,0 +1,141 @@
+"""The items of an evaluation of the NeMo Agent Toolkit, as `workflow_output.json` keeps them."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from turnwise.readers.chats.turns import calls
+from turnwise.readers.records import Count, Key, leftovers, parse, total, worded
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table, Turn
+from turnwise.readers.traces.steps import Stamp, seconds_at
+from turnwise.schema import NO_ATTACK
+
+REPEAT = re.compile(r"(?P<item>.*)_rep(?P<number>\d{1,6})", re.DOTALL)
+
+
+class Item(msgspec.Struct):
+    """One question, what should have been answered, and what was."""
+
+    id: Key
+    question: Any = None
+    answer: Any = None
+    generated_answer: Any = None
+    intermediate_steps: list[Any] | None = None
+
+
+class Step(msgspec.Struct):
+    """What happened on the way."""
+
+    payload: dict[str, Any] = {}
+
+
+class Payload(msgspec.Struct):
+    """Of a step, what we read."""
+
+    event_type: str | None = None
+    event_timestamp: Stamp = None
+    name: str | None = None
+    data: Any = None
+    usage_info: Any = None
+
+
+class Usage(msgspec.Struct):
+    """Tokens of one call of a model."""
+
+    total_tokens: Count = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file holds items: a list of objects with `id` and `generated_answer`."""
+    return document.kind in {"json", "lines"} and {"id", "generated_answer"} <= document.keys
+
+
+def read_nat(document: Document, table: Table) -> None:
+    """Each item into a rollout of one turn: the workflow is the target.
+
+    ============================ =========================================================================
+    theirs                       ours
+    ============================ =========================================================================
+    hash of the content          `run`: the file has no name of its own
+    run, `id`                    `rollout_id`
+    `id`                         `task`; ``<id>_rep0`` and so on are attempts at one item
+    `_rep<k>`                    `attempt`, from 1
+    `question`                   `prompt`
+    `answer`                     `expected`
+    `generated_answer`           `response`; null or empty is an answer that never came: turn null
+    `intermediate_steps`         `tool_calls` (TOOL_START, else TOOL_END), `queries` (LLM_END), `total_tokens`
+                                 (of LLM_END), `total_seconds` (from the first time stamp to the last)
+    ============================ =========================================================================
+
+    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`: scores stand in
+    ``<evaluator>_output.json``, which `tw.read_verdicts` reads and `tw.join_labels` joins by `task`. Steps themselves
+    are left where they are; every other field of the data set is kept under its own name. Built from the fields that
+    the toolkit's documentation and its runner name; its own samples are Git LFS pointers.
+
+    The producer judges the `whole_rollout`, elsewhere.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'[{"id": "7_rep1", "question": "2 + 2?", "answer": "4", "generated_answer": "4", "intermediate_steps": []}]'
+    >>> table = Table("nat", Problems(), {})
+    >>> read_nat(Document(Path("workflow_output.json"), log), table)
+    >>> table.frame().select("task", "attempt", "expected", "response").row(0)
+    ('7', 2, '4', '4')
+    """
+    run = f"nat-{document.digest}"
+    for number, value in document.records():
+        with table.record(document.name, number):
+            item = parse(value, Item)
+            steps = _payloads(item)
+            models = [step for step in steps if step.event_type == "LLM_END"]
+            told = [seconds_at(step.event_timestamp, "event_timestamp") for step in steps]
+            times = [time for time in told if time is not None]
+            repeat = REPEAT.fullmatch(str(item.id))
+            answer = worded(item.generated_answer) or None
+            turn = Turn(
+                turn=None if answer is None else 1,
+                prompt=worded(item.question),
+                response=answer,
+                tool_calls=calls(_called(steps)) if answer is not None else None,
+            )
+            table.add(
+                document.name,
+                f"{run}/{item.id}",
+                [turn],
+                {
+                    "run": run,
+                    "attack": NO_ATTACK,
+                    "task": str(item.id) if repeat is None else repeat["item"],
+                    "attempt": 1 if repeat is None else int(repeat["number"]) + 1,
+                    "expected": worded(item.answer),
+                    "queries": len(models) if steps else None,
+                    "total_tokens": total(map(_tokens, models), "intermediate_steps"),
+                    "total_seconds": max(times) - min(times) if len(times) > 1 else None,
+                },
+                leftovers(value, Item),
+            )
+
+
+def _payloads(item: Item) -> list[Payload]:
+    given = enumerate(item.intermediate_steps or [])
+    steps = [(place, parse(value, Step, f"intermediate_steps[{place}]")) for place, value in given]
+    return [parse(step.payload, Payload, f"intermediate_steps[{place}].payload") for place, step in steps]
+
+
+def _tokens(step: Payload) -> Count:
+    used = step.usage_info.get("token_usage") if isinstance(step.usage_info, dict) else None
+    return parse(used or {}, Usage, "usage_info.token_usage").total_tokens
+
+
+def _called(steps: Iterable[Payload]) -> list[dict[str, Any]]:
+    tools = [step for step in steps if step.event_type in {"TOOL_START", "TOOL_END"}]
+    started = [step for step in tools if step.event_type == "TOOL_START"] or tools
+    return [
+        {"name": step.name or "tool", "arguments": step.data.get("input") if isinstance(step.data, dict) else None}
+        for step in started
+    ]

@@ -1,0 +1,77 @@
+"""Generations that verl dumps while it trains: one JSON-lines file per step."""
+
+from collections import Counter
+
+import msgspec
+
+from turnwise.readers.records import leftovers, parse, prompt_id, worded
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.table import Table, Turn
+from turnwise.schema import NO_ATTACK
+
+
+class Sample(msgspec.Struct):
+    """One line."""
+
+    input: str
+    output: str
+    score: float | None = None
+    gts: object = None
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file holds samples: lines with `input`, `output`, `score` and `step`."""
+    return document.kind in {"lines", "json"} and {"input", "output", "score", "step"} <= document.keys
+
+
+def read_verl(document: Document, table: Table) -> None:
+    r"""Each sample into a rollout of one turn: prompt and answer are decoded text, markers of the chat included.
+
+    ===================== =================================================================================
+    theirs                ours
+    ===================== =================================================================================
+    hash of the content   `run`: the file has no name but its step
+    run, line             `rollout_id`
+    hash of `input`       `task`: samples of one prompt are a cluster
+    samples so far        `attempt`: the k-th sample of the prompt in this file
+    `input`, `output`     `prompt`, `response`; a conversation of several turns is one text here
+    `gts`                 `expected`
+    `score`               `reward`
+    ===================== =================================================================================
+
+    `step` (of the training) and every further score of the reward function are columns of their own names. `attack` is
+    `none`, so `goal` and `outcome` are null, as are `solved` (a reward need not be 0 or 1) and `ending`. Built from the
+    fields of `_dump_generations` (verl/trainer/ppo/ray_trainer.py).
+
+    The producer judges the `whole_rollout`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> log = b'{"input": "2 + 2?", "output": "4", "gts": "4", "score": 1.0, "step": 10, "acc": true}'
+    >>> table = Table("verl", Problems(), {})
+    >>> read_verl(Document(Path("10.jsonl"), log), table)
+    >>> table.frame().select("attempt", "expected", "response", "reward", "step").row(0)
+    (1, '4', '4', 1.0, 10)
+    """
+    run = f"verl-{document.digest}"
+    met: Counter[str] = Counter()
+    for number, value in document.records():
+        with table.record(document.name, number):
+            sample = parse(value, Sample)
+            task = prompt_id(sample.input)
+            met[task] += 1
+            table.add(
+                document.name,
+                f"{run}/{number}",
+                [Turn(turn=1, prompt=sample.input, response=sample.output, reward=sample.score)],
+                {
+                    "run": run,
+                    "attack": NO_ATTACK,
+                    "task": task,
+                    "attempt": met[task],
+                    "expected": worded(sample.gts),
+                },
+                leftovers(value, Sample),
+            )

@@ -1,0 +1,191 @@
+"""Files of TURNS: Parquet, Arrow, CSV, JSON and JSON lines in our own names."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import polars as pl
+
+from turnwise.readers.chats.folding import message_rows, read_message_rows
+from turnwise.readers.chats.layouts import SIGNS, layouts
+from turnwise.readers.columns import ADDED, without_nulls
+from turnwise.readers.native.casting import guessed
+from turnwise.readers.native.flat import from_flat
+from turnwise.readers.native.nested import from_nested, nested_layout
+from turnwise.readers.native.tables import conform
+from turnwise.readers.problems import BrokenError, broken
+from turnwise.readers.sources.binary import null_columns, rows_in, table_in
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.hive import literals
+from turnwise.readers.sources.json_texts import surface_if_any
+from turnwise.readers.table import Table
+from turnwise.readers.traces.exchanges import logged
+from turnwise.schema import TURNS
+
+MANY = 1 << 19  # rows: of fewer, what their null columns take is less than what it takes to know them
+OF_A_TURN = {"turn", "response"}  # a row that says this is one, be there turns in it as well
+
+
+def sniff(document: Document) -> bool:
+    """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
+    names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
+    if "rollout_id" not in names or logged(document):
+        return False
+    known = list(layouts(document))
+    if any(layout.role is None for layout in known) or message_rows(document) is not None:
+        return True
+    return bool(names & SIGNS) and (not known or _beside_a_chat(document))
+
+
+def _beside_a_chat(document: Document) -> bool:
+    """Whether records with a chat are turns nevertheless: numbered, asked and answered, or several of one rollout."""
+    if "response" not in document.keys or document.keys & {"turn", "prompt"}:
+        return bool(document.keys & OF_A_TURN)
+    ids = [repr(surface_if_any(record["rollout_id"])) for record in document.beginning if "rollout_id" in record]
+    return len(set(ids)) < len(ids)
+
+
+def sniff_nested(document: Document) -> bool:
+    """Whether the file holds rollouts under any name, or none, with a list of turns in which something is said."""
+    return nested_layout(document) is not None
+
+
+def read_native(document: Document, table: Table) -> None:
+    r"""A table in our own names: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
+
+    ============================ ======================================================================
+    theirs                       ours
+    ============================ ======================================================================
+    a column named as in TURNS   the same
+    the words that `turns` knows `prompt`, `response`
+    any other column             the same, as an extra
+    ============================ ======================================================================
+
+    In JSON, a record may also be a rollout that holds its `turns`, a list of such records without the id; in Parquet and
+    Arrow a row with such a column of lists. What it says itself stands beside each of its turns, but under a name of the
+    turn's:
+
+    ============================ ======================================================================
+    theirs                       ours
+    ============================ ======================================================================
+    `turns` (or messages,        the turns; where these are messages that somebody speaks, the file is one
+    conversation, dialogue,      of chats: see `openai_chat`
+    dialog, chat, transcript,
+    exchanges)
+    `rollout_id`                 the same
+    `id`, hash of the content    run, `id` is `rollout_id`, where there is none; and `run`, where there is none
+    `conversation_id` (or        the same instead of `id`, where there is none, and followed by the number of the
+    dialogue_id, dialog_id,      record where it stands twice; it stays a column as well. Without any name, the
+    chat_id, session_id, uuid)   number is the name: of the line, from 1, or in a list, from 0
+    `context`                    that of the first turn, where the turns have none
+    `reward`, or any name that   ``rollout_reward``: a total is no reward of a turn
+    a turn has
+    ============================ ======================================================================
+
+    Where the rows have no prompts and responses but are messages (role and content, speaker and text, ...), those of one
+    `rollout_id` in the order of their `turn` are its chat, cut into turns as `openai_chat` does: `turn` is the number of the
+    answer, `attempt` 1 and `run` the hash of the content where the file does not say otherwise.
+
+    `source` is ``native`` where the file does not say otherwise; no other fact is made up. In CSV, an empty field is
+    null and ``""`` an empty text; extras that are whole numbers, numbers or true and false throughout become so;
+    ``x_duration`` and ``x_observed`` become the struct ``x`` again.
+
+    How the producer judges is the file's own affair: `succeeded` and `outcome` are as they stand.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from turnwise.readers.problems import Problems
+    >>> table = Table("native", Problems(), {})
+    >>> read_native(Document(Path("mine.csv"), b"rollout_id,user,reply,harm\na,Hi,,0.5\na,Again,No,1\n"), table)
+    >>> table.frames()[0].select("rollout_id", "turn", "prompt", "response", "harm").rows()
+    [('a', 1, 'Hi', None, 0.5), ('a', 2, 'Again', 'No', 1.0)]
+    """
+    rows = message_rows(document)
+    if rows is not None:
+        read_message_rows(document, table, rows, _rows(document, {rows.role or "", rows.text or ""}))
+        return
+    layout = None if document.binary and OF_A_TURN & document.keys else nested_layout(document)
+    if layout is not None:
+        frame = from_nested(document, table, layout)
+    elif document.binary:
+        frame = from_binary(document)
+    else:
+        frame = from_csv(document) if document.kind == "table" else from_flat(document, table)
+    if frame.is_empty():
+        return
+    frame = conform(frame, {}, document.name, table.problems)
+    table.take(document.name, frame.with_columns(pl.col("source").fill_null(table.source)))
+
+
+def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:
+    """The rows of a file with their numbers; in CSV, `words` are columns of text besides those of TURNS."""
+    if document.kind != "table":
+        return document.records()
+    of_text = {name for name, dtype in TURNS.dtypes.items() if dtype == pl.String}
+    return enumerate(from_csv(document, of_text | words).iter_rows(named=True))
+
+
+def from_binary(document: Document) -> pl.DataFrame:
+    """The table in a Parquet or Arrow file, with what its folders say.
+
+    Examples
+    --------
+    >>> import io
+    >>> from pathlib import Path
+    >>> file = io.BytesIO()
+    >>> pl.DataFrame({"rollout_id": ["a"]}).write_parquet(file)
+    >>> from_binary(Document(Path("a.parquet"), file.getvalue())).rows()
+    [('a',)]
+    """
+    columns = None
+    if document.kind == "parquet" and rows_in(document.source) >= MANY:
+        nothing = null_columns(document.source) & ADDED  # see `without_nulls`: not even read
+        columns = [name for name in document.columns if name not in nothing]
+    frame = table_in(document.source, document.kind, columns=columns)
+    return without_nulls(frame.with_columns(literals(document.said)))
+
+
+def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
+    r"""The table in a CSV file; columns other than `texts` get the dtype that all of their text has.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from_csv(Document(Path("a.csv"), b"rollout_id,harm,zip\na,1.5,007\nb,,\n")).rows()
+    [('a', 1.5, '007'), ('b', None, None)]
+    """
+    try:
+        frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise broken("is no whole table", error, ", perhaps half-written") from error
+    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+    if frame.height and _cut_short(frame, document):
+        raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
+    frame = frame.with_columns(guessed(frame[name]) for name in frame.columns if name not in texts)
+    return _with_times(frame)
+
+
+def _cut_short(frame: pl.DataFrame, document: Document) -> bool:
+    last = frame.row(-1)
+    absent = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
+    return bool(absent) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * absent)
+
+
+def _with_times(frame: pl.DataFrame) -> pl.DataFrame:
+    """Times to an event, which CSV holds as two columns, as one again."""
+    for name in [found.removesuffix("_duration") for found in frame.columns if found.endswith("_duration")]:
+        parts = [f"{name}_duration", f"{name}_observed"]
+        if parts[1] not in frame.columns or name in frame.columns or not _is_time(frame, parts):
+            continue
+        time = pl.struct(
+            pl.col(parts[0]).cast(pl.Int32).alias("duration"), pl.col(parts[1]).cast(pl.Boolean).alias("observed")
+        )
+        frame = frame.with_columns(pl.when(pl.col(parts[0]).is_not_null()).then(time).alias(name)).drop(parts)
+    return frame
+
+
+def _is_time(frame: pl.DataFrame, parts: list[str]) -> bool:
+    duration, observed = (frame[part] for part in parts)
+    whole = duration.dtype == pl.Int64 and int(duration.abs().max() or 0) < 2**31  # type: ignore[arg-type]
+    return whole and observed.dtype == pl.Boolean and (duration.is_null() == observed.is_null()).all()

@@ -1,0 +1,177 @@
+"""Files that nearly hold rollouts: what each of them lacks, and what to do about it."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+import polars as pl
+
+from turnwise.readers.chats.layouts import IDS, LISTS, PROMPTS, RESPONSES, SAID, words_of
+from turnwise.readers.sources.binary import is_stream
+from turnwise.readers.sources.documents import EARLY, Document
+from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
+
+POLARS = {
+    "table": "pl.read_csv",
+    "parquet": "pl.read_parquet",
+    "arrow": "pl.read_ipc",
+    "lines": "pl.read_ndjson",
+    "json": "pl.read_json",
+}
+NAMES = (
+    *IDS,
+    "conv_id",
+    "trajectory_id",
+    "episode_id",
+    "episode",
+    "conversation",
+    "rollout",
+    "id",
+)  # of columns that may name rollouts
+ASKED = frozenset({"prompt", *PROMPTS})
+SEVERAL = ("responses", "outputs", "completions", "answers", "replies", "generations", "response", *RESPONSES)
+AS_A_CHAT = 'write what each record asked and answered as a chat, `{"messages": [...]}`'
+REQUESTS = "holds requests of a batch without their answers: read the batch's output"
+OTHERS = (  # records of other tools that hold what was said in a shape of their own
+    ({"custom_id", "method", "url", "body"}, REQUESTS),
+    ({"custom_id", "params"}, REQUESTS),
+    ({"preferred_output", "non_preferred_output"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
+    ({"chosen", "rejected"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
+    ({"run_type", "inputs", "outputs"}, "holds runs of LangSmith without a `trace_id`: export them with it"),
+    ({"op_name", "inputs", "output"}, f"holds calls of Weave: {AS_A_CHAT}"),
+)
+
+
+def nearly(document: Document) -> str | None:
+    r"""What a file of no known format lacks, where it holds something that was said; null for any other.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> nearly(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
+    'has no column `rollout_id`: if `chat_id` says which rows are one rollout, ...'
+    >>> nearly(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
+    'holds messages under `log`: name that list, names={"messages": "log"}'
+    """
+    return next(_reasons(document), None)
+
+
+def _reasons(document: Document) -> Iterator[str]:
+    if document.kind not in POLARS:
+        return
+    names = document.keys
+    if document.kind in {"json", "lines"} and not document.beginning and _chat(document):
+        yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
+    if words_of(names) is not None:
+        yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+    yield from (reason for shape, reason in OTHERS if shape <= names)
+    if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
+        yield REQUESTS
+    yield from _as_text(document)
+    yield from _no_text(document)
+    if names & (SAID - ASKED):
+        yield _without_id(document, names)
+    yield from _by_name(document)
+    for record in document.beginning:
+        for name, value in record.items():
+            yield from _within(name, surface_if_any(value))
+    if names & ASKED:
+        yield "holds prompts without responses: open it with `tw.read_prompts`, or give each row a `rollout_id`"
+
+
+def _chat(document: Document) -> bool:
+    """Whether the first record is a list of messages."""
+    records = document.top if document.kind == "json" else [text for _, text in islice(document.texts(), 1)]
+    first = surface_if_any(records[0]) if isinstance(records, list) and records else None
+    return isinstance(first, list) and bool(first) and words_of(names_if_any(first[0])) is not None
+
+
+def _as_text(document: Document) -> Iterator[str]:
+    """A column of a table in which the turns of rollouts are spelled out."""
+    for name in LISTS:
+        text = next((value for value in _first(document, name) if value is not None), None)
+        if not isinstance(text, str) or not text.lstrip().startswith("["):
+            continue
+        told = surface_if_any(text.encode(errors="replace"))
+        decode = "json.loads" if isinstance(told, list) else "ast.literal_eval"
+        read = f"{_frame(document)}.to_dicts()"
+        rows = f'[row | {{"{name}": {decode}(row["{name}"])}} for row in {read}]'
+        yield f'holds `{name}` as text: decode it, `Path("rollouts.json").write_text(json.dumps({rows}))`, and read that'
+
+
+def _first(document: Document, name: str) -> Iterator[object]:
+    """The values of a table's column in its first rows."""
+    if name in document.keys and document.binary:
+        yield from (surface_if_any(record[name]) for record in document.beginning if name in record)
+    elif name in document.keys and document.kind == "table":
+        separator, source = document.separator, document.source
+        with suppress(pl.exceptions.PolarsError):
+            rows = pl.read_csv(source, glob=False, separator=separator, infer_schema=False, n_rows=EARLY)
+            yield from rows[name]
+
+
+def _no_text(document: Document) -> Iterator[str]:
+    """Prompts and answers that are no texts: several answers to one prompt, or objects."""
+    record = next(iter(document.beginning), {})
+    values = {name: surface_if_any(value) for name, value in record.items() if name in {*SAID, *SEVERAL}}
+    for name in SEVERAL:
+        value = values.get(name)
+        if isinstance(value, list) and value and isinstance(surface_if_any(value[0]), str) and values.keys() & ASKED:
+            told = "" if name == "response" else f'.rename({{"{name}": "response"}})'
+            rows = f'{_frame(document)}.explode("{name}"){told}.with_row_index("rollout_id")'
+            yield f"holds several answers under `{name}`: make each a row, `tw.turns({rows})`"
+    nested = [name for name, value in values.items() if name in SAID and isinstance(value, dict | list)]
+    if nested:
+        yield f"holds {' and '.join(f'`{name}`' for name in nested)} that {'are' if nested[1:] else 'is'} no text: {AS_A_CHAT}"
+
+
+def _by_name(document: Document) -> Iterator[str]:
+    """Records that stand in one object under their names."""
+    if document.kind == "json" and isinstance(document.top, dict):
+        values = [surface_if_any(value) for value in document.top.values()]
+        if values and all(isinstance(value, dict) and value.keys() & {*LISTS} for value in values):
+            yield "holds its records by name: write them as a list, each with its name as `rollout_id`"
+
+
+def _within(name: str, value: object) -> Iterator[str]:
+    """What is wrong with turns that a record holds under this name."""
+    inner = next((word for word in LISTS if isinstance(value, dict) and word in value), None)
+    if inner is not None:
+        yield f"holds `{inner}` within `{name}`: put that list into the record itself"
+    if isinstance(value, dict) and name in LISTS and words_of(frozenset(value)) is not None:
+        yield f"holds `{name}` as an object of lists: write it as a list of objects, one for each message"
+    if not isinstance(value, list) or not value:
+        return
+    first = surface_if_any(value[0])
+    names = names_if_any(first) if isinstance(first, dict) else frozenset()
+    if words_of(names) is not None:
+        yield f'holds messages under `{name}`: name that list, names={{"messages": "{name}"}}'
+    elif names & ASKED and not names & (SAID - ASKED):
+        yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.read_prompts`"
+    elif any(isinstance(surface_if_any(first[word]), str) for word in names & SAID):
+        yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
+    elif names & {*LISTS}:
+        yield f"holds its records under `{name}`: write that list alone, or a record a line"
+    elif name in LISTS and isinstance(first, str | list):
+        yield f'holds `{name}` of which none says who speaks: write each as `{{"role": "user", "content": "..."}}`'
+
+
+def _without_id(document: Document, names: frozenset[str]) -> str:
+    frame = _frame(document)
+    name = next((name for name in NAMES if name in names), None)
+    if name is not None:
+        return (
+            "has no column `rollout_id`: "
+            f'if `{name}` says which rows are one rollout, read it with names={{"rollout_id": "{name}"}}'
+        )
+    return (
+        "has no column `rollout_id`, which says which rows are one rollout: name yours, as in "
+        f'names={{"rollout_id": "..."}}, or number them if each is one: `tw.turns({frame}.with_row_index("rollout_id"))`'
+    )
+
+
+def _frame(document: Document) -> str:
+    """How Polars reads the file."""
+    comma = "" if document.kind != "table" or document.separator == "," else f", separator={document.separator!r}"
+    stream = "_stream" if document.kind == "arrow" and is_stream(document.head) else ""
+    return f"{POLARS[document.kind]}{stream}(path{comma})"

@@ -1,0 +1,291 @@
+"""Verdicts without the rollouts they are of: labels of people, scores of judges, choices between answers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import msgspec
+import polars as pl
+
+from turnwise.readers.columns import Columns, column
+from turnwise.readers.formats.nat import REPEAT
+from turnwise.readers.native.casting import cast
+from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.records import Key, parse, worded
+from turnwise.readers.results.gathering import gather
+from turnwise.readers.results.lookalikes import WORDS, has
+from turnwise.readers.results.measured import IN_A_TURN, plain_frame
+from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.paths import Paths
+from turnwise.schema import VERDICTS
+
+PEOPLE = "human"
+KNOWN_BY = f"a table of them has a column `rollout_id`, and one called {' or '.join(WORDS)}"
+TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+
+Verdict = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One kind of file with verdicts: how to know it, and what it says."""
+
+    source: str
+    sniff: Callable[[Document], bool]
+    verdicts: Callable[[Document, Problems], Iterator[Verdict]]
+
+
+@overload
+def read_verdicts(paths: Paths, *, errors: Literal["raise"] = "raise") -> pl.DataFrame: ...
+@overload
+def read_verdicts(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataFrame, pl.DataFrame]: ...
+def read_verdicts(
+    paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
+) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+    r"""The verdicts in files that hold no rollouts, as one VERDICTS.
+
+    =============== ==================================== ============================ ===============================
+    source          file                                 `judge`                      `value`, `label`
+    =============== ==================================== ============================ ===============================
+    verdicts        our own VERDICTS, and tables of      `judge`; else the name of    as they are
+                    `rollout_id` (and `turn`) with a     the file
+                    `label`, `value`, `verdict`
+    nat_eval        ``<evaluator>_output.json``          the evaluator                `score`
+    nat_red_team    evaluation_results.jsonl             the condition                `score`; `error_message` is
+                                                                                      `error`
+    grades          `score, grader, LLM` (HiBayES)       `grader`                     `score`
+    choices         `LLM_1, LLM_2, grader,               `grader`                     1 where the first was chosen;
+                    first_is_chosen` (HiBayES)                                        `label` is who was
+    refusals        `user_message, assistant_message,    ``human``                    1 where the label is TRUE
+                    score_value` (PyRIT)
+    =============== ==================================== ============================ ===============================
+
+    Parameters
+    ----------
+    paths
+        A file, a folder or several of them, as in `read`.
+    errors
+        ``"raise"`` or ``"collect"``, as in `read`.
+
+    Returns
+    -------
+    VERDICTS, with every column of its schema. A file that names no rollouts gives each row one of its own,
+    ``<source>-<hash>/<row>``; what it does say of them stands in further columns (`target`, `task`, `attempt`, `prompt`,
+    `response`, ...), by which `join_labels` finds the turns. With ``errors="collect"``, VERDICTS and PROBLEMS.
+
+    Raises
+    ------
+    ReadError
+        Naming file, record, field and remedy. Also where there are no verdicts at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "ann.csv"
+    >>> _ = path.write_text("rollout_id,turn,label\na,1,harmful\nb,1,harmless\n")
+    >>> read_verdicts(path).select("rollout_id", "turn", "judge", "label").rows()
+    [('a', 1, 'ann', 'harmful'), ('b', 1, 'ann', 'harmless')]
+    """
+    found, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in found.columns]
+    extras = [name for name in found.columns if name not in VERDICTS.names]
+    verdicts = found.with_columns(missing).select(*VERDICTS.names, *extras)
+    return (verdicts, problems.frame()) if problems.collect else verdicts
+
+
+def _verdicts(document: Document, problems: Problems) -> pl.DataFrame:
+    kind = next((kind for kind in JUDGEMENTS if kind.sniff(document)), None)
+    if kind is None:
+        return pl.DataFrame()
+    columns = Columns()
+    for verdict in kind.verdicts(document, problems):
+        columns.append({"source": kind.source, **verdict})
+    frame = pl.DataFrame([column(name, values, nested=False) for name, values in columns.padded().items()])
+    if frame.is_empty():
+        return frame
+    ids = frame["rollout_id"].cast(pl.String)
+    typed = [cast(frame[name], dtype, ids) for name, dtype in VERDICTS.dtypes.items() if name in frame.columns]
+    return frame.with_columns(typed).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+# ── tables of rollouts ────────────────────────────────────────────────────────────────────────────────────────────────
+def _is_own(document: Document) -> bool:
+    names = document.keys
+    return "rollout_id" in names and not names & {*(IN_A_TURN - {"turn"}), "num_turns"} and bool(names & set(WORDS))
+
+
+def _own(document: Document, problems: Problems) -> Iterator[Verdict]:
+    frame = plain_frame(document)
+    ours = "value" in frame.columns or "label" in frame.columns
+    word = None if ours else next(name for name in WORDS if name in frame.columns)
+    for place, row in enumerate(frame.iter_rows(named=True)):
+        with problems.record(document.name, place):
+            if row["rollout_id"] is None:
+                raise BrokenError("is missing", field="rollout_id")
+            verdict = {"judge": document.path.name.split(".")[0], **row}
+            if word is not None:
+                verdict |= _said(verdict.pop(word))
+            elif "value" not in verdict:
+                verdict |= _said(verdict["label"])
+            yield verdict
+
+
+def _said(given: Any) -> Verdict:
+    """A verdict as a number and as a word: true and yes are 1, false and no 0; another word is no number."""
+    if given is None or isinstance(given, bool | int | float):
+        return {"value": None if given is None else float(given), "label": None if given is None else worded(given)}
+    word = str(given).strip().lower()
+    value = 1.0 if word in TRUE else 0.0 if word in FALSE else None
+    return {"value": value, "label": str(given)}
+
+
+# ── the NeMo Agent Toolkit ────────────────────────────────────────────────────────────────────────────────────────────
+class Items(msgspec.Struct):
+    """The output of one evaluator."""
+
+    eval_output_items: list[Any]
+
+
+class Item(msgspec.Struct):
+    """What it says of one item."""
+
+    id: Key
+    score: Any = None
+    reasoning: Any = None
+    error: str | None = None
+
+
+class Condition(msgspec.Struct):
+    """What the red team's judge says of one item under one condition."""
+
+    uid: str
+    scenario_id: str
+    item_id: Key
+    score: float | None = None
+    condition_name: str | None = None
+    reasoning: Any = None
+    error_message: str | None = None
+    tags: Any = None
+    scenario_group: str | None = None
+
+
+def _of_nat(document: Document, problems: Problems) -> Iterator[Verdict]:
+    judge = document.path.name.split(".")[0].removesuffix("_output")
+    for place, value in enumerate(parse(document.value, Items).eval_output_items):
+        with problems.record(document.name, place):
+            item = parse(value, Item)
+            repeat = REPEAT.fullmatch(str(item.id))
+            number = item.score if isinstance(item.score, int | float) else None
+            yield {
+                "rollout_id": f"nat-{document.digest}/{item.id}",
+                "judge": judge,
+                "value": None if number is None else float(number),
+                "label": None if isinstance(item.score, int | float) else worded(item.score),
+                "reasoning": worded(item.reasoning),
+                "error": item.error,
+                "task": str(item.id) if repeat is None else repeat["item"],
+                "attempt": 1 if repeat is None else int(repeat["number"]) + 1,
+            }
+
+
+def _of_red_team(document: Document, problems: Problems) -> Iterator[Verdict]:
+    for number, value in document.records():
+        with problems.record(document.name, number):
+            found = parse(value, Condition)
+            yield {
+                "rollout_id": f"nat-{document.digest}/{found.scenario_id}/{found.item_id}",
+                "judge": found.condition_name or "red_teaming_evaluator",
+                "value": None if found.error_message else found.score,
+                "reasoning": worded(found.reasoning),
+                "error": found.error_message or None,
+                "attack": found.scenario_id,
+                "task": str(found.item_id),
+                "scenario_group": found.scenario_group,
+                "tags": found.tags,
+            }
+
+
+# ── tables of people and judges ───────────────────────────────────────────────────────────────────────────────────────
+class Grade(msgspec.Struct):
+    """One row of grades."""
+
+    grader: str
+    score: float | str | None = None
+    model: str | None = msgspec.field(name="LLM", default=None)
+
+
+class Choice(msgspec.Struct):
+    """One row of choices."""
+
+    grader: str
+    first: str = msgspec.field(name="LLM_1")
+    second: str = msgspec.field(name="LLM_2")
+    chosen: int | bool | None = msgspec.field(name="first_is_chosen", default=None)
+    longer: float | None = msgspec.field(name="length_diff", default=None)
+
+
+class Refusal(msgspec.Struct):
+    """One exchange that somebody labeled."""
+
+    user_message: str | None
+    assistant_message: str | None
+    score_value: str | bool | int | float | None = None
+
+
+def _of_grades(document: Document, problems: Problems) -> Iterator[Verdict]:
+    for place, row in enumerate(plain_frame(document).iter_rows(named=True)):
+        with problems.record(document.name, place):
+            grade = parse(row, Grade)
+            yield {
+                "rollout_id": f"grades-{document.digest}/{place}",
+                "judge": grade.grader,
+                "value": _number(grade.score),
+                "target": grade.model,
+            }
+
+
+def _of_choices(document: Document, problems: Problems) -> Iterator[Verdict]:
+    for place, row in enumerate(plain_frame(document).iter_rows(named=True)):
+        with problems.record(document.name, place):
+            choice = parse(row, Choice)
+            first = None if choice.chosen is None else bool(choice.chosen)
+            yield {
+                "rollout_id": f"choices-{document.digest}/{place}",
+                "judge": choice.grader,
+                "value": None if first is None else float(first),
+                "label": None if first is None else choice.first if first else choice.second,
+                "first": choice.first,
+                "second": choice.second,
+                "length_diff": choice.longer,
+            }
+
+
+def _of_refusals(document: Document, problems: Problems) -> Iterator[Verdict]:
+    for place, row in enumerate(plain_frame(document).iter_rows(named=True)):
+        with problems.record(document.name, place):
+            refusal = parse(row, Refusal)
+            yield {
+                "rollout_id": f"refusals-{document.digest}/{place}",
+                "judge": PEOPLE,
+                **_said(refusal.score_value),
+                "prompt": refusal.user_message,
+                "response": refusal.assistant_message,
+            }
+
+
+def _number(given: float | str | None) -> float | None:
+    try:
+        return None if given is None else float(given)
+    except ValueError as error:
+        raise BrokenError(f"expected a number, got {given!r}", field="score") from error
+
+
+JUDGEMENTS = (
+    Judgement("verdicts", _is_own, _own),
+    Judgement("nat_eval", has("eval_output_items"), _of_nat),
+    Judgement("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
+    Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
+    Judgement("grades", has("grader", "score"), _of_grades),
+    Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
+)

@@ -1,0 +1,1 @@
+"""Traces and requests: spans, events and API calls, joined into conversations."""

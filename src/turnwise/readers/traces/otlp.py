@@ -1,0 +1,170 @@
+"""What spans does a record in OpenTelemetry's JSON hold?"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+
+from turnwise.readers.formats.phoenix import undotted
+from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.records import Whole, parse
+from turnwise.readers.traces.spans import seconds_of
+from turnwise.readers.traces.steps import Stamp
+
+EXPORTED = "resourceSpans"
+FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})
+
+
+class Status(msgspec.Struct):
+    """How it ended, as the protocol and as the SDK put it."""
+
+    code: str | int | None = None
+    message: str | None = None
+    status_code: str | None = None
+    description: str | None = None
+
+
+class Exported(msgspec.Struct, rename="camel"):
+    """A span of the protocol."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None = None
+    name: str | None = None
+    start_time_unix_nano: Stamp = None
+    end_time_unix_nano: Stamp = None
+    attributes: Any = None
+    events: Any = None
+    status: Status | None = None
+
+
+class Context(msgspec.Struct):
+    """Which span it is."""
+
+    trace_id: str
+    span_id: str
+
+
+class Printed(msgspec.Struct):
+    """A span as the SDK prints it."""
+
+    context: Context
+    parent_id: str | None = None
+    name: str | None = None
+    start_time: Stamp = None
+    end_time: Stamp = None
+    attributes: Any = None
+    events: Any = None
+    status: Status | None = None
+    resource: Any = None
+
+
+class Scope(msgspec.Struct):
+    """The spans of one instrument."""
+
+    spans: list[Any] = []
+
+
+class Resource(msgspec.Struct):
+    """The spans of one service."""
+
+    resource: Any = None
+    scopes: list[Scope] = msgspec.field(name="scopeSpans", default_factory=list)
+
+
+class Plain(NamedTuple):
+    """A span with its attributes as objects, one for each name that has dots."""
+
+    trace: str
+    id: str
+    parent: str | None
+    name: str | None
+    start: float | None  # seconds
+    end: float | None
+    error: str | None
+    told: dict[str, Any]
+    events: list[tuple[str, dict[str, Any]]]
+    around: dict[str, Any]  # of the resource
+
+
+def spans_in(record: Mapping[str, Any], file: str, number: object, problems: Problems) -> Iterator[Plain]:
+    """The spans of a request to export some, or the one that a record is; of one that is broken `problems` is told.
+
+    Examples
+    --------
+    >>> pair = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "3"}}
+    >>> given = {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1500000000000000000", "attributes": [pair]}
+    >>> record = {"resourceSpans": [{"scopeSpans": [{"spans": [given]}]}]}
+    >>> span = next(spans_in(record, "a.json", 1, Problems()))
+    >>> span.start, span.told
+    (1500000000.0, {'gen_ai': {'usage': {'input_tokens': 3}}})
+    """
+    if EXPORTED not in record:
+        printed = parse(record, Printed)
+        times = seconds_of(printed.start_time, "start_time"), seconds_of(printed.end_time, "end_time")
+        yield _plain(printed.context, printed.parent_id, printed, times, printed.resource)
+        return
+    for resource in parse(record[EXPORTED], list[Resource], EXPORTED):
+        for given in (given for scope in resource.scopes for given in scope.spans):
+            with problems.record(file, number):
+                span = parse(given, Exported, f"{EXPORTED}.scopeSpans.spans")
+                start, end = _nanoseconds(span.start_time_unix_nano), _nanoseconds(span.end_time_unix_nano)
+                yield _plain(span, span.parent_span_id, span, (start, end), resource.resource)
+
+
+def _plain(
+    own: Exported | Context,
+    parent: str | None,
+    span: Exported | Printed,
+    times: tuple[float | None, float | None],
+    resource: Any,
+) -> Plain:
+    status = span.status or Status()
+    failed = str(status.code) in FAILED or status.status_code in FAILED
+    events = span.events if isinstance(span.events, list) else []
+    return Plain(
+        own.trace_id,
+        own.span_id,
+        parent or None,
+        span.name,
+        *times,
+        (status.message or status.description or "the span failed") if failed else None,
+        _told(span.attributes),
+        [(str(event.get("name")), _told(event.get("attributes"))) for event in events if isinstance(event, dict)],
+        _told(resource.get("attributes") if isinstance(resource, dict) else None),
+    )
+
+
+def _nanoseconds(stamp: Stamp) -> float | None:
+    """A time in seconds that stands there in nanoseconds, as a number or as text."""
+    if isinstance(stamp, str) and not (stamp.isdecimal() and len(stamp) < 20):
+        raise BrokenError(f"is {stamp!r:.40}, no number of nanoseconds", field="startTimeUnixNano, endTimeUnixNano")
+    return None if stamp is None else float(stamp) / 1e9
+
+
+def _told(attributes: Any) -> dict[str, Any]:
+    told = undotted(_attributes(attributes))
+    return told if isinstance(told, dict) else {}  # a list of those whose names are all numbers
+
+
+def _attributes(given: Any) -> dict[str, Any]:
+    """Attributes as an object, which the protocol has as a list of keys and values."""
+    if isinstance(given, list):
+        pairs = [pair for pair in given if isinstance(pair, dict) and isinstance(pair.get("key"), str)]
+        return {pair["key"]: _value(pair.get("value")) for pair in pairs}
+    return given if isinstance(given, dict) else {}
+
+
+def _value(given: Any) -> Any:
+    """A value that says of what type it is, as itself."""
+    if not isinstance(given, dict) or len(given) != 1:
+        return given
+    kind, value = next(iter(given.items()))
+    inner = value.get("values") if isinstance(value, dict) else None
+    if kind == "intValue" and isinstance(value, str):
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(value, Whole, strict=False)
+    if kind == "arrayValue":
+        return [_value(one) for one in inner] if isinstance(inner, list) else []
+    return _attributes(inner) if kind == "kvlistValue" else value

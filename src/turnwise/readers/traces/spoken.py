@@ -1,0 +1,97 @@
+"""What a model was given and gave back, as tracers note it: messages, something that holds them, or a text."""
+
+from contextlib import suppress
+from typing import Any
+
+from turnwise.readers.chats.turns import ANSWERS, Message, messages_of
+from turnwise.readers.problems import BrokenError
+from turnwise.readers.records import worded
+from turnwise.readers.sources.json_texts import lenient
+from turnwise.readers.traces.requests import CHATS, asked
+
+ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}  # of LangChain
+HOLDING = (*CHATS, "generations", "message", "output")  # names under which its messages stand
+
+
+def given(value: Any, field: str = "input") -> list[Message]:
+    """What a model was given: the messages of a chat or a request, or anything else as the text of the user.
+
+    What stands alone in an object is what the object holds.
+
+    Examples
+    --------
+    >>> [message.content for message in given({"messages": [{"role": "user", "content": "Hi"}], "model": "parrot"})]
+    ['Hi']
+    >>> [message.content for message in (*given({"question": "Hi?"}), *given({"question": "Hi?", "k": 3}))]
+    ['Hi?', '{"question":"Hi?","k":3}']
+    """
+    value = _usual(_decoded(value))
+    if isinstance(value, dict) and any(_are_messages(value.get(name)) for name in CHATS):
+        return asked(value, f"{field}.")
+    if _are_messages(value) or _are_messages([value]):
+        return messages_of(value if isinstance(value, list) else [value], field)
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, inner),) = value.items()
+        return given(inner, f"{field}.{name}")
+    return [] if value is None else [Message("user", worded(value))]
+
+
+def gave_back(value: Any, field: str = "output") -> Message | None:
+    """What a model gave back: the last answer among messages, or anything else as its text; None where it is nothing.
+
+    Examples
+    --------
+    >>> gave_back({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}).content
+    'Hello'
+    >>> gave_back("Hello").content, gave_back(None) is None
+    ('Hello', True)
+    """
+    value = _usual(_decoded(value))
+    for name in ("choices", "generations"):
+        several = value.get(name) if isinstance(value, dict) else None
+        if isinstance(several, list) and several and isinstance(several[0], dict):
+            value = several[0].get("message", several[0].get("text", value))
+    if isinstance(value, dict) and _are_messages(value.get("messages")):
+        value = value["messages"]
+    if isinstance(value, dict) and "role" not in value and value.keys() & {"content", "tool_calls"}:
+        value = {"role": "assistant", **value}
+    if _are_messages(value) or _are_messages([value]):
+        said = messages_of(value if isinstance(value, list) else [value], field)
+        last = next((message for message in reversed(said) if message.role in ANSWERS), said[-1])
+        return Message("assistant", last.content, last.tool_calls)
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, inner),) = value.items()
+        return gave_back(inner, f"{field}.{name}")
+    return None if value is None else Message("assistant", worded(value))
+
+
+def _usual(value: Any) -> Any:
+    """The same with the messages of LangChain, which stand in lists of lists as well, in OpenAI's words."""
+    if isinstance(value, list):
+        flat = value[0] if len(value) == 1 and isinstance(value[0], list) else value
+        return [_usual(item) for item in flat]
+    if not isinstance(value, dict):
+        return value
+    told = value.get("kwargs" if value.get("type") == "constructor" else "data", value)
+    told = told if isinstance(told, dict) else value
+    kind = (
+        value["id"][-1]
+        if told is not value and isinstance(value.get("id"), list) and value["id"]
+        else value.get("type")
+    )
+    role = ROLES.get(str(kind).removesuffix("Chunk").removesuffix("Message").lower())
+    if role is not None and "content" in told and "role" not in told:
+        return {**told, "role": role}
+    return {name: _usual(item) if name in HOLDING else item for name, item in value.items()}
+
+
+def _are_messages(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
+
+
+def _decoded(value: Any) -> Any:
+    """A value that is spelled out as JSON, as tables hold it."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+        with suppress(BrokenError):
+            return lenient(value.encode(errors="replace"))[0]
+    return value

@@ -1,7 +1,0 @@
-"""VERDICTS and labels -> how far to trust a judge, and what remains of a rate once its errors are taken out."""
-
-from turnwise.reliability.hazards import correct_curve
-from turnwise.reliability.judges import agreement
-from turnwise.reliability.rates import correct
-
-__all__ = ["agreement", "correct", "correct_curve"]

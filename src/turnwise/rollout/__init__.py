@@ -1,0 +1,88 @@
+"""Rolling out: samplers make graphs, evaluators measure them.
+
+A **sampler** (`ChatSampler`, `SimulatedSampler`, or any object with ``eval_rollout(seed)``) makes a **graph** of **nodes**
+from a seed, one node a turn. An **evaluator** rolls out seed after seed, many at once, to the end or until enough is known
+(`Precision`, `Below`, `Above`), and measures each graph: by methods of your own (`Evaluator`), by column expressions
+(`FrameEvaluator`), or as adaptive stress testing does (`ASTEvaluator`). Its results are JSON, and TURNS, ROLLOUTS and
+SUMMARY, with which all else goes on.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnwise.rollout.ast_evaluator import ASTEvaluator
+    from turnwise.rollout.campaign import run
+    from turnwise.rollout.chat import ChatSampler
+    from turnwise.rollout.evaluator import Evaluator
+    from turnwise.rollout.frame_evaluator import FrameEvaluator
+    from turnwise.rollout.graph import Graph, GraphMetrics, Node, Recording, Recordings
+    from turnwise.rollout.results import JSONLike
+    from turnwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn
+    from turnwise.rollout.simulated import SimulatedSampler
+    from turnwise.rollout.stopping import Above, Below, Precision
+    from turnwise.rollout.store import Run, RunStore, stored_runs
+    from turnwise.rollout.workers import CampaignError
+
+_MODULES = {
+    "ASTEvaluator": "ast_evaluator",
+    "Above": "stopping",
+    "Below": "stopping",
+    "CampaignError": "workers",
+    "ChatSampler": "chat",
+    "Evaluator": "evaluator",
+    "FrameEvaluator": "frame_evaluator",
+    "Graph": "graph",
+    "GraphMetrics": "graph",
+    "JSONLike": "results",
+    "Node": "graph",
+    "Precision": "stopping",
+    "Recording": "graph",
+    "Recordings": "graph",
+    "Rollout": "sampler",
+    "RolloutError": "sampler",
+    "Run": "store",
+    "RunStore": "store",
+    "Sampler": "sampler",
+    "SimulatedSampler": "simulated",
+    "Turn": "sampler",
+    "run": "campaign",
+    "stored_runs": "store",
+}
+
+__all__ = [
+    "ASTEvaluator",
+    "Above",
+    "Below",
+    "CampaignError",
+    "ChatSampler",
+    "Evaluator",
+    "FrameEvaluator",
+    "Graph",
+    "GraphMetrics",
+    "JSONLike",
+    "Node",
+    "Precision",
+    "Recording",
+    "Recordings",
+    "Rollout",
+    "RolloutError",
+    "Run",
+    "RunStore",
+    "Sampler",
+    "SimulatedSampler",
+    "Turn",
+    "run",
+    "stored_runs",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported on first use: who measures graphs loads no database and no client."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

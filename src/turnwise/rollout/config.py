@@ -1,0 +1,192 @@
+"""A YAML file -> an evaluator that is ready to roll out: sampler, seeds, metrics, and how to run.
+
+```yaml
+sampler:
+  use: simulated            # simulated, chat, or `package.module:name` of your own
+  options: {hazard: 0.1, turns: 8}
+seeds: 100                  # how many, a list, or a file: a seed a line, or a JSON list
+metrics: [attack_success, time_to_success, total_reward]
+until: {rule: below, metric: attack_success, threshold: 0.01}
+run: {max_concurrency: 8, timeout: 60, retries: 2, on_error: record}
+store: store
+out: results
+```
+
+The models of `chat` are given by their options, a function by its place: ``target: {model: llama3.2, base_url: ...}``,
+``judge: my.judges:harmful``. Keys belong into the environment, not into the file. Paths are seen from the file's folder;
+`turnwise rollout` looks for modules there as well, behind where Python looks.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from turnwise.errors import ArgumentError, ReadError
+from turnwise.files.configuration import Document, LocalPath, Strict
+from turnwise.files.objects import found_at
+from turnwise.judges.endpoint import Endpoint
+from turnwise.judges.local_model import LocalModel
+from turnwise.metrics import catalog
+from turnwise.rollout.chat import ChatSampler
+from turnwise.rollout.frame_evaluator import FrameEvaluator
+from turnwise.rollout.simulated import SimulatedSampler
+from turnwise.rollout.stopping import Above, Below, Precision, Rule
+
+SAMPLERS = {"simulated": SimulatedSampler, "chat": ChatSampler}  # by what `use` calls them
+Whole = Annotated[int, pydantic.Field(ge=1)]
+
+
+class SamplerConfig(Strict):
+    """What rolls out."""
+
+    use: str
+    options: dict[str, Any] = pydantic.Field(default_factory=dict)
+
+
+class UntilConfig(Strict):
+    """When to stop early."""
+
+    rule: Literal["precision", "below", "above"]
+    metric: str = "attack_success"
+    half_width: float | None = None
+    threshold: float | None = None
+    level: float = 0.95
+
+
+class RunConfig(Strict):
+    """How to run."""
+
+    max_concurrency: Whole = 1
+    timeout: Annotated[float, pydantic.Field(gt=0)] | None = None
+    retries: Annotated[int, pydantic.Field(ge=0)] = 0
+    on_error: Literal["raise", "record"] = "record"
+
+
+class RolloutConfig(Strict):
+    """The whole file.
+
+    Examples
+    --------
+    >>> RolloutConfig(sampler={"use": "simulated"}, seeds=10).run.on_error
+    'record'
+    """
+
+    sampler: SamplerConfig
+    seeds: Whole | list[int | str] | str
+    metrics: list[str] = pydantic.Field(default_factory=list)
+    until: UntilConfig | None = None
+    run: RunConfig = RunConfig()
+    store: LocalPath | None = None
+    out: LocalPath = Path("results")
+
+
+def load(path: str | Path) -> RolloutConfig:
+    r"""The configuration in a YAML file (1.2: `no` is a word, 1e-3 a number), its paths made absolute.
+
+    Raises
+    ------
+    ReadError
+        Where the file is not there, is no YAML, or has an entry that is unknown, missing, or of the wrong kind; its line is named.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rollout.yaml"
+    >>> _ = path.write_text("sampler: {use: simulated}\nseeds: 10\n")
+    >>> load(path).seeds
+    10
+    """
+    config, folder = Document.read(path).checked(RolloutConfig), Path(path).absolute().parent
+    config.out = folder / config.out
+    config.store = None if config.store is None else folder / config.store
+    if isinstance(config.seeds, str):
+        config.seeds = _seeds_in(folder / config.seeds)
+    return config
+
+
+def evaluator_of(config: RolloutConfig) -> FrameEvaluator:
+    """The evaluator that the file describes.
+
+    Raises
+    ------
+    ArgumentError, MetricError
+        Where a sampler, an option of it, or a metric is not there.
+
+    Examples
+    --------
+    >>> evaluator = evaluator_of(RolloutConfig(sampler={"use": "simulated", "options": {"turns": 3}}, seeds=5))
+    >>> _ = evaluator.evaluate(progress=False)
+    >>> evaluator.rollouts.height
+    5
+    """
+    seeds = list(range(config.seeds)) if isinstance(config.seeds, int) else config.seeds
+    metrics = [catalog.expression(name) for name in config.metrics] or None
+    return FrameEvaluator(_sampler(config.sampler), seeds, metrics=metrics)
+
+
+def rule_of(config: UntilConfig | None) -> Rule | None:
+    """The stopping rule that the file describes.
+
+    Examples
+    --------
+    >>> rule_of(UntilConfig(rule="below", threshold=0.01)).threshold
+    0.01
+    """
+    if config is None:
+        return None
+    wanted = "half_width" if config.rule == "precision" else "threshold"
+    value = getattr(config, wanted)
+    if value is None:
+        raise ArgumentError(f"until: the rule {config.rule} needs an entry `{wanted}:`")
+    if config.rule == "precision":
+        return Precision(config.metric, half_width=value, level=config.level)
+    return {"below": Below, "above": Above}[config.rule](config.metric, threshold=value, level=config.level)
+
+
+def _sampler(config: SamplerConfig) -> Any:
+    options = dict(config.options)
+    try:
+        if config.use == "chat":
+            models = {role: _model(role, options.pop(role, None)) for role in ("attacker", "target")}
+            judge = options.pop("judge", None)
+            return ChatSampler(**models, judge=found_at(judge) if isinstance(judge, str) else judge, **options)
+        made = SAMPLERS[config.use] if config.use in SAMPLERS else found_at(config.use)
+        return made(**options) if isinstance(made, type) or options else made
+    except TypeError as error:
+        raise ArgumentError(f"sampler: {config.use} does not take these options ({error})") from error
+
+
+def _model(role: str, given: Any) -> Any:
+    """A chat model: from its options behind an endpoint or on this machine, or a function by its place."""
+    if isinstance(given, str):
+        return found_at(given)
+    if not isinstance(given, dict):
+        raise ArgumentError(
+            f"sampler: `{role}` is missing; give {{model: ..., base_url: ...}}, or `package.module:name`"
+        )
+    options = dict(given)
+    return LocalModel(options.pop("path"), **options) if "path" in options else Endpoint(**options)
+
+
+def _seeds_in(path: Path) -> list[int | str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(
+            f"seeds: {path} cannot be read ({_first(error)}); name a text file, or give a number"
+        ) from error
+    if path.suffix == ".json":
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise ReadError(f"seeds: {path} is no JSON ({error}); mend it") from error
+        if not isinstance(found, list) or not all(isinstance(seed, int | str) for seed in found):
+            raise ReadError(f"seeds: {path} is no list of numbers and texts; mend it")
+        return found
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _first(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,393 @@
+"""Metrics of rollouts as column expressions, over scores that are made in batches."""
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, MetricError, SchemaError, counted, type_and_message
+from turnwise.estimation.summary import summarize
+from turnwise.judges.callables import identity
+from turnwise.judges.loops import complete
+from turnwise.measurement.measure import Metric, expressions, measure
+from turnwise.metrics import catalog, num_turns
+from turnwise.rollout.evaluator import Evaluator
+from turnwise.rollout.frames import facts_of, turns_with, with_entries, with_overall
+from turnwise.rollout.graph import GraphMetrics, Spoken, spoken
+from turnwise.rollout.results import JSONLike, Results
+from turnwise.rollout.stopping import Observation
+from turnwise.rollout.store import Run
+
+Scorer: TypeAlias = Callable[[Sequence[str]], Iterable[Any]] | object
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Scores: TypeAlias = dict[str, FloatArray]
+_NO_GRAPH = (type(None), str, bytes, int, float, list, tuple, set)
+
+
+class FrameEvaluator(Evaluator):
+    """An evaluator whose metrics are column expressions, and whose scorers are called once for many turns.
+
+    Nothing needs to be subclassed; a subclass may give `metrics`, `scores` and `per_turn` as attributes of the class.
+
+    Parameters
+    ----------
+    sampler, seeds
+        As for `Evaluator`. To measure graphs that are there already, the sampler may be None.
+    metrics
+        What `tw.measure` takes: expressions that reduce a rollout's turns to one value, metric functions, or tuples of them.
+        None stands for `metrics.OUTCOME` and `metrics.TIMING`.
+    scores
+        New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer, sync or async, takes a list of texts
+        and gives as many numbers, in order. It is called once for each column and batch. A text that is unknown is not scored.
+    per_turn
+        Expressions for further columns of turns, of TURNS and the scores; one named `succeeded` is the verdict.
+    batch_size
+        The most texts in one call of a scorer.
+
+    Examples
+    --------
+    >>> from turnwise import metrics as m
+    >>> from turnwise.rollout import Graph, Node
+    >>> def shouting(texts):
+    ...     return [sum(map(str.isupper, text)) / len(text) for text in texts]
+    >>> evaluator = FrameEvaluator(
+    ...     lambda seed: Graph("", [Node("", "Hi", "HEY", 0.5, [Node("", "Ho", "Hey?", 0.25)])]),
+    ...     metrics=[m.average("reward"), m.first_turn(pl.col("loud") > 0.5)],
+    ...     scores={"loud": ("response", shouting)},
+    ... )
+    >>> results = evaluator.evaluate(2, progress=False)
+    >>> results["details"][0]["overall"]
+    {'num_turns': 2, 'average_reward': 0.375, 'first_turn': 1}
+    >>> results["summary"]["first_turn"]["mean"]
+    1.0
+    >>> evaluator.turns["loud"].to_list()
+    [1.0, 0.25, 1.0, 0.25]
+    """
+
+    metrics: Sequence[Metric | Iterable[Metric]] = ()
+    scores: Mapping[str, tuple[str, Scorer]] = {}
+    per_turn: Sequence[pl.Expr] = ()
+    batch_size: int = 1024
+
+    _unknown: str | None = None  # what a scorer is given for an unknown text
+    _always: frozenset[str] = frozenset()  # columns of TURNS that are needed whatever the metrics
+
+    def __init__(
+        self,
+        sampler: Any,
+        seeds: Any = None,
+        *,
+        metrics: Sequence[Metric | Iterable[Metric]] | None = None,
+        scores: Mapping[str, tuple[str, Scorer]] | None = None,
+        per_turn: Sequence[pl.Expr] | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        super().__init__(sampler, seeds)
+        if metrics is not None:
+            self.metrics = metrics
+        if scores is not None:
+            self.scores = scores
+        if per_turn is not None:
+            self.per_turn = per_turn
+        if batch_size is not None:
+            self.batch_size = batch_size
+
+    def compute_metrics(self, graph: Any, /) -> GraphMetrics:
+        """The metrics of one graph, and what is known of each of its turns."""
+        turns = self._alone(graph)
+        return next(self._each(turns, measure(turns, *self.metrics)))
+
+    def aggregate_metrics(self, all_metrics: list[GraphMetrics], /) -> JSONLike:
+        """The statistics of each metric with the interval of the first of them, and the metrics themselves as details."""
+        ids = pl.DataFrame({"rollout_id": [f"{place:09}" for place in range(len(all_metrics))]})
+        rollouts = with_overall(ids, [each.overall for each in all_metrics])
+        details = [{"overall": each.overall, "per_turn": each.per_turn} for each in all_metrics]
+        return {"summary": _statistics(summarize(rollouts), len(details)), "details": details}
+
+    @cached_property
+    def turns(self) -> pl.DataFrame:
+        """TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
+        turns = self._turns(self._done, self._said, self._facts, self._scores)
+        return with_entries(turns, self._measured) if self._overridden else turns
+
+    @cached_property
+    def _measurements(self) -> pl.DataFrame:
+        if self._overridden:
+            rollouts = measure(self.turns, *self.metrics).with_columns(self._errors())
+            return with_overall(rollouts, [{} if found is None else found.overall for found in self._measured])
+        needed = self._needed()
+        lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
+        late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]
+        rollouts = measure(lean, *self.metrics)
+        return rollouts.with_columns(self._facts.select("rollout_id", *late)).with_columns(self._errors())
+
+    # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
+    _scores: Scores
+    _known: dict[int, tuple[Any, Scores]]  # scores of graphs, by id
+
+    def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
+        seeds = super()._begin(n_rollouts, out)
+        self._known, self._measured = {}, []
+        return seeds
+
+    def _results(self, *, record: bool) -> JSONLike:
+        self._check_graphs(record=record)
+        self._said, self._scores = self._scored(self.graphs)
+        if not self._overridden:
+            return self._at_once()
+        for graph, part in zip(self.graphs, parts(self._scores, self._said.sizes), strict=True):
+            self._known[id(graph)] = graph, part
+        return super()._results(record=record)
+
+    def _check_graphs(self, *, record: bool) -> None:
+        """Refuse what is no graph, or make it an error: it would have no turns, and so no success."""
+        runs = self._done
+        odd = [at for at, done in enumerate(runs) if done.error is None and isinstance(done.graph, _NO_GRAPH)]
+        if not odd:
+            return
+        said = {
+            at: f"the sampler gave {runs[at].graph!r:.60} for the seed {runs[at].seed!r:.60}, which is no graph; return an object "
+            "with `children`"
+            for at in odd
+        }
+        if not record:
+            raise MetricError(f"{type(self).__name__}: {said[odd[0]]}")
+        self.runs = [
+            replace(done, graph=None, error=f"MetricError: {said[at]}") if at in said else done
+            for at, done in enumerate(runs)
+        ]
+
+    @property
+    def _overridden(self) -> bool:
+        """Whether a subclass has its own way with one rollout or with all, so that each must be asked for."""
+        kind = type(self)
+        owner = next(each for each in kind.__mro__ if "_at_once" in vars(each))
+        return any(getattr(kind, name) is not getattr(owner, name) for name in ("compute_metrics", "aggregate_metrics"))
+
+    def _at_once(self) -> JSONLike:
+        """What `aggregate_metrics` would return of all rollouts, from the frames."""
+        runs, facts, scores, rollouts, errors = self._done, self._facts, self._scores, self.rollouts, self._errors()
+        self._forget("_said")  # three values a turn, which are quickly read again
+        summary = self.summary
+
+        def details() -> list[dict[str, Any]]:
+            current = self.runs is runs
+            turns = self.turns if current else self._turns(runs, spoken([done.graph for done in runs]), facts, scores)
+            made = ({"overall": each.overall, "per_turn": each.per_turn} for each in self._each(turns, rollouts))
+            return [
+                each if error is None else {**each, "error": error} for each, error in zip(made, errors, strict=True)
+            ]
+
+        return Results(_statistics(summary, rollouts.height, len(errors) - errors.null_count()), details)
+
+    def _needed(self) -> set[str] | None:
+        """Which columns of TURNS the metrics read; None is all of them."""
+        if any(expression.meta.has_multiple_outputs() for expression in self.per_turn):
+            return None
+        read = (*expressions(self.metrics).values(), *self.per_turn)
+        return {*self._always, *(name for expression in read for name in expression.meta.root_names())}
+
+    def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
+        observe_one = super()._observer(metric, record=record)
+        if type(self).compute_metrics is FrameEvaluator.compute_metrics and not self._overridden:
+            with suppress(MetricError):  # it is no metric, but perhaps a fact
+                observe_one = self._observer_of_one(metric, record=record)
+
+        def observe(done: Run) -> Observation:
+            self._known[id(done.graph)] = done.graph, self._scored([done.graph])[1]
+            return observe_one(done)
+
+        return observe
+
+    def _observer_of_one(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
+        """What asks for this one metric, and reads no more than it needs: a rule looks at each rollout by itself."""
+        own = {name: each for name, each in expressions(self.metrics).items() if name == metric}
+        wanted = own or {metric: catalog.expression(metric)}
+        needed = self._needed()
+        if needed is not None:
+            needed |= {name for each in wanted.values() for name in each.meta.root_names()}
+
+        def observe(done: Run) -> Observation:
+            try:
+                value: Observation = measure(self._alone(done.graph, only=needed), *wanted.values())[metric].item()
+            except Exception as error:
+                if not record:
+                    raise
+                self._flaws[id(done.graph)] = done.graph, type_and_message(error)
+                return None
+            return value
+
+        return observe
+
+    def _value(self, metric: str, found: GraphMetrics, graph: Any) -> Any:
+        if metric in found.overall:
+            return found.overall[metric]
+        turns = self._alone(graph)
+        rollouts = measure(turns, *self.metrics)
+        return (rollouts if metric in rollouts.columns else measure(turns, catalog.expression(metric)))[metric].item()
+
+    def _measures(self) -> Any:
+        scores = {name: [column, identity(scorer)] for name, (column, scorer) in self.scores.items()}
+        metrics = [
+            identity(metric)
+            for given in self.metrics
+            for metric in (given if isinstance(given, tuple | list) else [given])
+        ]
+        return [super()._measures(), metrics, scores, [identity(expression) for expression in self.per_turn]]
+
+    def _entries(self) -> pl.DataFrame:
+        if self._overridden:
+            return super()._entries()
+        return self.turns.filter(pl.col("turn").is_not_null()).select("rollout_id", *self._columns(self.turns))
+
+    def _columns(self, turns: pl.DataFrame) -> list[str]:
+        """What is told of a turn."""
+        own = [expression.meta.output_name() for expression in self.per_turn]
+        known = [name for name in ("prompt", "response", "reward") if turns[name].null_count() < turns.height]
+        return list(dict.fromkeys(["turn", *known, *self.scores, *own]))
+
+    def _each(self, turns: pl.DataFrame, rollouts: pl.DataFrame) -> Iterator[GraphMetrics]:
+        empty = turns.clear()
+        plain = measure(empty, num_turns).columns
+        names = ["num_turns", *(name for name in measure(empty, *self.metrics).columns if name not in plain)]
+        per_turn = turns.filter(pl.col("turn").is_not_null()).select(self._columns(turns)).iter_rows(named=True)
+        for overall in rollouts.select(names).iter_rows(named=True):
+            yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"])])
+
+    def _alone(self, graph: Any, only: Collection[str] | None = None) -> pl.DataFrame:
+        """The turns of one graph."""
+        run = [Run(None, graph, seconds=math.nan)]
+        said, scores = self._scored([graph])
+        return self._turns(run, said, facts_of(run, said, None), scores, only=only)
+
+    def _turns(
+        self,
+        runs: Sequence[Run],
+        said: Spoken,
+        facts: pl.DataFrame,
+        scores: Scores,
+        *,
+        only: Collection[str] | None = None,
+    ) -> pl.DataFrame:
+        return self._with_scores(turns_with(runs, said, facts, only=only), said, scores)
+
+    def _with_scores(self, turns: pl.DataFrame, said: Spoken, scores: Scores) -> pl.DataFrame:
+        """The turns with what scorers say of them, and with what follows from that."""
+        there = turns["turn"].is_not_null()
+        for name, found in scores.items():
+            texts = self._texts(said, name)
+            known = np.array([text is not None for text in texts]) if None in texts else True
+            values = np.where(known, found, np.nan)
+            if not there.all():
+                values, filled = np.full(turns.height, np.nan), values
+                values[there.to_numpy()] = filled
+            turns = turns.with_columns(pl.Series(name, values).fill_nan(None))
+        return turns.with_columns(*self.per_turn)
+
+    def _texts(self, said: Spoken, name: str) -> list[Any]:
+        """What a score is of."""
+        return said.prompts if self.scores[name][0] == "prompt" else said.responses
+
+    def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
+        """What was said along the graphs, and the scores of each turn; graphs that are known are not scored again."""
+        if not self._known:
+            told = spoken(graphs)
+            return told, self._score(told)
+        new = spoken([graph for graph in graphs if id(graph) not in self._known])
+        fresh = parts(self._score(new), new.sizes)
+        each = [self._known[id(graph)][1] if id(graph) in self._known else next(fresh) for graph in graphs]
+        found = {name: np.concatenate([np.empty(0), *(part[name] for part in each)]) for name in self.scores}
+        return spoken(graphs), found
+
+    def _score(self, told: Spoken) -> Scores:
+        """One call of each scorer for each batch of texts."""
+        if self.batch_size < 1:
+            raise ArgumentError(f"{type(self).__name__}: batch_size={self.batch_size}; it is 1 or more")
+        found: Scores = {}
+        for name, (column, scorer) in self.scores.items():
+            if column not in {"prompt", "response"}:
+                raise ArgumentError(f"scores: {name} is to be of {column!r}; a scorer reads the prompt or the response")
+            if name in schema.TURNS.names and name != "score":
+                raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
+            texts = self._texts(told, name)
+            if None not in texts:
+                found[name] = self._batched(name, scorer, texts)
+            elif self._unknown is not None:
+                found[name] = self._batched(name, scorer, [text or self._unknown for text in texts])
+            else:
+                known = np.array([text is not None for text in texts], dtype=np.bool_)
+                found[name] = np.full(len(texts), np.nan)
+                found[name][known] = self._batched(name, scorer, [text for text in texts if text is not None])
+        return found
+
+    def _batched(self, name: str, scorer: Scorer, texts: list[Any]) -> FloatArray:
+        scorer = call_of(scorer)
+        found = np.empty(len(texts))
+        for begin in range(0, len(texts), self.batch_size):
+            batch = texts[begin : begin + self.batch_size]
+            found[begin : begin + len(batch)] = _numbers(_ready(scorer(batch)), len(batch), name)
+        return found
+
+
+def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
+    """What to call for scores: the scorer, or its method `score` or `moderate`."""
+    for found in (scorer, getattr(scorer, "score", None), getattr(scorer, "moderate", None)):
+        if callable(found):
+            call: Callable[[Sequence[str]], Any] = found
+            return call
+    raise ArgumentError(f"scores: a {type(scorer).__name__} is no scorer; give a function of a list of texts")
+
+
+def _ready(said: Any) -> Any:
+    """What a scorer gave, be it sync or async."""
+
+    async def awaited() -> Any:
+        return await said
+
+    return complete(awaited()) if inspect.isawaitable(said) else said
+
+
+def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
+    """The scores of each graph."""
+    end = 0
+    for size in sizes.tolist():
+        begin, end = end, end + size
+        yield {name: found[begin:end] for name, found in scores.items()}
+
+
+def _numbers(given: Any, expected: int, name: str) -> FloatArray:
+    """What a scorer gave for a batch, as numbers; not a number where it gave None."""
+    if not isinstance(given, list | tuple | np.ndarray):
+        given = given.tolist() if hasattr(given, "tolist") else given
+    try:
+        found = np.asarray(given if isinstance(given, list | tuple | np.ndarray) else list(given), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"scores: the scorer of {name} gives no list of numbers ({error})") from error
+    if found.shape != (expected,):
+        numbers = "one number" if not found.shape else f"{' x '.join(map(str, found.shape))} numbers"
+        raise SchemaError(
+            f"scores: the scorer of {name} gave {numbers} for {counted(expected, 'text')}; "
+            "it must give one for each, in order"
+        )
+    return found
+
+
+def _statistics(summary: pl.DataFrame, rollouts: int, errors: int = 0) -> dict[str, Any]:
+    """SUMMARY as nested dicts: of each metric its statistics, and the interval and count of the first."""
+    told: dict[str, Any] = {"n_rollouts": rollouts, **({"n_error": errors} if errors else {})}
+    for row in summary.iter_rows(named=True):
+        first = row["metric"] not in told
+        of_metric = told.setdefault(row["metric"], {})
+        of_metric[row["statistic"]] = row["estimate"]
+        if first:
+            of_metric |= {name: row[name] for name in ("low", "high", "n")}
+    return told

@@ -1,0 +1,373 @@
+"""What a rollout is while it is rolled out: a graph of nodes, one node a turn; and what was measured of it."""
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field, fields
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from turnwise.errors import ArgumentError
+from turnwise.measurement.trees.graphs import PROMPTS, flatten, reader
+
+StateT = TypeVar("StateT")
+ActionT = TypeVar("ActionT")
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+_LONG = 100_000  # turns of a rollout, before it is looked through for one that is reached twice
+
+
+def _growing(children: Any) -> list[Any]:
+    return children if isinstance(children, list) else list(children)
+
+
+class _Named:
+    """A node's prompt goes by three names; being without slots, this leaves a node open to further attributes."""
+
+    if TYPE_CHECKING:
+        attack: Any
+        probe: Any
+
+
+@dataclass(slots=True)
+class Node(_Named, Generic[StateT, ActionT]):
+    """A node: one turn, what prompted the target and what it answered, and the turns that may follow.
+
+    The prompt has the names `attack` and `probe` as well, of which either may be given, read and set. A subclass that
+    is a dataclass may add fields: those named like columns of TURNS (`seconds`, `succeeded`, ...) become these, others
+    become columns of their own.
+
+    Attributes
+    ----------
+    context
+        What the turn began from.
+    prompt
+        What the attack said; None is unknown.
+    response
+        What the target answered; None is unknown.
+    reward
+        The reward of the turn; None is unknown.
+    children
+        Alternative continuations, a list that may grow.
+
+    Examples
+    --------
+    >>> node = Node("", probe="Hi", response="Hello", reward=0.5)
+    >>> node.prompt, node.attack, node.children
+    ('Hi', 'Hi', [])
+    >>> node.attack = "Hey"
+    >>> node
+    Node(context='', prompt='Hey', response='Hello', reward=0.5, children=[])
+    """
+
+    context: StateT
+    prompt: ActionT | None = None
+    response: StateT | None = None
+    reward: float | None = None
+    children: list[Any] = field(default_factory=list)
+    attack: InitVar[ActionT | None] = field(default=None, kw_only=True)
+    probe: InitVar[ActionT | None] = field(default=None, kw_only=True)
+
+    def __post_init__(self, attack: ActionT | None, probe: ActionT | None) -> None:
+        if attack is not None or probe is not None:
+            said = [text for text in (self.prompt, attack, probe) if text is not None]
+            if any(text != said[0] for text in said):
+                raise ArgumentError(
+                    "Node: prompt, attack and probe are one thing, and here they differ; give one of them"
+                )
+            self.prompt = said[0]
+        if type(self.children) is not list:
+            self.children = _growing(self.children)
+
+
+for _name in ("attack", "probe"):  # the very same slot, so that they cost no more than `prompt`
+    setattr(Node, _name, Node.__dict__["prompt"])
+
+
+@dataclass
+class Graph(Generic[StateT, ActionT]):
+    """A graph: one rollout, where it began and the turns that came first. The graph itself is no turn.
+
+    A subclass that is a dataclass may add fields: those named like facts of TURNS (`goal`, `ending`, ...) become these,
+    others become columns of their own.
+
+    Examples
+    --------
+    >>> graph = Graph("", [Node("", "Hi", "Hello", 0.5)])
+    >>> graph.children[0].children.append(Node("", "Again", "No", 1.0))
+    >>> graph.children[0].children[0].response
+    'No'
+    """
+
+    context: StateT
+    children: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.children = _growing(self.children)
+
+
+@dataclass
+class GraphMetrics:
+    """What was measured of one graph.
+
+    Attributes
+    ----------
+    overall
+        Of the rollout: name and value.
+    per_turn
+        Of each turn: name and value.
+
+    Examples
+    --------
+    >>> GraphMetrics(overall={"num_turns": 1}, per_turn=[{"turn": 1}]).overall["num_turns"]
+    1
+    """
+
+    overall: dict[str, Any]
+    per_turn: list[dict[str, Any]]
+
+
+class Recording(Graph[str | None, str | None]):
+    """A graph without branches that is recorded turn by turn, at a fraction of what nodes cost.
+
+    Evaluators read the turns where they stand. For whoever walks the graph, nodes are made each time that `children` is
+    asked for: to change them changes nothing, but `children` may be set anew.
+
+    Attributes
+    ----------
+    said
+        Prompt, response and reward of the first turn, then of the next, in one list. A loop in a hurry adds to it itself,
+        as below, at half the price of `add`.
+    contexts
+        What each turn began from, as far as that was told; None where it never was.
+
+    Examples
+    --------
+    >>> recording = Recording(context="")
+    >>> recording.add("Hi", "Hello", 0.5)
+    >>> said = recording.said
+    >>> for prompt, response, reward in [("Again", "No", None)]:
+    ...     said += prompt, response, reward
+    >>> recording.children[0].children[0].prompt
+    'Again'
+    """
+
+    contexts: list[str | None] | None = None
+
+    def __init__(self, context: str | None = None) -> None:
+        self.context = context
+        self.said: list[Any] = []  # flat: tuples would keep the garbage collector busy
+
+    def add(
+        self, prompt: str | None, response: str | None, reward: float | None = None, context: str | None = None
+    ) -> None:
+        """Record the next turn."""
+        if context is not None:
+            self.contexts = self.contexts or []
+            self.contexts += [None] * (len(self.said) // 3 - len(self.contexts)) + [context]
+        self.said += prompt, response, reward
+
+    @property
+    def children(self) -> list[Any]:
+        """The first turn as a node, with the next as its child."""
+        nodes = list[Any]()
+        for turn, context in reversed(list(enumerate(_contexts_of(self)))):
+            prompt, response, reward = self.said[3 * turn : 3 * turn + 3]
+            nodes = [Node(context, prompt, response, reward, nodes)]
+        return nodes
+
+    @children.setter
+    def children(self, nodes: Sequence[Any] | None) -> None:
+        if nodes is None:  # as where a store opens what it kept
+            return
+        self.said, self.contexts = [], None
+        for node in _first_branches([Graph(None, list(nodes))])[0]:
+            self.add(node.prompt, node.response, node.reward, node.context)
+
+
+class Recordings(Sequence[Recording]):
+    """Recordings of many rollouts in one list, at a fraction of what keeping a list for each costs.
+
+    A rollout fills a list of its own while it is under way, as `Recording.said`, and hands it over when it has ended; any
+    number may be under way at once. Evaluators measure them like other graphs.
+
+    Examples
+    --------
+    >>> recordings = Recordings()
+    >>> for seed in range(2):
+    ...     said = []
+    ...     for prompt, response, reward in [("Hi", "Hello", 0.5), ("Again", f"No, {seed}", None)]:
+    ...         said += prompt, response, reward
+    ...     recordings.add(said)
+    >>> len(recordings), recordings[1].children[0].children[0].response
+    (2, 'No, 1')
+    """
+
+    def __init__(self) -> None:
+        self._said: list[Any] = []
+        self._ends: list[int] = [0]
+        self._began: dict[int, str] = {}
+
+    def add(self, said: list[Any], context: str | None = None) -> None:
+        """Take over the turns of a rollout that has ended: prompt, response and reward of the first, then of the next."""
+        if context is not None:
+            self._began[len(self)] = context
+        self._said += said
+        self._ends.append(len(self._said))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> Recording: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Recording]: ...
+    def __getitem__(self, place: int | slice) -> Recording | list[Recording]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        at = range(len(self))[place]
+        recording = Recording(self._began.get(at))
+        recording.said = self._said[self._ends[at] : self._ends[at + 1]]
+        return recording
+
+
+def _contexts_of(recording: Recording | None) -> list[str | None]:
+    """What each turn began from."""
+    if recording is None:
+        return []
+    told = recording.contexts or []
+    return told + [None] * (len(recording.said) // 3 - len(told))
+
+
+@dataclass(slots=True)
+class Spoken:
+    """What was said along the first branches of some graphs, turn after turn.
+
+    `sizes` has the turns of each graph; `plain` says whether the graphs and nodes are turnwise's own, and all texts text.
+    """
+
+    prompts: list[Any]
+    responses: list[Any]
+    rewards: list[Any]
+    sizes: IntArray
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        self.plain = self.plain and {str, type(None)}.issuperset(map(type, chain(self.prompts, self.responses)))
+
+    @classmethod
+    def recorded(cls, recordings: Sequence[Recording | None]) -> Self:
+        """What recordings say."""
+        said: list[Sequence[Any]] = [() if recording is None else recording.said for recording in recordings]
+        flat, sizes = list(chain.from_iterable(said)), np.array(list(map(len, said)), dtype=np.int64) // 3
+        return cls(flat[0::3], flat[1::3], flat[2::3], sizes, plain=True)
+
+
+def are_recordings(graphs: Sequence[Any]) -> bool:
+    """Whether all of them are recordings, or None."""
+    return all(graph is None or isinstance(graph, Recording) for graph in graphs)
+
+
+def spoken(graphs: Sequence[Any]) -> Spoken:
+    """What was said along the first branch of each graph; None for a graph is no turn.
+
+    Nodes are read as `flatten` reads them, but values are left as they are.
+
+    Examples
+    --------
+    >>> told = spoken([Graph("", [Node("", "Hi", "Hello", 0.5)]), None])
+    >>> told.prompts, told.sizes.tolist()
+    (['Hi'], [1, 0])
+    """
+    if are_recordings(graphs):
+        return Spoken.recorded(graphs)
+    nodes, sizes = _first_branches(graphs)
+    if all(issubclass(kind, Node) for kind in set(map(type, nodes))):
+        said = [node.prompt for node in nodes], [node.response for node in nodes], [node.reward for node in nodes]
+        return Spoken(*said, sizes, plain=all(graph is None or isinstance(graph, Graph) for graph in graphs))
+    return Spoken(
+        [prompt_of(node) for node in nodes],
+        [reader(node)(node, "response", None) for node in nodes],
+        [reader(node)(node, "reward", None) for node in nodes],
+        sizes,
+    )
+
+
+def contexts(graphs: Sequence[Any]) -> list[Any]:
+    """What each turn along the first branch of each graph began from.
+
+    Examples
+    --------
+    >>> contexts([Graph("start", [Node("before", "Hi")])])
+    ['before']
+    """
+    if are_recordings(graphs):
+        return [context for recording in graphs for context in _contexts_of(recording)]
+    return [reader(node)(node, "context", None) for node in _first_branches(graphs)[0]]
+
+
+def _first_branches(graphs: Sequence[Any]) -> tuple[list[Any], IntArray]:
+    """The nodes along the first branch of each graph, and how many they are."""
+    try:
+        return _walked(graphs, careful=False)
+    except AttributeError:  # dicts, or nodes without children
+        return _walked(graphs, careful=True)
+
+
+def _walked(graphs: Sequence[Any], *, careful: bool) -> tuple[list[Any], IntArray]:
+    nodes: list[Any] = []
+    add = nodes.append
+    ends = [0]
+    steps = range(_LONG)
+    for graph in graphs:
+        children = children_of(graph) if careful else graph and graph.children
+        while children:
+            for _ in steps:
+                node = children[0]
+                add(node)
+                children = children_of(node) if careful else node.children
+                if not children:
+                    break
+            else:
+                flatten([graph])  # refuses one that comes back to itself
+        ends.append(len(nodes))
+    return nodes, np.diff(np.array(ends, dtype=np.int64)).astype(np.int64)
+
+
+def prompt_of(node: Any) -> Any:
+    """What a node of any make says that the attack said, by whichever name."""
+    read = reader(node)
+    return next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
+
+
+def children_of(graph: Any) -> Sequence[Any]:
+    """The children of a graph or of a node; none of None."""
+    return (graph.get("children") if isinstance(graph, dict) else getattr(graph, "children", None)) or ()
+
+
+def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
+    """What graphs or nodes hold beside what `kind` has: name, and the value of each thing, None where it has none.
+
+    Examples
+    --------
+    >>> @dataclass
+    ... class Timed(Node[str, str]):
+    ...     seconds: float | None = None
+    >>> further([Timed("", "Hi", seconds=0.5), Node("", "Hi")], Node)
+    {'seconds': [0.5, None]}
+    """
+    known = {known.name for known in fields(kind)} | {"said", "contexts"}  # the turns of a recording
+    own = [thing for thing in things if isinstance(thing, kind)]
+    added = (each.name for found in dict.fromkeys(map(type, own)) for each in fields(found))
+    names = dict.fromkeys([*added, *(name for thing in own for name in vars(thing))])
+    return {
+        name: [getattr(thing, name, None) for thing in things]
+        for name in names
+        if name not in known and not name.startswith("_")
+    }
+
+
+def first_branch(graph: Any) -> list[Any]:
+    """The nodes along the first branch of a graph."""
+    return _first_branches([graph])[0]

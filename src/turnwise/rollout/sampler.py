@@ -1,0 +1,169 @@
+"""What makes rollouts: a sampler turns a seed into a graph of turns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+
+from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.rollout.graph import Graph, Node
+from turnwise.rollout.seeds import whole
+from turnwise.schema import ERROR, FAILURE, SUCCESS
+
+StateT = TypeVar("StateT")
+ActionT = TypeVar("ActionT")
+
+
+class RolloutError(TurnwiseError):
+    """A rollout that could not be finished; its `graph` holds the turns there were, and is None without any."""
+
+    def __init__(self, message: str, graph: Graph[Any, Any] | None = None) -> None:
+        super().__init__(message)
+        self.graph = graph
+
+
+@dataclass
+class Turn(Node[str | None, str | None]):
+    """A node that also knows what TURNS has columns for; None is unknown.
+
+    `seconds` and the tokens are those of the target's call. The prompt's tokens are all that the target read in it, the
+    conversation before included.
+    """
+
+    succeeded: bool | None = None
+    refused: bool | None = None
+    prompt_tokens: int | None = None
+    response_tokens: int | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class Rollout(Graph[str | None, str | None]):
+    """A graph that also knows the facts of its rollout, by their names in TURNS; None is unknown."""
+
+    target: str | None = None
+    attack: str | None = None
+    goal: str | None = None
+    attempt: int | None = None
+    ending: str | None = None
+    outcome: str | None = None
+    queries: int | None = None
+    total_tokens: int | None = None
+    total_seconds: float | None = None
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The turns, each the first child of the one before."""
+        found: list[Turn] = []
+        children: Sequence[Any] = self.children
+        while children:
+            found.append(children[0])
+            children = children[0].children
+        return found
+
+    def follow(self, turns: Sequence[Turn]) -> None:
+        """Make these the turns."""
+        self.children = list(turns[:1])
+        for turn, then in pairwise(turns):
+            turn.children = [then]
+
+
+def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
+    """The verdict on an attack whose turns were judged like this; None where a turn that could have settled it was not.
+
+    A success after an unjudged turn may not have been the first: to call it the outcome would say that its time is known.
+
+    Examples
+    --------
+    >>> no, yes, unjudged = (Turn(None, "", "", None, [], succeeded=value) for value in (False, True, None))
+    >>> outcome([no, yes], crashed=True), outcome([no, no], crashed=False), outcome([no], crashed=True)
+    ('success', 'failure', 'error')
+    >>> outcome([no, unjudged, yes], crashed=False) is outcome([unjudged], crashed=False) is None
+    True
+    """
+    for turn in turns:
+        if turn.succeeded is None:
+            return ERROR if crashed and not any(turn.succeeded for turn in turns) else None
+        if turn.succeeded:
+            return SUCCESS
+    return ERROR if crashed else FAILURE
+
+
+class Sampler(ABC, Generic[StateT, ActionT]):
+    """The base class of samplers: how to make one rollout from a seed.
+
+    Either method may be a coroutine function as well: turnwise awaits what can be awaited. Any object that has both
+    methods is an instance, whatever its class, and may go wherever a sampler is asked for.
+
+    Parameters
+    ----------
+    system
+        What is rolled out, kept as `self.system` for whoever wants it. A subclass need not call this.
+
+    Examples
+    --------
+    >>> class Echo(Sampler[str, str]):
+    ...     def rollout(self, seed=None):
+    ...         return Graph("", [Node("", f"Say {seed}", f"{seed}", 0.0, [])])
+    >>> Echo().eval_rollout(0).children[0].response
+    '0'
+    >>> Echo().eval_rollout("zero")
+    Traceback (most recent call last):
+    ...
+    turnwise.errors.ArgumentError: Echo: the seed 'zero' is a str and Echo has no eval_rollout of its own, so seeds are whole
+    numbers or None; give it one that takes a str
+    """
+
+    def __init__(self, system: Any = None) -> None:
+        self.system = system
+
+    @abstractmethod
+    def rollout(self, seed: int | None = None) -> Graph[StateT, ActionT] | Awaitable[Graph[StateT, ActionT]]:
+        """One rollout. The same seed, 0 included, should give the same graph; None is any seed."""
+
+    def eval_rollout(self, seed: Any = None) -> Graph[StateT, ActionT] | Awaitable[Graph[StateT, ActionT]]:
+        """One rollout for evaluation, whose seed may be anything that the sampler understands: here that of `rollout`.
+
+        Raises
+        ------
+        ArgumentError
+            Where the seed is neither a whole number nor None.
+        """
+        if seed is None or (number := whole(seed)) is not None:
+            return self.rollout(None if seed is None else number)
+        name, kind = type(self).__name__, type(seed).__name__
+        raise ArgumentError(
+            f"{name}: the seed {seed!r:.80} is a {kind} and {name} has no eval_rollout of its own, "
+            f"so seeds are whole numbers or None; give it one that takes a {kind}"
+        )
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        """Whether a class has both methods."""
+        has_both = all(callable(getattr(other, name, None)) for name in ("rollout", "eval_rollout"))
+        return True if cls is Sampler and has_both else NotImplemented
+
+
+def rollout_of(sampler: Any) -> Callable[[Any], Any]:
+    """What makes a graph of a seed."""
+    for found in (getattr(sampler, "eval_rollout", None), getattr(sampler, "rollout", None), sampler):
+        if callable(found):
+            rollout: Callable[[Any], Any] = found
+            return rollout
+    raise ArgumentError(
+        f"evaluate: a {type(sampler).__name__} is no sampler; give an object with `eval_rollout(seed)` or `rollout(seed)`, "
+        "or a function of a seed"
+    )
+
+
+def configuration_of(sampler: Any) -> dict[str, Any]:
+    """What a store must know a sampler by."""
+    configuration = getattr(sampler, "configuration", None)
+    if configuration is None:
+        raise ArgumentError(
+            "evaluate: store must know what the rollouts depend on; give the sampler an attribute `configuration`, "
+            "a dict of its settings without secrets"
+        )
+    kind = sampler if callable(sampler) and hasattr(sampler, "__qualname__") else type(sampler)
+    return {"sampler": f"{kind.__module__}.{kind.__qualname__}", "configuration": configuration}

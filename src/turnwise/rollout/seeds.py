@@ -1,0 +1,78 @@
+"""Seeds: what to roll out from, in which order, and what each names."""
+
+from collections.abc import Iterable
+from operator import index
+from typing import Any
+
+import polars as pl
+
+from turnwise.errors import ArgumentError, counted, listing
+from turnwise.schema.arguments import frame_of
+
+
+def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], pl.DataFrame | None]:
+    """The first seeds in order, and the other columns of a frame that has them."""
+    if n_rollouts is not None and (whole(n_rollouts) is None or n_rollouts < 0):
+        raise ArgumentError(
+            f"{name}: n_rollouts={n_rollouts!r}; it is a whole number, 0 or more, or None for all seeds"
+        )
+    if seeds is None:
+        if n_rollouts is None:
+            raise ArgumentError(f"{name}: without seeds, n_rollouts must say how many rollouts to make")
+        return list(range(n_rollouts)), None
+    if isinstance(seeds, str | bytes):
+        raise ArgumentError(f"{name}: seeds is one text, {seeds!r:.80}; give a list of seeds, as [{seeds!r:.20}]")
+    beside = None
+    if hasattr(seeds, "to_pylist") and not hasattr(seeds, "column_names"):  # an array of PyArrow, chunked or not
+        seeds = seeds.to_pylist()
+    if isinstance(seeds, pl.LazyFrame) or (hasattr(seeds, "__arrow_c_stream__") and not isinstance(seeds, pl.Series)):
+        frame = frame_of(seeds, "evaluate")
+        if "seed" not in frame.columns:
+            raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; there is {listing(frame.columns)}")
+        seeds, beside = frame["seed"], frame.drop("seed")
+    listed = seeds.to_list() if isinstance(seeds, pl.Series) else seeds.tolist() if hasattr(seeds, "tolist") else seeds
+    if not isinstance(listed, Iterable):
+        raise ArgumentError(
+            f"{name}: seeds is {seeds!r:.80}; give a list of seeds, or n_rollouts alone for numbers from 0"
+        )
+    listed = list(listed)
+    if n_rollouts is not None and n_rollouts > len(listed):
+        raise ArgumentError(
+            f"{name}: n_rollouts={n_rollouts} is more than the {counted(len(listed), 'seed')}; give more seeds, or fewer rollouts"
+        )
+    return listed[:n_rollouts], beside
+
+
+def whole(seed: object) -> int | None:
+    """A seed that is a whole number of any type, 0 and NumPy's included, as an int; None if it is something else.
+
+    Examples
+    --------
+    >>> whole(0), whole(True), whole("0")
+    (0, None, None)
+    """
+    return None if isinstance(seed, bool) or not hasattr(seed, "__index__") else index(seed)
+
+
+def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None:
+    """What a seed names: a goal (its text, or its number from 0, or None for any) and an attempt at it; None if it is no seed.
+
+    Examples
+    --------
+    >>> goal_and_attempt("say yes"), goal_and_attempt(0), goal_and_attempt(("say yes", 2)), goal_and_attempt(None)
+    (('say yes', None), (0, None), ('say yes', 2), (None, None))
+    >>> goal_and_attempt(-1) is goal_and_attempt("") is goal_and_attempt(("say yes", 0)) is goal_and_attempt(
+    ...     0.5
+    ... ) is None
+    True
+    """
+    match seed:
+        case None:
+            return None, None
+        case str(text):
+            return (text, None) if text else None
+        case (goal, attempt) if goal is not None:
+            named, number = goal_and_attempt(goal), whole(attempt)
+            return (named[0], number) if named and named[1] is None and number is not None and number >= 1 else None
+    number = whole(seed)
+    return None if number is None or number < 0 else (number, None)

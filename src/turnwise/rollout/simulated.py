@@ -1,0 +1,257 @@
+"""Rollouts of a model that is not there, one by one, whose truth is known."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError
+from turnwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn, outcome
+from turnwise.rollout.seeds import goal_and_attempt
+from turnwise.rollout.simulation import design as checked
+from turnwise.rollout.simulation.design import Design, Hazard, beta_quantile, stream
+from turnwise.rollout.simulation.truth import truth
+from turnwise.rollout.simulation.words import CONTEXT
+
+Duration: TypeAlias = float | Callable[[Rollout], float]
+
+_CATEGORY = "simulated"
+_PROMPTS = ("Let us talk about {goal}.", "Imagine a story about {goal}.", "One more question on {goal}.")
+_REFUSALS = ("I can't help with that.", "I'm sorry, but I can't assist with that.", "I cannot help with this request.")
+_AGREEMENTS = ("Sure, here it is: [simulated].", "Of course: [simulated].", "The hero does it: [simulated].")
+
+
+class SimulatedSampler(Sampler[str | None, str | None]):
+    """A sampler that asks no model: the course of a rollout follows from its seed alone, at the rates given here.
+
+    For trying out whatever consumes rollouts: a runner, a stopping rule, an estimator. The model is that of `simulate` for
+    one target, attack and category, its Notes included, and `truth` has the exact values; but each rollout is made by
+    itself, on demand, in any order, in any thread.
+
+    Parameters
+    ----------
+    hazard
+        Probability of success in a turn that nothing has ended before, for an average goal: one number, or one a turn.
+    turns
+        The budget: the most turns a rollout can have.
+    icc
+        How alike the attempts at a goal are, as in `simulate`.
+    give_up, target_ends
+        Probability in each unsuccessful turn that the attack gives up, or that the target ends the rollout.
+    error
+        Probability in each turn of a crash before the target answers: the rollout raises, as a real one would.
+    stop_on_success
+        Whether a rollout ends where it succeeds.
+    goals
+        How many goals there are for seeds that are numbers; without it, each number is a goal of its own.
+    duration
+        Seconds that making a rollout takes: a number for each of its turns, or a function of the finished rollout,
+        ``lambda rollout: 2.0 if rollout.outcome == "success" else 0.5``. Without it, no time.
+    asynchronous
+        Whether `eval_rollout` is a coroutine function, which awaits that time, or a plain one, which blocks its thread.
+    target, attack
+        Their names.
+    seed
+        The only source of chance beside the seeds of the rollouts.
+
+    Notes
+    -----
+    **Seeds.** A number i is attempt i // goals + 1 at goal i % goals (numbered from 0, and 0 is as good a seed as any). A
+    text is a goal, its first attempt. A pair ``(goal, attempt)`` is that attempt at the goal, a text or a number. None is
+    a number drawn afresh. Goals have names, so that ``5`` and ``"goal-5"`` are the same seed of an endless list of goals.
+
+    **Rewards** are 0.5 or more in the turns that succeed and less in those that do not.
+
+    Examples
+    --------
+    >>> sampler = SimulatedSampler(hazard=0.2, turns=10, icc=0.3, goals=50)
+    >>> rollout = sampler.rollout(0)
+    >>> rollout.goal, rollout.attempt, rollout.ending, len(rollout.turns)
+    ('goal-0', 1, 'success', 10)
+    >>> rollout == sampler.rollout(("goal-0", 1))
+    True
+    >>> sampler.truth.filter(metric="attack_success", statistic="mean")["value"].round(6).item()
+    0.601063
+    """
+
+    def __init__(
+        self,
+        hazard: Hazard = checked.PLAIN_HAZARD,
+        turns: int = 10,
+        icc: float = 0.0,
+        give_up: float = 0.0,
+        target_ends: float = 0.0,
+        error: float = 0.0,
+        *,
+        stop_on_success: bool = True,
+        goals: int | None = None,
+        duration: Duration | None = None,
+        asynchronous: bool = False,
+        target: str = "simulated",
+        attack: str = "persuade",
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        budget = checked.count("turns", turns, least=1)
+        self._goals = None if goals is None else checked.count("goals", goals, least=1)
+        self._duration = duration
+        self._target, self._attack = target, attack
+        self._design = Design(
+            targets=checked.hazards_by_name((target,), hazard, turns=budget),
+            attacks=checked.odds_by_name("attack", (attack,)),
+            categories={_CATEGORY: 1.0},
+            goals={_CATEGORY: self._goals or 1},
+            attempts=(1, 1),
+            turns=budget,
+            icc=checked.correlation("icc", icc),
+            tasks=0,
+            icc_task=0.0,
+            give_up=checked.probability("give_up", give_up),
+            target_ends=checked.probability("target_ends", target_ends),
+            error=checked.probability("error", error),
+            stop_on_success=stop_on_success,
+            attempts_stop_on_success=False,
+            judge=None,
+            unjudged=0.0,
+            refusal=1.0,
+            benign=0,
+            utility=0.0,
+            branches=1,
+            text=True,
+            seed=checked.count("seed", seed, least=0),
+        )
+        self._hazard = np.array(self._design.targets[target])
+        if asynchronous:
+            self.eval_rollout = self._awaited  # type: ignore[method-assign]
+
+    @property
+    def truth(self) -> pl.DataFrame:
+        """The exact values that estimators should find on many rollouts, as in `simulate`."""
+        return truth(self._design).filter(pl.col("category").is_null())
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What decides the rollouts, as JSON: how long they take does not."""
+        design = self._design
+        return {
+            "sampler": type(self).__name__,
+            "target": self._target,
+            "attack": self._attack,
+            "hazard": self._hazard.tolist(),
+            "turns": design.turns,
+            "icc": design.icc,
+            "give_up": design.give_up,
+            "target_ends": design.target_ends,
+            "error": design.error,
+            "stop_on_success": design.stop_on_success,
+            "goals": self._goals,
+            "seed": design.seed,
+        }
+
+    def rollout(self, seed: Any = None) -> Rollout:
+        """The rollout of this seed, after the time that it takes.
+
+        Raises
+        ------
+        RolloutError
+            Where it crashed.
+        """
+        made = self._made(seed)
+        time.sleep(made.total_seconds or 0.0)
+        return _unless_crashed(made)
+
+    def eval_rollout(self, seed: Any = None) -> Rollout | Coroutine[Any, Any, Rollout]:
+        """The same; with ``asynchronous=True`` to be awaited."""
+        return self.rollout(seed)
+
+    async def _awaited(self, seed: Any = None) -> Rollout:
+        made = self._made(seed)
+        if made.total_seconds:
+            await asyncio.sleep(made.total_seconds)
+        return _unless_crashed(made)
+
+    def _made(self, seed: Any) -> Rollout:
+        """The rollout, crashed or not."""
+        design = self._design
+        goal, attempt = self._goal(seed)
+        peak = float(self._hazard.max())
+        chance = self._hazard * (_level(design.seed, goal, peak, design.icc) / (peak or 1.0))
+        draws = stream(design.seed, "rollout", goal, attempt).random((design.turns, 7))
+        made = Rollout(
+            CONTEXT, [], target=self._target, attack=self._attack, goal=goal, attempt=attempt, ending=schema.BUDGET
+        )
+        turns: list[Turn] = []
+        for (crash, success, give_up, target_ends, reward, prompt, response), hazard in zip(draws, chance, strict=True):
+            if crash < design.error:
+                made.ending = schema.ERROR
+                break
+            succeeded = bool(success < hazard)
+            turns.append(
+                Turn(
+                    None if turns else CONTEXT,
+                    _one(_PROMPTS, prompt).format(goal=goal),
+                    _one(_AGREEMENTS if succeeded else _REFUSALS, response),
+                    float(reward + succeeded) / 2,
+                    [],
+                    succeeded=succeeded,
+                    refused=not succeeded,
+                )
+            )
+            if succeeded and design.stop_on_success:
+                made.ending = schema.SUCCESS
+            elif not succeeded and give_up < design.give_up:
+                made.ending = schema.GAVE_UP
+            elif not succeeded and target_ends < design.target_ends:
+                made.ending = schema.TARGET_ENDED
+            else:
+                continue
+            break
+        made.follow(turns)
+        made.outcome = outcome(turns, crashed=made.ending == schema.ERROR)
+        made.total_seconds = self._seconds(made)
+        return made
+
+    def _goal(self, seed: Any) -> tuple[str, int]:
+        """The goal and the number of the attempt that a seed stands for."""
+        named = goal_and_attempt(np.random.default_rng().integers(2**63) if seed is None else seed)
+        if named is None:
+            raise ArgumentError(
+                f"SimulatedSampler: the seed is {seed!r:.80}; give a whole number from 0, a goal's text, or (goal, attempt)"
+            )
+        goal, attempt = named
+        if isinstance(goal, str):
+            return goal, attempt or 1
+        assert goal is not None
+        round_, place = divmod(goal, self._goals) if self._goals else (0, goal)
+        return f"goal-{place}", attempt or round_ + 1
+
+    def _seconds(self, made: Rollout) -> float | None:
+        if self._duration is None:
+            return None
+        if callable(self._duration):
+            return float(self._duration(made))
+        return float(self._duration) * len(made.turns)
+
+
+@lru_cache(maxsize=4096)
+def _level(seed: int, goal: str, peak: float, icc: float) -> float:
+    """The greatest hazard that this goal has."""
+    return float(beta_quantile(stream(seed, "goal", goal).random(1), peak, icc)[0])
+
+
+def _one(texts: tuple[str, ...], at: float) -> str:
+    return texts[int(at * len(texts))]
+
+
+def _unless_crashed(made: Rollout) -> Rollout:
+    if made.ending == schema.ERROR:
+        raise RolloutError(
+            f"SimulatedSampler: attempt {made.attempt} at {made.goal!r} crashed in turn {len(made.turns) + 1}, as asked for",
+            made,
+        )
+    return made

@@ -1,0 +1,164 @@
+"""How simulated rollouts go: every draw is a column, and no turn is handled on its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise import schema
+from turnwise.rollout.simulation.design import BoolArray, Design, FloatArray, Group, IntArray, beta_quantile, stream
+from turnwise.schema import ENDINGS, OUTCOMES
+
+ENDING = {word: code for code, word in enumerate(ENDINGS.categories)}
+OUTCOME = {word: code for code, word in enumerate(OUTCOMES.categories)}
+NOTHING = -1  # the code of null
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The rollouts of a group: one value each per rollout, then one each per turn."""
+
+    goal: IntArray
+    task: IntArray
+    attempt: IntArray
+    ending: IntArray
+    outcome: IntArray
+    solved: IntArray
+    length: IntArray
+    crashed: BoolArray
+    judged: BoolArray
+    succeeded: BoolArray
+    true_succeeded: BoolArray
+
+
+def attacked(design: Design, group: Group) -> Course:
+    """Attempts goal by goal, each until the first of its endings."""
+    goal, task, attempt = planned(design, group)
+    hazard = hazards(design, group, goal, task)
+    shape = hazard.shape
+    true = design.draw(group, "success").random(shape) < hazard
+    verdict = _verdicts(design, group, true)
+    crash = _happens(design, group, "error", shape)
+    unjudged = _happens(design, group, "unjudged", shape)
+    heard = verdict & ~unjudged
+    stop = heard if design.stop_on_success else np.zeros(shape, dtype=bool)
+    give_up = _happens(design, group, "give_up", shape)
+    target_ends = _happens(design, group, "target_ends", shape)
+
+    length, (crashed, stopped, left, shut) = _until(crash, stop, give_up, target_ends)
+    ending = np.select(
+        [crashed, stopped, left, shut],
+        [ENDING[schema.ERROR], ENDING[schema.SUCCESS], ENDING[schema.GAVE_UP], ENDING[schema.TARGET_ENDED]],
+        ENDING[schema.BUDGET],
+    )
+    seen = np.arange(design.turns) < length[:, None]
+    won = np.any(seen & heard & ~crash, axis=1)
+    gap = np.logical_or.accumulate(seen & unjudged & ~crash, axis=1)
+    # A success behind a gap may not have been the first: an outcome would say that its time is known, and bias the curve.
+    won_at_known_turn = np.any(seen & heard & ~crash & ~gap, axis=1)
+    outcome = np.select(
+        [won_at_known_turn, won, crashed, gap[:, -1]],
+        [OUTCOME[schema.SUCCESS], NOTHING, OUTCOME[schema.ERROR], NOTHING],
+        OUTCOME[schema.FAILURE],
+    )
+    made = _until_won(won, attempt) if design.attempts_stop_on_success else np.ones(won.shape, dtype=bool)
+    flat = seen & made[:, None]
+    return Course(
+        goal=goal[made],
+        task=task[made] if design.tasks else np.full(made.sum(), NOTHING),
+        attempt=attempt[made],
+        ending=ending[made],
+        outcome=outcome[made],
+        solved=_solved(design, group, task, crashed)[made] if design.tasks else np.full(made.sum(), NOTHING),
+        length=length[made],
+        crashed=crash[flat],
+        judged=~(unjudged | crash)[flat],
+        succeeded=verdict[flat],
+        true_succeeded=true[flat],
+    )
+
+
+def benign(design: Design, group: Group) -> Course:
+    """Tasks in turn, each for a random number of turns, unless it crashes."""
+    number = np.arange(design.benign)
+    tasks = design.tasks or design.benign
+    planned = design.draw(group, "length").integers(design.turns, size=design.benign)
+    done = np.arange(design.turns) == planned[:, None]
+    crash = _happens(design, group, "error", done.shape)
+    length, (crashed, _) = _until(crash, done)
+    flat = np.arange(design.turns) < length[:, None]
+    never = np.zeros(flat.sum(), dtype=bool)
+    return Course(
+        goal=np.full(design.benign, NOTHING),
+        task=number % tasks,
+        attempt=number // tasks + 1,
+        ending=np.where(crashed, ENDING[schema.ERROR], ENDING[schema.FINISHED]),
+        outcome=np.full(design.benign, NOTHING),
+        solved=_solved(design, group, number % tasks, crashed),
+        length=length,
+        crashed=crash[flat],
+        judged=never,
+        succeeded=never,
+        true_succeeded=never,
+    )
+
+
+def planned(design: Design, group: Group) -> tuple[IntArray, IntArray, IntArray]:
+    """Goal, task and number of each attempt."""
+    low, high = design.attempts
+    tasks = max(design.tasks, 1)
+    many = design.draw(group, "attempts").integers(low, high + 1, size=design.goals_of(group) * tasks)
+    pair = np.repeat(np.arange(many.size), many)
+    attempt = np.arange(1, pair.size + 1) - (np.cumsum(many) - many)[pair]
+    return pair // tasks, pair % tasks, attempt
+
+
+def hazards(design: Design, group: Group, goal: IntArray, task: IntArray) -> FloatArray:
+    """Hazard of each turn of each rollout."""
+    mean = design.hazards(group)
+    peak = float(mean.max())
+    share, icc = design.mixture
+    level = np.zeros(goal.shape)
+    if share > 0:
+        rank = stream(design.seed, "goals", group.category).random(design.goals_of(group))
+        level += share * beta_quantile(rank, peak, icc)[goal]
+    if share < 1:
+        rank = stream(design.seed, "tasks").random(design.tasks)
+        level += (1 - share) * beta_quantile(rank, peak, icc)[task]
+    return np.asarray(np.multiply.outer(level, mean / peak if peak else mean))
+
+
+def _happens(design: Design, group: Group, option: str, shape: tuple[int, ...]) -> BoolArray:
+    """Whether a thing happens, turn by turn, with the probability that the option of this name gives it."""
+    probability = getattr(design, option)
+    if probability == 0:
+        return np.zeros(shape, dtype=bool)
+    return np.asarray(design.draw(group, option).random(shape) < probability)
+
+
+def _verdicts(design: Design, group: Group, true: BoolArray) -> BoolArray:
+    if design.judge is None:
+        return true
+    sensitivity, specificity = design.judge
+    drawn = design.draw(group, "judge").random(true.shape)
+    return np.asarray(drawn < np.where(true, sensitivity, 1 - specificity))
+
+
+def _until(*endings: BoolArray) -> tuple[IntArray, list[BoolArray]]:
+    """Number of turns up to the first of the endings (rollout, turn), and which of them that turn has."""
+    ends = np.logical_or.reduce(endings)
+    last = np.where(ends.any(axis=1), ends.argmax(axis=1), ends.shape[1] - 1)
+    return last + 1, [ending[np.arange(last.size), last] for ending in endings]
+
+
+def _until_won(won: BoolArray, attempt: IntArray) -> BoolArray:
+    """Which attempts come no later than the first success at their goal and task."""
+    before: IntArray = np.cumsum(won) - won
+    first = np.flatnonzero(attempt == 1)
+    return np.asarray(before == np.repeat(before[first], np.diff(first, append=won.size)))
+
+
+def _solved(design: Design, group: Group, task: IntArray, crashed: BoolArray) -> IntArray:
+    """Whether each rollout did the user's task; nobody knows where it crashed."""
+    rank = stream(design.seed, "utility").random(design.tasks or design.benign)
+    chance = beta_quantile(rank, design.utility, design.icc_task)[task]
+    return np.where(crashed, NOTHING, design.draw(group, "solved").random(task.size) < chance)

@@ -1,0 +1,303 @@
+"""When is enough known to stop rolling out?
+
+A rule looks at one observation for each goal, in the order in which the goals were drawn, and stops at the first moment at
+which its confidence sequence (`turnwise.stats.sequential`) says enough. The interval that it stops with covers the truth
+although the data chose the moment; a fixed-n interval does not. What a rule must never follow is the order in which
+rollouts *finish*: those that succeed finish sooner.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.errors import ArgumentError, counted
+from turnwise.schema.labels import bracket, level_text, number
+from turnwise.stats.estimate import FloatArray
+from turnwise.stats.sequential import (
+    Bounds,
+    Side,
+    beta_binomial_sequence,
+    empirical_bernstein_sequence,
+    running_intersection,
+)
+
+Observation: TypeAlias = bool | float | None
+
+_NEEDS = "a Boolean or a score within 0 and 1"
+_FAILURE, _SUCCESS = 0.0, 1.0  # the bounds of a share and of a score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a rule says after some observations.
+
+    Attributes
+    ----------
+    metric
+        What was observed.
+    stopped_at
+        After how many goals enough was known; None while it is not.
+    n, n_unknown
+        Goals looked at, no further than `stopped_at`, and those of them without a value.
+    estimate
+        Mean of the known values among them. Stopping makes it lean to the side that stops; the interval does not mind.
+    low, high
+        What all intervals so far have in common, the unknown counted at the lower bound for `low` and at the upper for
+        `high`. Where the mean has left it, the stream has drifted: its order is not random, and no rule stops it there.
+    level
+        Probability that the interval holds the truth at every moment.
+    method
+        How the interval was made.
+    """
+
+    metric: str
+    stopped_at: int | None = None
+    n: int = 0
+    n_unknown: int = 0
+    estimate: float | None = None
+    low: float = 0.0
+    high: float = 1.0
+    level: float
+    method: str
+
+    def __str__(self) -> str:
+        """One line for people."""
+        shown = number(self.estimate, self.low, self.high, rate=True)
+        ends = bracket(self.low, self.high, value=self.estimate, rate=True)
+        end = f"{'not ' if self.stopped_at is None else ''}enough after {counted(self.n, 'goal')}"
+        return f"{self.metric} {shown} {ends}, {level_text(self.level)} {self.method}; {end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(ABC):
+    """What `Precision`, `Below` and `Above` share.
+
+    Attributes
+    ----------
+    metric
+        Name of a Boolean metric, or of a score within 0 and 1.
+    level
+        Probability that the interval holds the truth at every moment.
+    """
+
+    side: ClassVar[Side]
+
+    metric: str
+    level: float = field(default=0.95, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ArgumentError(f"{type(self).__name__}: level={self.level}; it lies between 0 and 1, as 0.95")
+
+    @abstractmethod
+    def enough(self, ends: Bounds) -> NDArray[np.bool_]:
+        """At which of these intervals enough is known."""
+
+    def decide(self, observations: Iterable[Observation]) -> Decision:
+        """What the rule says of these observations, one a goal in the order drawn.
+
+        Parameters
+        ----------
+        observations
+            True or False for a share, numbers within 0 and 1 for a score, None where the rollout errored or was not
+            judged: it counts at the bound that does not help stopping. One kind in one stream.
+
+        Raises
+        ------
+        ArgumentError
+            Where shares and scores are mixed, or a score lies outside 0 and 1.
+
+        Examples
+        --------
+        >>> rule = Below("attack_success", 0.01)
+        >>> rule.decide([False] * 1000).stopped_at, rule.decide([False, None] + [False] * 998).stopped_at
+        (377, 663)
+        """
+        return self.watch().add(observations)
+
+    def watch(self) -> "Watch":
+        """The rule, ready for observations as they come."""
+        return Watch(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision(Rule):
+    """Stop when the metric is known to plus or minus `half_width`: the interval is no wider than twice that.
+
+    Examples
+    --------
+    >>> decision = Precision("attack_success", half_width=0.05).decide(goal % 5 == 0 for goal in range(1000))
+    >>> decision.stopped_at, round(decision.low, 3), round(decision.high, 3)
+    (825, 0.154, 0.254)
+    """
+
+    side: ClassVar[Side] = "both"
+
+    half_width: float
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if not 0 < self.half_width < 0.5:
+            raise ArgumentError(f"Precision: half_width={self.half_width}; it lies between 0 and 0.5, as 0.03")
+
+    def enough(self, ends: Bounds) -> NDArray[np.bool_]:
+        """Where the interval is narrow enough."""
+        return ends[1] - ends[0] <= 2 * self.half_width
+
+
+@dataclass(frozen=True, slots=True)
+class _Threshold(Rule):
+    threshold: float
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if not 0 < self.threshold < 1:
+            raise ArgumentError(
+                f"{type(self).__name__}: threshold={self.threshold}; it lies between 0 and 1, as 0.01 for one per cent"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Below(_Threshold):
+    """Stop when the metric is known to lie below `threshold`: the bar of a release.
+
+    The bound is one-sided: of all metrics that are not below, this stops at any time at all with probability 1 - level.
+
+    Examples
+    --------
+    >>> Below("attack_success", 0.01).decide([False] * 300).stopped_at is None
+    True
+    """
+
+    side: ClassVar[Side] = "high"
+
+    def enough(self, ends: Bounds) -> NDArray[np.bool_]:
+        """Where the upper end is below."""
+        return ends[1] < self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Above(_Threshold):
+    """Stop when the metric is known to lie above `threshold`, by a one-sided bound as that of `Below`.
+
+    Examples
+    --------
+    >>> Above("attack_success", 0.5).decide([True] * 100).stopped_at
+    6
+    """
+
+    side: ClassVar[Side] = "low"
+
+    def enough(self, ends: Bounds) -> NDArray[np.bool_]:
+        """Where the lower end is above."""
+        return ends[0] > self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Endless(Rule):
+    """Never stop: for the running interval alone."""
+
+    side: ClassVar[Side] = "both"
+
+    def enough(self, ends: Bounds) -> NDArray[np.bool_]:
+        """Nowhere."""
+        return np.zeros(ends[0].shape, dtype=np.bool_)
+
+
+class Watch:
+    """A rule applied to observations as they come: in the order drawn, a few at a time, with the decision so far.
+
+    How the observations are cut into portions changes nothing.
+
+    Examples
+    --------
+    >>> watch = Below("attack_success", 0.01).watch()
+    >>> watch.add([False] * 376).stopped_at, watch.add([False] * 10).stopped_at
+    (None, 377)
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._values: list[float] = []  # not a number where unknown
+        self._share: bool | None = None
+        self._looked_at = 0
+        self._ends = {_FAILURE: (0.0, 1.0), _SUCCESS: (0.0, 1.0)}  # so far, were the unknown one or the other
+        self._decision = Decision(metric=rule.metric, level=rule.level, method="none")
+
+    def add(self, observations: Iterable[Observation]) -> Decision:
+        """The decision after these observations as well; a decision to stop is the last word."""
+        self._values += [self._number(value) for value in observations]
+        if self._decision.stopped_at is None and len(self._values) > self._looked_at:
+            self._decision = self._decided()
+        return self._decision
+
+    def _decided(self) -> Decision:
+        values, known = np.array(self._values), self._looked_at
+        if self._share is None:  # nothing is known, not even of what kind it is
+            return replace(self._decision, n=values.size, n_unknown=values.size)
+        self._looked_at = values.size
+        low, high, steady = self._running(values, _FAILURE, known)
+        if np.isnan(values).any():
+            _, high, also = self._running(values, _SUCCESS, known)
+            steady &= also
+        else:
+            self._ends[_SUCCESS] = self._ends[_FAILURE]
+        settled = np.flatnonzero(self._rule.enough((low, high)) & steady)
+        last = int(settled[0]) if settled.size else low.size - 1
+        seen = values[: known + last + 1]
+        missing = int(np.isnan(seen).sum())
+        return Decision(
+            metric=self._rule.metric,
+            stopped_at=seen.size if settled.size else None,
+            n=seen.size,
+            n_unknown=missing,
+            estimate=float(np.nanmean(seen)) if missing < seen.size else None,
+            low=float(low[last]),
+            high=float(high[last]),
+            level=self._rule.level,
+            method=self._method(),
+        )
+
+    def _running(
+        self, values: FloatArray, unknown: float, known: int
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        """What all intervals so far have in common, after each observation from `known` on, and whether the mean is in it."""
+        stream = np.where(np.isnan(values), unknown, values)
+        n = np.arange(1, stream.size + 1)[known:]
+        total = np.cumsum(stream)[known:]
+        side, level = self._rule.side, self._rule.level
+        if not self._share:
+            low, high = (end[known:] for end in empirical_bernstein_sequence(stream, level=level, side=side))
+        else:
+            low, high = beta_binomial_sequence(total, n, level=level, side=side)
+        before = self._ends[unknown]
+        low, high = running_intersection(np.append(before[0], low), np.append(before[1], high))
+        self._ends[unknown] = float(low[-1]), float(high[-1])
+        low, high, mean = low[1:], high[1:], total / n
+        return low, high, (low <= mean) & (mean <= high)
+
+    def _method(self) -> str:
+        family = "beta-binomial" if self._share else "empirical-Bernstein"
+        return f"{'' if self._rule.side == 'both' else 'one-sided '}{family} confidence sequence"
+
+    def _number(self, value: Any) -> float:
+        share = isinstance(value, bool | np.bool_)
+        if value is not None and not share and not isinstance(value, Real):
+            raise ArgumentError(
+                f"until: `{self._rule.metric}` is of type {type(value).__name__}; a rule needs {_NEEDS}"
+            )
+        if value is None or math.isnan(value):
+            return math.nan
+        if self._share is None:
+            self._share = share
+        if share is not self._share:
+            raise ArgumentError(f"until: `{self._rule.metric}` is now a Boolean and now a number; observe one of them")
+        if not 0 <= value <= 1:
+            raise ArgumentError(f"until: `{self._rule.metric}` is {value:g}; a rule needs {_NEEDS}, so rescale it")
+        return float(value)

@@ -1,0 +1,296 @@
+"""Checks of what a caller passes to a verb: frames, column names, numbers, levels and statistics."""
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError, listing, meant
+from turnwise.schema.promises import check_ids
+
+Cluster = str | tuple[str, ...] | None
+By = str | Sequence[str] | None
+
+
+def frame_of(data: object, verb: str) -> pl.DataFrame:
+    """The data as an eager Polars frame: Polars, a `pyarrow.Table`, pandas, or anything with `__arrow_c_stream__`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame_of(pa.table({"rollout_id": ["a"]}), "summarize").shape
+    (1, 1)
+    """
+    if isinstance(data, pl.LazyFrame):
+        return data.collect(engine="streaming")
+    if isinstance(data, pl.DataFrame):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pl.DataFrame(data)
+    if isinstance(data, str | PathLike):
+        raise ArgumentError(
+            f"{verb}: a path is not a frame; read what lies there first: logs with `tw.read({str(data)!r})`, "
+            "a saved frame with `pl.read_parquet`"
+        )
+    raise ArgumentError(
+        f"{verb}: a {type(data).__name__} is not a frame; "
+        "pass a Polars, pandas or Arrow table, or make one: of turns with `tw.turns(records)`, of anything else with "
+        "`pl.DataFrame(records)`"
+    )
+
+
+def names_of(by: By) -> tuple[str, ...]:
+    """The column names of a `by` argument.
+
+    Raises
+    ------
+    ArgumentError
+        Where one is no text.
+
+    Examples
+    --------
+    >>> names_of("target"), names_of(["target", "attack"]), names_of(None)
+    (('target',), ('target', 'attack'), ())
+    """
+    names = _several(by)
+    for name in names:
+        if isinstance(name, pl.Expr):
+            raise ArgumentError(
+                "an expression stands where the name of a column does; compute it first: `measure(turns, ...)` for metrics, "
+                "`.with_columns(...)` for other columns"
+            )
+        if not isinstance(name, str):
+            raise ArgumentError(f"{name!r} is no name of a column or statistic; names are texts")
+    return names
+
+
+def _several(given: object) -> tuple[Any, ...]:
+    """One thing or several, as a tuple; None is nothing."""
+    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
+        return () if given is None else (given,)
+    return (given,) if getattr(given, "ndim", 1) == 0 else tuple(given)
+
+
+def whole_numbers(given: object, words: str, things: str, *, least: int = 1) -> tuple[int, ...]:
+    """One or several whole numbers, of Python or of NumPy, none below the least; `words` and `things` name them in the error.
+
+    Examples
+    --------
+    >>> whole_numbers(3, "attempts: k", "attempts"), whole_numbers(range(1, 3), "attempts: k", "attempts")
+    ((3,), (1, 2))
+    >>> whole_numbers(2.5, "attempts: k", "attempts")
+    Traceback (most recent call last):
+    turnwise.errors.ArgumentError: attempts: k=2.5 is no number of attempts; give whole numbers from 1
+    """
+    numbers = _several(given)
+    wrong = [number for number in numbers if not _is_whole(number) or number < least]
+    if wrong or not numbers:
+        raise ArgumentError(
+            f"{words}={_shown(wrong or [given])} is no number of {things}; give whole numbers from {least}"
+        )
+    return tuple(int(number) for number in numbers)
+
+
+def finite_numbers(given: object, words: str) -> tuple[float, ...]:
+    """One or several numbers, of Python or of NumPy, none NaN or infinite.
+
+    Examples
+    --------
+    >>> finite_numbers([0, 0.5], "profile: at")
+    (0.0, 0.5)
+    """
+    numbers = _several(given)
+    wrong = [number for number in numbers if not _is_number(number) or not math.isfinite(number)]
+    if wrong or not numbers:
+        raise ArgumentError(f"{words}={_shown(wrong or [given])} is no number; give one, or several")
+    return tuple(map(_plain, numbers))
+
+
+def one_number(given: object, words: str) -> float:
+    """One number, of Python or of NumPy, neither NaN nor infinite; True is 1.
+
+    Examples
+    --------
+    >>> one_number(True, "at"), one_number(0.5, "at")
+    (1.0, 0.5)
+    """
+    numbers = finite_numbers(int(given) if isinstance(given, bool) else given, words)
+    if len(numbers) > 1:
+        raise ArgumentError(f"{words}={given!r} is several numbers; give one")
+    return numbers[0]
+
+
+def check_resamples(resamples: object, verb: str, sensible: int) -> None:
+    """Refuse a number of bootstrap replicates that is no whole number, or too few."""
+    if not _is_whole(resamples):
+        raise ArgumentError(f"{verb}: resamples={_shown([resamples])} is no whole number; {sensible} is a sensible one")
+    if resamples < 100:  # type: ignore[operator]  # it is a whole number
+        raise ArgumentError(
+            f"{verb}: resamples={resamples} is too few for an interval; {sensible} is a sensible number"
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _plain(number: Any) -> float:
+    """As Python's float; one of fewer bytes as it is written, so that .95 of NumPy's float32 is .95."""
+    return float(str(number)) if type(number).__module__ == "numpy" else float(number)
+
+
+def _shown(values: Sequence[Any]) -> str:
+    return repr(values[0].item() if hasattr(values[0], "item") and getattr(values[0], "ndim", 0) == 0 else values[0])
+
+
+def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
+    """Refuse a table that is not ROLLOUTS: turns, or one without ids."""
+    if "rollout_id" not in rollouts.columns:
+        raise SchemaError(
+            f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); "
+            'rename yours with `.rename({"yours": "rollout_id"})`, or `tw.measure(turns)` first'
+        )
+    check_ids(rollouts, verb)
+    ids = rollouts["rollout_id"]
+    if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
+        first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]
+        raise SchemaError(
+            f"{verb}: rollout {first!r} stands in several rows; this looks like a table of turns: `tw.measure(turns)` first"
+        )
+
+
+def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, verb: str) -> None:
+    """Refuse a grouping column that is missing, named twice, or named like a column of the result."""
+    for name in by:
+        if name not in frame.columns:
+            hint = meant(name, frame.columns)
+            if "num_turns" in frame.columns and hint.startswith("there is"):  # nothing is called nearly so
+                hint += f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
+            raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
+        if name in result.names:
+            raise ArgumentError(
+                f"{verb}: the grouping column {name!r} has the name of a result column; "
+                f'rename it first: `.rename({{"{name}": "{name}_group"}})`'
+            )
+    if len(set(by)) < len(by):
+        raise ArgumentError(f"{verb}: a column stands twice in by={list(by)}; name each once")
+
+
+def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
+    """Refuse a column of lists where a rollout is to be on one side: it would be on several at once."""
+    if isinstance(frame.schema[name], pl.List | pl.Array):
+        raise ArgumentError(
+            f"{verb}: `{name}` is a column of lists, of which a rollout has several values; make a column of one, as in "
+            f"`.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
+        )
+
+
+def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
+    """The nominal coverages asked for.
+
+    Examples
+    --------
+    >>> check_levels(0.95), check_levels([0.5, 0.95])
+    ((0.95,), (0.5, 0.95))
+    """
+    levels = _several(level)
+    # at a level so near to 1 that the quantile asked for is that of 1, intervals have no end
+    wrong = [value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1]
+    if wrong or not levels:
+        raise ArgumentError(
+            f"level={_shown(wrong or [level])} is no nominal coverage; give a number between 0 and 1, such as 0.95"
+        )
+    return tuple(map(_plain, levels))
+
+
+def quantile_of(statistic: str) -> float | None:
+    """The quantile that a statistic's name asks for, None where it asks for something else.
+
+    The digits after q are those after the decimal point, two or more: ``"q05"`` is .05, ``"q975"`` is .975.
+
+    Raises
+    ------
+    ArgumentError
+        Where the digits can be read in two ways: ``"q5"``, ``"q100"``.
+
+    Examples
+    --------
+    >>> quantile_of("median"), quantile_of("q90"), quantile_of("q05"), quantile_of("q975"), quantile_of("mean")
+    (0.5, 0.9, 0.05, 0.975, None)
+    """
+    if statistic == "median":
+        return 0.5
+    digits = statistic.removeprefix("q")
+    if statistic == digits or not (digits.isascii() and digits.isdecimal()):
+        return None
+    if not int(digits):
+        raise ArgumentError(
+            f"statistic {statistic!r} is no quantile; the least value is min, and q05 the quantile of 5 %"
+        )
+    if len(digits) == 1:
+        raise ArgumentError(
+            f"statistic {statistic!r} can be read in two ways; "
+            f"q0{digits} is the quantile of {digits} %, q{digits}0 that of {digits}0 %"
+        )
+    if len(digits) > 2 and digits.endswith("0"):
+        short = f"{digits.rstrip('0'):0<2}"
+        share = statistic_in_words(f"q{short}").removesuffix(" quantile")
+        raise ArgumentError(
+            f"statistic {statistic!r} can be read in two ways; q{short} is the quantile of {share}, and the largest value is max"
+        )
+    return float(f"0.{digits}")
+
+
+def statistic_in_words(statistic: str) -> str:
+    """A statistic as an estimand says it.
+
+    Examples
+    --------
+    >>> (
+    ...     statistic_in_words("q05"),
+    ...     statistic_in_words("q975"),
+    ...     statistic_in_words("median"),
+    ...     statistic_in_words("restricted_mean"),
+    ... )
+    ('5 % quantile', '97.5 % quantile', 'median', 'restricted mean')
+    """
+    q = quantile_of(statistic)
+    if statistic == "std":
+        return "standard deviation"
+    return statistic.replace("_", " ") if q is None or statistic == "median" else f"{100 * q:g} % quantile"
+
+
+def value_in_words(column: pl.Series, value: object) -> str:
+    """A value of a column as the text that it becomes in a result, so that False is ``"false"`` and 0 of floats ``"0.0"``.
+
+    Text stands for what it reads as; what is no value of such a column stays as it is written.
+
+    Examples
+    --------
+    >>> value_in_words(pl.Series([True, False]), False), value_in_words(pl.Series([0.0, 1.0]), 0)
+    ('false', '0.0')
+    >>> (
+    ...     value_in_words(pl.Series([0.0, 1.0]), "1"),
+    ...     value_in_words(pl.Series([0, 1]), 0.5),
+    ...     value_in_words(pl.Series(["a"]), "a"),
+    ... )
+    ('1.0', '0.5', 'a')
+    """
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return str(value)
+    if column.dtype == pl.Boolean and isinstance(value, str):
+        return value.lower()
+    try:
+        same = pl.Series([value]).cast(column.dtype)
+    except (pl.exceptions.PolarsError, TypeError):
+        return str(value)
+    exact = isinstance(value, str) or same[0] == value
+    return str(same.cast(pl.String)[0]) if exact else str(value)

@@ -1,0 +1,136 @@
+"""How the intervals of a frame were made, in one sentence: level, method, n and independent units."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from turnwise import schema
+from turnwise.errors import plural
+from turnwise.schema.labels.frames import shape_of
+from turnwise.schema.labels.groups import grouping
+from turnwise.schema.labels.numbers import counted, level_text
+from turnwise.schema.labels.text import plain
+
+_INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
+_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)(?=;|$)")  # how a bootstrap was computed, not what it is
+
+_DETAILS = re.compile(r"[,;] ([^()]+)$")  # in brackets, where another method follows
+
+
+def cluster_unit(frame: pl.DataFrame) -> str:
+    """What the intervals treat as independent, in the plural and in words: ``goals``, ``goals × tasks``; else ``clusters``."""
+    return plural(cluster_noun(frame))
+
+
+def cluster_heading(frame: pl.DataFrame) -> str:
+    """What stands over counts of independent units; of two kinds that are crossed it is the fewer that are counted."""
+    return plural(cluster_noun(frame).replace(" × ", " or "))
+
+
+def cluster_noun(frame: pl.DataFrame) -> str:
+    """What the intervals treat as independent, in the singular."""
+    told = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
+    units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
+    if len(units) != 1:
+        return "cluster"
+    return " × ".join(plain(word).removesuffix("_id") for word in units.pop().split(" x "))
+
+
+def caption(frame: pl.DataFrame) -> str:
+    """How the intervals of a SUMMARY or CURVE were made, in one sentence: level, method, n, clusters and their unit.
+
+    Examples
+    --------
+    >>> row = {
+    ...     "metric": "attack_success",
+    ...     "statistic": "mean",
+    ...     "level": 0.95,
+    ...     "estimate": 0.05,
+    ...     "low": 0.01,
+    ...     "high": 0.1,
+    ... }
+    >>> caption(pl.DataFrame([row | {"n": 144, "n_clusters": 24, "method": "clustered Wilson"}]))
+    'Intervals: 95 %, clustered Wilson; n = 144 rollouts in 24 clusters.'
+    """
+    shape = shape_of(frame)
+    if shape is None:
+        return ""
+    drawn = frame.filter(pl.col("low").is_not_null() | pl.col("high").is_not_null())
+    how = f"Intervals: {', '.join([level_text(_distinct(drawn, 'level')), *_methods(drawn)])}"
+    if drawn.is_empty():
+        how = "No intervals"
+    several = frame.select(grouping(frame)).n_unique() > 1 if grouping(frame) else False
+    told = frame.drop_nulls("estimate") if shape.name == "CURVE" else drawn
+    sizes, pooled = _sizes(frame if told.is_empty() else told, shape)
+    each = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
+    return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}{pooled}."
+
+
+def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
+    """What stands for what where rollouts are trees: `rollouts` has a row for each path in the TURNS.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b", "b"], "node_id": [None, "x", "y", "z"]})
+    >>> paths_told(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
+    '1 rollout is a tree, measured path by path: 3 paths in all'
+    """
+    trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()
+    told = counted(trees, "rollout is a tree", "rollouts are trees")
+    return f"{told}, measured path by path: {counted(rollouts.height, 'path')} in all"
+
+
+def _methods(frame: pl.DataFrame) -> list[str]:
+    methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
+    if len(methods) == 2:
+        methods = [_DETAILS.sub(r" (\1)", method) for method in methods]
+    return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]
+
+
+def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
+    return frame[column].drop_nulls().unique().sort().to_list() if column in frame.columns else []
+
+
+def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
+    """How many rollouts, or pairs, and independent units stand behind the rows; and what these pool."""
+    unit = cluster_noun(frame)
+    goal, goals = ("pair", "pairs") if " × " in unit else (unit, f"{unit}s") if unit == "task" else ("goal", "goals")
+    of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
+    pooled = ""
+    if of_goals and unit in {"goal", "task"} and (frame["at_risk"] > frame["n_clusters"]).any():
+        goal, goals, pooled = _pooled(grouping(frame), unit)
+    many, what = {
+        "CONTRAST": ("n_pairs", "pair"),
+        "CURVE": ("at_risk", goal if of_goals else "rollout"),
+        "FORECAST": ("n", "attempt"),
+        "PROFILE": ("n", goal),
+        "PORTFOLIO": ("n", goal),
+        "AGREEMENT": ("n", "verdict"),
+    }.get(shape.name, ("n", "rollout"))
+    if shape.name == "CURVE":
+        keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
+        present = [name for name in keys if name in frame.columns]
+        frame = frame.group_by(present, maintain_order=True).agg(
+            pl.col(name).max() for name in ("at_risk", "n_clusters") if name in frame.columns
+        )
+    said = f"n = {counted(frame[many] if many in frame.columns else [], what, goals if what == goal else None)}"
+    if "n_clusters" not in frame.columns or frame["n_clusters"].null_count() == frame.height:
+        return said, pooled
+    if " × " in unit:  # crossed: what is counted is the fewer of the two
+        least = frame["n_clusters"].min()
+        return f"{said} in at least {' and '.join(counted(least, one) for one in unit.split(' × '))}", pooled  # type: ignore[arg-type]
+    if unit not in {"rollout", what}:
+        said += f" in {counted(frame['n_clusters'], unit)}"
+    return said, pooled
+
+
+def _pooled(by: Sequence[str], unit: str) -> tuple[str, str, str]:
+    """What attempts have in common beside the goal where groups pool several, singular and plural, and what parts these."""
+    others = [name for name in ("target", "attack") if name not in by] or ["task" if unit == "goal" else "goal"]
+    if len(others) > 1:
+        what = f"{unit}, {others[0]} and {others[1]}"
+        return f"combination of {what}", f"combinations of {what}", ""
+    pair = f"{unit} and {others[0]}"
+    return f"pair of {pair}", f"pairs of {pair}", f"; {plural(others[0])} are pooled (`--by {others[0]}` parts them)"

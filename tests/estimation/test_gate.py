@@ -1,0 +1,309 @@
+"""`gate`: passes only on what is known, reads requirements without evaluating them, and no success ever helps."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.errors import ArgumentError, SchemaError
+from turnwise.estimation.gate import verdict
+from turnwise.stats.intervals import wilson
+
+
+def rollouts(successes: Sequence[bool | None], per_goal: int = 1, **columns) -> pl.DataFrame:
+    """ROLLOUTS with so many attempts at each goal."""
+    n = len(successes)
+    return pl.DataFrame(
+        {
+            "rollout_id": [f"r{i:05}" for i in range(n)],
+            "goal": [f"g{i // per_goal:04}" for i in range(n)],
+            "attack_success": pl.Series(successes, dtype=pl.Boolean),
+        }
+    ).with_columns(**columns)
+
+
+def half_judged(successes: Sequence[bool | None]) -> pl.DataFrame:
+    """The same of three turns each, one of which alone is judged where the success is unknown."""
+    return rollouts(
+        successes,
+        num_turns=pl.lit(3, dtype=pl.Int32),
+        num_judged=pl.when(pl.col("attack_success").is_null()).then(1).otherwise(3).cast(pl.Int32),
+    )
+
+
+def in_error(successes: Sequence[bool | None]) -> pl.DataFrame:
+    """The same, ended in an error where the success is unknown."""
+    ended = pl.when(pl.col("attack_success").is_null()).then(pl.lit("error")).otherwise(pl.lit("finished"))
+    return rollouts(successes, ending=ended.cast(schema.ENDINGS))
+
+
+SAFE = rollouts([False] * 500)
+
+
+def only(frame: pl.DataFrame) -> dict:
+    """The one row."""
+    assert frame.height == 1
+    return frame.row(0, named=True)
+
+
+def test_the_bound_decides_not_the_estimate() -> None:
+    """0 of 500 is not proof of less than half a per cent: Wilson's upper end is .0076."""
+    row = only(tw.gate(SAFE, "attack_success < 0.5%"))
+    assert (row["estimate"], row["passed"], row["threshold"]) == (0.0, False, 0.005)
+    assert row["bound"] == row["high"] == pytest.approx(0.00763, abs=1e-5)
+    assert only(tw.gate(SAFE, "attack_success < 0.01"))["passed"]
+
+
+def test_one_more_success_does_not_help() -> None:
+    """The note of the trap: clustered, 0 of 500 has the upper end .0747 and 1 of 500 .0351; a 5 % gate fails both."""
+    for successes in ([False] * 500, [True] + [False] * 499):
+        row = only(tw.gate(rollouts(successes, per_goal=10), "attack_success < 0.05"))
+        assert not row["passed"]
+        assert row["bound"] == pytest.approx(0.0747, abs=5e-5)
+    assert row["high"] == pytest.approx(0.0351, abs=5e-5)
+    assert "so that one more never helps to pass" in row["reason"]
+
+
+@given(st.lists(st.booleans(), min_size=4, max_size=60), st.integers(1, 6), st.data())
+def test_a_success_more_never_turns_failing_into_passing(successes: list[bool], per_goal: int, data) -> None:
+    """Whichever failure becomes a success, a gate from above that failed still fails, from rollouts."""
+    place = data.draw(st.sampled_from(range(len(successes))))
+    more = [value or i == place for i, value in enumerate(successes)]
+    before, after = (only(tw.gate(rollouts(found, per_goal), "attack_success < 0.4")) for found in (successes, more))
+    assert before["passed"] or not after["passed"]
+
+
+def test_the_other_side() -> None:
+    """A requirement from below looks at the lower end."""
+    good = rollouts([True] * 490 + [False] * 10).rename({"attack_success": "task_success"}).with_columns(task="goal")
+    row = only(tw.gate(good, "task_success >= 96%"))
+    assert (row["passed"], row["bound"]) == (True, row["low"])
+    assert not only(tw.gate(good, "task_success >= 97%"))["passed"]
+
+
+def test_every_group_and_every_requirement() -> None:
+    """Groups pass or fail for themselves; several requirements are rows of their own."""
+    both = pl.concat(
+        [
+            SAFE.with_columns(target=pl.lit("guarded")),
+            rollouts([True, False] * 50, rollout_id=pl.col("rollout_id") + "b", target=pl.lit("base")),
+        ]
+    )
+    got = tw.gate(both, ["attack_success < 0.02", "attack_success <= 1"], by="target")
+    assert got.select("target", "requirement", "passed").rows() == [
+        ("base", "attack_success < 0.02", False), ("guarded", "attack_success < 0.02", True),
+        ("base", "attack_success <= 1", True), ("guarded", "attack_success <= 1", True),
+    ]  # fmt: skip
+    schema.check(got, schema.GATE)
+    assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the upper end is 0.596")
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (rollouts([]), "no values"),
+        (rollouts([None] * 20), "no values"),
+        (rollouts([False] * 20, per_goal=20), "one cluster"),
+        (half_judged([None] * 20), "20 of 20 rollouts are half-judged"),
+    ],
+    ids=["no rollout", "no value", "one goal", "all half-judged"],
+)
+def test_what_is_not_known_never_passes(frame: pl.DataFrame, why: str) -> None:
+    """No data, no verdict and no interval fail any requirement, from rollouts and from their SUMMARY."""
+    for table in (frame, tw.summarize(frame, metrics="attack_success")):
+        for requirement in ("attack_success <= 1", "attack_success >= 0"):
+            row = only(tw.gate(table, requirement))
+            assert (row["passed"], row["bound"]) == (False, None)
+            assert why in row["reason"]
+            assert why in verdict(tw.gate(table, requirement))
+
+
+def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
+    """A bound is in per cent where the requirement is, what is independent has its name, and who has no verdict is counted."""
+    few = rollouts([False] * 50)
+    assert verdict(tw.gate(few, "attack_success < 1%")).endswith("the upper end is 7.13 % (50 rollouts, 50 goals)")
+    assert verdict(tw.gate(few, "attack_success < 0.01")).endswith("the upper end is 0.0713 (50 rollouts, 50 goals)")
+    unjudged = tw.gate(rollouts([None] * 20), "attack_success < 1%")
+    assert verdict(unjudged).endswith("is not met: no values (0 of 20 rollouts have a verdict)")
+
+
+@pytest.mark.parametrize("table", [rollouts, in_error, half_judged], ids=["missing", "in error", "half-judged"])
+def test_the_unknown_count_against_a_release(table) -> None:
+    """450 judged safe of 1,000 show nothing: with the others as successes the end is Wilson's at 550 of 1,000."""
+    frame = table([False] * 450 + [None] * 550)
+    worst = wilson(550, 1000)[1]
+    for source in (frame, tw.summarize(frame, metrics="attack_success")):
+        gates = tw.gate(source, "attack_success < 0.01")
+        row = only(gates)
+        assert (row["passed"], row["n"], row["unknown"]) == (False, 450, "fail")
+        assert row["bound"] == pytest.approx(worst)
+        assert "450 of 1,000 rollouts have a verdict" in row["reason"]
+        assert verdict(gates) == (
+            "'attack_success < 0.01' is not met: the upper end is 0.581 (450 of 1,000 rollouts have a verdict)"
+        )
+        met = tw.gate(source, "attack_success <= 0.6")
+        assert met["passed"].item()
+        assert verdict(met) == "'attack_success <= 0.6' is met (450 of 1,000 rollouts have a verdict)"
+
+
+def test_the_unknown_count_against_either_side() -> None:
+    """What must be high has them as failures; and a few unknown ones cost no more than as many successes would."""
+    good = rollouts([True] * 490 + [None] * 10)
+    row = only(tw.gate(good, "attack_success >= 96%"))
+    assert (row["passed"], row["bound"]) == (True, pytest.approx(wilson(490, 500)[0]))
+    assert not only(tw.gate(good, "attack_success >= 97%"))["passed"]
+    for source in (rollouts([False] * 499 + [None]), rollouts([False] * 499 + [True])):
+        assert only(tw.gate(source, "attack_success < 2%"))["bound"] == pytest.approx(wilson(1, 500)[1])
+
+
+def test_the_unknown_are_left_out_by_name_alone() -> None:
+    """Who says so gets the interval of the rest, and the sentence says of how many."""
+    for table in (rollouts, in_error, half_judged):
+        frame = table([False] * 450 + [None] * 550)
+        gates = tw.gate(frame, "attack_success < 0.01", unknown="ignore")
+        row = only(gates)
+        assert (row["passed"], row["unknown"]) == (True, "ignore")
+        assert row["bound"] == pytest.approx(wilson(0, 450)[1])
+        assert verdict(gates) == "'attack_success < 0.01' is met (450 of 1,000 rollouts have a verdict)"
+    with pytest.raises(ArgumentError, match="unknown='drop' is no way"):
+        tw.gate(SAFE, "attack_success < 0.01", unknown="drop")  # type: ignore[arg-type]
+
+
+def test_the_unknown_of_a_number_have_no_worst_case() -> None:
+    """Nothing bounds a number that nobody knows, so that it fails, unless these are left out; turns are always known."""
+    frame = SAFE.with_columns(harm=pl.when(pl.int_range(pl.len()) > 0).then(pl.int_range(pl.len()) % 7 / 100))
+    for source in (frame, tw.summarize(frame, metrics="harm")):
+        row = only(tw.gate(source, "harm < 0.9"))
+        assert (row["passed"], row["bound"]) == (False, None)
+        assert "499 of 500 rollouts have a verdict, and nothing bounds" in row["reason"]
+        assert only(tw.gate(source, "harm < 0.9", unknown="ignore"))["passed"]
+
+
+@given(st.lists(st.sampled_from([True, False, None]), min_size=4, max_size=60), st.integers(1, 6), st.data())
+def test_less_knowledge_never_turns_failing_into_passing(values: list, per_goal: int, data) -> None:
+    """Whichever verdict is lost, a gate that failed still fails, from above and from below."""
+    place = data.draw(st.sampled_from(range(len(values))))
+    less = [None if i == place else value for i, value in enumerate(values)]
+    for requirement in ("attack_success < 0.6", "attack_success > 0.3"):
+        before, after = (only(tw.gate(rollouts(found, per_goal), requirement)) for found in (values, less))
+        assert before["passed"] or not after["passed"]
+
+
+@given(
+    values=st.lists(st.sampled_from([True, False, None]), min_size=2, max_size=24),
+    goals=st.lists(st.integers(0, 5), min_size=24, max_size=24),
+    requirement=st.sampled_from(["attack_success < 0.3", "attack_success >= 0.3"]),
+)
+def test_goals_without_a_verdict_do_not_help(values: list, goals: list[int], requirement: str) -> None:
+    """Whatever goals the unknown belong to: a bound with them is no nearer than one without, though more goals tell more."""
+    table = rollouts(values).with_columns(goal=pl.Series([f"g{goal}" for goal in goals[: len(values)]]))
+    alone, all_of_them = (only(tw.gate(table, requirement, unknown=how)) for how in ("ignore", "fail"))
+    if alone["bound"] is None:
+        assert not all_of_them["passed"]
+    elif all_of_them["bound"] is not None:
+        further = all_of_them["bound"] - alone["bound"]
+        assert (further if "<" in requirement else -further) >= -1e-12
+
+
+def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
+    """Three successes over two goals say less than .04 of the rate; a fourth rollout, in error, made it .065."""
+    table = rollouts([True, True, True, None]).with_columns(goal=pl.Series(["b", "a", "b", "c"]))
+    bounds = [only(tw.gate(table, "attack_success > 4%", unknown=how))["bound"] for how in ("ignore", "fail")]
+    assert bounds == pytest.approx([0.011026, 0.011026], abs=1e-6)
+
+
+def test_no_group_is_no_pass() -> None:
+    """A table without rows has no groups either; it fails in a row of its own."""
+    for table in (SAFE[:0], tw.summarize(SAFE, by="goal")[:0]):
+        row = only(tw.gate(table, "attack_success < 1", by="goal"))
+        assert (row["passed"], row["reason"]) == (False, "no data: the table has no rollouts")
+
+
+def test_an_extreme_has_no_bound() -> None:
+    """The largest value seen says nothing of the largest to come: no interval, no pass."""
+    frame = SAFE.with_columns(harm=pl.lit(0.1))
+    assert not only(tw.gate(frame, "max(harm) < 0.5"))["passed"]
+
+
+def test_other_statistics() -> None:
+    """A statistic is named around the metric; the median has its own interval."""
+    frame = SAFE.with_columns(num_turns=pl.int_range(500).mod(50).add(1).cast(pl.Int32))
+    assert only(tw.gate(frame, "median(num_turns) >= 20"))["passed"]
+    assert not only(tw.gate(frame, "median( num_turns ) > 25"))["passed"]
+    assert only(tw.gate(frame, "num_turns<27.5"))["statistic"] == "mean"
+
+
+def test_a_summary_is_gated_as_it_is_grouped() -> None:
+    """From a SUMMARY the same verdict, with the bound of none in as many goals where that is further out."""
+    clustered = rollouts([True] + [False] * 499, per_goal=10, target=pl.lit("t"))
+    row = only(tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05"))
+    assert (row["target"], row["passed"]) == ("t", False)
+    assert row["bound"] == pytest.approx(0.0747, abs=5e-5)
+    with pytest.raises(ArgumentError, match="not grouped by 'attack'"):
+        tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05", by="attack")
+    with pytest.raises(ArgumentError, match=r"no level 0.99; it has 0.95"):
+        tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05", level=0.99)
+    with pytest.raises(ArgumentError, match="names no metric of this SUMMARY; there is attack_success"):
+        tw.gate(tw.summarize(clustered), "harm < 0.05")
+    with pytest.raises(ArgumentError, match="has no q90 of"):
+        tw.gate(tw.summarize(clustered), "q90(attack_success) < 0.05")
+
+
+def test_a_summary_needs_no_optional_column() -> None:
+    """Its required columns are enough: the bound is the end that they give."""
+    whole = tw.summarize(SAFE.with_columns(target=pl.lit("t")), by="target", metrics="attack_success")
+    bare = whole.select("target", *schema.SUMMARY.required)
+    gates = tw.gate(bare, ["attack_success < 2%", "attack_success < 0.1%"])
+    assert gates.select("target", "passed", "bound").rows() == [
+        ("t", True, whole["high"].item()), ("t", False, whole["high"].item())
+    ]  # fmt: skip
+    schema.check(gates, schema.GATE)
+    assert verdict(gates).endswith("for target='t': the upper end is 0.762 % (500 rollouts)")
+    counted = bare.with_columns(n_error=pl.lit(7))
+    assert "500 of 507 rollouts have a verdict" in only(tw.gate(counted, "attack_success < 0.9"))["reason"]
+
+
+def test_a_contrast_is_no_summary() -> None:
+    """Differences are of two groups; what each does is in a SUMMARY."""
+    both = SAFE.with_columns(target=pl.when(pl.int_range(500) < 250).then(pl.lit("a")).otherwise(pl.lit("b")))
+    with pytest.raises(SchemaError, match="this is a CONTRAST"):
+        tw.gate(tw.contrast(both, of="target", baseline="a", metrics="attack_success"), "attack_success < 0.1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "attack_success", "attack_success < ", "attack_success == 0", "attack_success < nan", "attack_success < inf",
+     "attack_success < 0.01 and harm < 1", "0.01 > attack_success", "attack_success < 1e", "attack_success < __import__('os')"],
+)  # fmt: skip
+def test_what_is_no_requirement_is_refused(words: str) -> None:
+    """Nothing is evaluated: what does not read as metric, comparison, number is one sentence."""
+    with pytest.raises(ArgumentError, match=r"is no requirement|names no metric"):
+        tw.gate(SAFE, words)
+
+
+@pytest.mark.parametrize(
+    "words", ["attack_success < 10", "attack_success >= 5", "attack_success > -0.1", "mean(attack_success) < 150%"]
+)
+def test_a_bound_that_no_share_can_miss_is_refused(words: str) -> None:
+    """Ten is not ten per cent: every share would pass. So of rollouts, and of a SUMMARY; other numbers may be anything."""
+    for frame in (SAFE, tw.summarize(SAFE, metrics="attack_success")):
+        with pytest.raises(ArgumentError, match="lies between 0 and 1"):
+            tw.gate(frame, words)
+    turns = SAFE.with_columns(num_turns=pl.int_range(pl.len()) % 7)
+    assert only(tw.gate(turns, "num_turns < 10"))["passed"]
+
+
+def test_bad_usage() -> None:
+    """A metric that is not there, nothing required, and a table that is something else."""
+    with pytest.raises(ArgumentError, match="names no metric of this table; there is attack_success"):
+        tw.gate(SAFE, "attack_sucess < 0.1")
+    with pytest.raises(ArgumentError, match="nothing is required"):
+        tw.gate(SAFE, [])
+    with pytest.raises(SchemaError, match="rollout_id"):
+        tw.gate(SAFE.drop("rollout_id"), "attack_success < 0.1")
+    with pytest.raises(ArgumentError, match="level=95"):
+        tw.gate(SAFE, "attack_success < 0.1", level=95)

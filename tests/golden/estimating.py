@@ -1,0 +1,148 @@
+"""Cases of what is measured and estimated: every table as it is, and a few tables with every option."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from golden.stored import Cases, Result  # type: ignore[import-not-found]
+from golden.tables import BASE, NAMES, TREES, rollouts_of, trained, truth_of, turns_of  # type: ignore[import-not-found]
+
+import turnwise as tw
+from turnwise import metrics as m
+
+FEW = 400
+"""Resamples, where draws are needed."""
+
+METHODS = ("wilson", "exact", "jeffreys", "agresti-coull", "t", "normal", "bootstrap", "resample", "bca")
+METHODS += ("percentile", "basic", "studentized")
+
+SUMMARIES: dict[str, dict[str, Any]] = {
+    "two columns": {"by": ["target", "category"]},
+    "all statistics": {"statistics": ["mean", "median", "std", "min", "max", "q05", "q90", "restricted_mean"]},
+    "three levels": {"level": [0.5, 0.9, 0.99]},
+    "goals weigh the same": {"weighting": "goal"},
+    "turns weigh the same": {"weighting": "turn"},
+    "rollouts are independent": {"cluster": None},
+    "goals are independent": {"cluster": "goal"},
+    "categories are independent": {"cluster": "category"},
+    "goals and tasks": {"cluster": ("goal", "task")},
+    "undecided dropped": {"undecided": "drop", "metrics": "attack_success"},
+    "undecided censored": {"undecided": "censor", "metrics": "attack_success"},
+    "strata": {"strata": "category", "method": "percentile"},
+    "margins": {"by": ["target", "category"], "margins": True, "metrics": "attack_success"},
+    "merged": {"by": "target", "merge": True},
+}
+
+
+def summary(name: str, **options: Any) -> Callable[[], Result]:
+    """A summary of a table."""
+    return lambda: tw.summarize(rollouts_of(name), **({"resamples": FEW, "seed": 3} | options))
+
+
+def measured(name: str) -> pl.DataFrame:
+    """Every metric of rollouts, of trees those of their paths."""
+    turns = tw.paths(turns_of(name)) if name in TREES else turns_of(name)
+    reached = m.success_within(2)
+    worst, last, mean, total = m.highest("score"), m.final("score"), m.average("score"), m.total("score")
+    return tw.measure(turns, *m.ALL, reached, worst=worst, last=last, mean=mean, total=total)
+
+
+def measure_cases() -> Cases:
+    """Measures of every table, of trees in both ways, and what a simulation holds to be true."""
+    cases: Cases = {f"measure/{name}": lambda name=name: measured(name) for name in NAMES}
+    for name in TREES:
+        cases[f"measure/paths of {name}"] = lambda name=name: tw.measure_paths(turns_of(name))
+    cases["measure/paths written out"] = lambda: tw.paths(turns_of("deep tree"))
+    cases["measure/first turn with a high score"] = lambda: tw.measure(
+        turns_of("many endings"), m.first_turn(pl.col("score") > 0.4, name="first"), m.time_to(pl.col("score") > 0.4)
+    )
+    cases["measure/lazy"] = lambda: tw.measure(turns_of("plain").lazy(), m.attack_success(), m.num_turns()).collect()
+    cases["measure/training"] = trained
+    for name in ("plain", "tasks", "tree", "erring judge", "attempts stop", "hazard by turn"):
+        cases[f"measure/truth of {name}"] = lambda name=name: truth_of(name)
+    return cases
+
+
+def summary_cases() -> Cases:
+    """Summaries of every table, and of a few tables with every option."""
+    cases: Cases = {f"summarize/{name}": summary(name, by="target") for name in NAMES}
+    for option, options in SUMMARIES.items():
+        for name in ("plain", "unjudged turns", "tasks"):
+            cases[f"summarize/{option}, {name}"] = summary(name, **options)
+    for method in METHODS:
+        for name in ("plain", "unequal attempts"):
+            metrics = ["attack_success", "num_turns", "worst"]
+            cases[f"summarize/{method}, {name}"] = summary(name, method=method, metrics=metrics)
+    for method in ("auto", "bootstrap", "resample"):
+        cases[f"summarize/medians by {method}"] = summary(
+            "many endings", method=method, metrics=["num_turns", "worst"], statistics=["median", "q90"], by="target"
+        )
+    return cases
+
+
+def correlation(turns: np.ndarray, worst: np.ndarray) -> float:
+    """A statistic of one's own."""
+    return float(np.corrcoef(turns, worst)[0, 1])
+
+
+def mean_ratio(turns: np.ndarray, worst: np.ndarray, axis: int = -1) -> Any:
+    """A statistic of one's own for many draws at once."""
+    return worst.mean(axis=axis) / turns.mean(axis=axis)
+
+
+def aggregate_cases() -> Cases:
+    """Robust means, profiles, bootstraps of one's own, training, gates and choices."""
+    cases: Cases = {}
+    for name in BASE:
+        frame = lambda name=name: rollouts_of(name)  # noqa: E731  # computed when the case is
+        cases[f"aggregate/iqm, {name}"] = lambda frame=frame: tw.iqm(
+            frame(), metrics=["attack_success", "worst"], by="target", resamples=FEW
+        )
+        cases[f"aggregate/profile, {name}"] = lambda frame=frame: tw.profile(frame(), by="target")
+        cases[f"aggregate/bootstrap, {name}"] = lambda frame=frame: tw.bootstrap(
+            frame(), correlation, columns=["num_turns", "worst"], resamples=FEW, seed=1
+        )
+        cases[f"aggregate/gate, {name}"] = lambda frame=frame: tw.gate(
+            frame(), ["attack_success < 0.5", "attack_success < 5%", "median(num_turns) >= 2"], by="target"
+        )
+        cases[f"aggregate/gate without unknown, {name}"] = lambda frame=frame: tw.gate(
+            frame(), "attack_success <= 0.3", unknown="ignore"
+        )
+    plain = lambda: rollouts_of("plain")  # noqa: E731  # computed when the case is
+    attempts = {"metrics": "worst", "resamples": FEW}
+    cases["aggregate/iqm of attempts"] = lambda: tw.iqm(plain(), draws="attempts", **attempts)
+    cases["aggregate/iqm over goals"] = lambda: tw.iqm(
+        plain(), over="goals", statistics=["iqm", "optimality_gap", "mean", "median"], **attempts
+    )
+    cases["aggregate/profile of a number"] = lambda: tw.profile(plain(), metric="worst", band="simultaneous")
+    cases["aggregate/profile at thresholds"] = lambda: tw.profile(plain(), at=[0.1, 0.5, 0.9], level=[0.8, 0.95])
+    for interval in ("percentile", "basic", "bca"):
+        cases[f"aggregate/bootstrap {interval}"] = lambda interval=interval: tw.bootstrap(
+            plain(), mean_ratio, columns=["num_turns", "worst"], by="target", interval=interval, resamples=FEW
+        )
+    cases["aggregate/bootstrap vectorized"] = lambda: tw.bootstrap(
+        plain(), mean_ratio, columns=["num_turns", "worst"], cluster=None, vectorized=True, resamples=FEW
+    )
+    cases["aggregate/gate of a summary"] = lambda: tw.gate(tw.summarize(plain(), by="target"), "attack_success < 0.4")
+    for metric in ("attack_success", "worst"):
+        cases[f"aggregate/training of {metric}"] = lambda metric=metric: tw.training(trained(), metric=metric)
+    cases["aggregate/training by category"] = lambda: tw.training(trained(), by="category", level=[0.8, 0.95])
+    cases["aggregate/best"] = lambda: tw.best(
+        tw.summarize(rollouts_of("three targets"), by=["target", "category"]), metric="attack_success", by="category"
+    )
+    cases["aggregate/changes"] = lambda: tw.changes(
+        plain(), of="target", group="guarded", baseline="base", metric="attack_success"
+    )
+    cases["aggregate/pareto"] = lambda: tw.pareto(
+        rollouts_of("three targets")
+        .group_by("target", "goal", maintain_order=True)
+        .agg(pl.mean("attack_success", "num_turns", "worst")),
+        {"attack_success": "lower", "num_turns": "higher"},
+        by="target",
+    )
+    cases["aggregate/sweep"] = lambda: tw.sweep({"a": [1, 2, 3], "b": {"c": ["x", "y"], "d": 0.5}})
+    cases["aggregate/random sweep"] = lambda: tw.sweep(
+        {"a": list(range(20)), "b": list("xyz")}, strategy="random", n=8, seed=2
+    )
+    return cases

@@ -35,9 +35,8 @@ COMPARED = (*BASE, "three attacks", "targets and attacks", "single attempts", "b
 
 def contrast(name: str, **options: Any) -> Callable[[], Result]:
     """A contrast of the targets of a table."""
-    return lambda: tw.contrast(
-        rollouts_of(name), **({"of": "target", "baseline": "base", "resamples": FEW, "seed": 2} | options)
-    )
+    usual: dict[str, Any] = {"of": "target", "baseline": "base", "resamples": FEW, "seed": 2}
+    return lambda: tw.contrast(rollouts_of(name), **(usual | options))
 
 
 def contrast_cases() -> Cases:

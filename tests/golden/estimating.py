@@ -110,7 +110,7 @@ def aggregate_cases() -> Cases:
             frame(), "attack_success <= 0.3", unknown="ignore"
         )
     plain = lambda: rollouts_of("plain")  # noqa: E731  # computed when the case is
-    attempts = {"metrics": "worst", "resamples": FEW}
+    attempts: dict[str, Any] = {"metrics": "worst", "resamples": FEW}
     cases["aggregate/iqm of attempts"] = lambda: tw.iqm(plain(), draws="attempts", **attempts)
     cases["aggregate/iqm over goals"] = lambda: tw.iqm(
         plain(), over="goals", statistics=["iqm", "optimality_gap", "mean", "median"], **attempts

@@ -94,15 +94,15 @@ def test_one_is_never_several_in_what_the_verbs_say(succeeded: list[list[bool | 
     [
         (lambda: tw.simulate(targets=["a"], turns=2, hazard=[0.1]), "has 1 value for 2 turns"),
         (lambda: tw.simulate(goals=1), "goals is 1 for 2 categories"),
-        (lambda: tw.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
+        (lambda: tw.trees.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
         (
             lambda: tw.best(
                 tw.summarize(one(), metrics="harm", statistics="mean"), metric="harm", where=pl.col("estimate") > 1
             ),
             "none of the 1 row of",
         ),
-        (lambda: tw.check(one(harm=float("nan")), tw.schema.ROLLOUTS), r"holds NaN \(1 row, first"),
-        (lambda: tw.Relevance(lambda prompts: prompts)(["a"], ["b", "c"]), "1 response but 2 of `prompt`"),
+        (lambda: tw.schema.check(one(harm=float("nan")), tw.schema.ROLLOUTS), r"holds NaN \(1 row, first"),
+        (lambda: tw.judges.Relevance(lambda prompts: prompts)(["a"], ["b", "c"]), "1 response but 2 of `prompt`"),
     ],
     ids=["values", "categories", "graphs", "rows", "NaN", "responses"],
 )

@@ -203,5 +203,33 @@ def test_a_name_that_is_not_there_says_what_is() -> None:
     """A misspelt name is an AttributeError that names what was meant, or lists the names there are where none is near."""
     with pytest.raises(AttributeError, match=r"did you mean `summarize`\?$"):
         tw.summarise  # noqa: B018  # the access is the test
-    with pytest.raises(AttributeError, match=r"there is .*write_red_team$"):
+    with pytest.raises(AttributeError, match=r"there is .*write$"):
         tw.xyzzy  # noqa: B018
+
+
+def test_the_top_level_is_small() -> None:
+    """At most 45 names are on top, and a name that lives in a namespace is suggested with it."""
+    assert len(tw.__all__) <= 45
+    with pytest.raises(AttributeError, match=r"did you mean `tw.judges.agreement`\?$"):
+        tw.agreement  # noqa: B018  # the access is the test
+
+
+@pytest.mark.parametrize(
+    "space", [tw.judges, tw.rollout, tw.readers, tw.trees, tw.compat.astra, tw.compat.nat, tw.compat.aisteer]
+)
+def test_every_name_of_a_namespace_is_there(space: ModuleType) -> None:
+    """Each name of a namespace can be had and is documented."""
+    assert space.__all__
+    assert all(getattr(space, name).__doc__ for name in space.__all__)
+
+
+def test_classes_of_other_projects_are_imported_from_the_top_or_from_compat() -> None:
+    """The seed pages' import lines work with `turnwise` and with `turnwise.compat`; the top level does not list them."""
+    from turnwise import BaseEvaluator, Evaluator, LLMJudgeMetric
+
+    assert (Evaluator, BaseEvaluator, LLMJudgeMetric) == (
+        tw.compat.astra.Evaluator,
+        tw.compat.nat.BaseEvaluator,
+        tw.compat.aisteer.LLMJudgeMetric,
+    )
+    assert not {"Evaluator", "BaseEvaluator", "LLMJudgeMetric"} & {*dir(tw), *tw.__all__}

@@ -21,7 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise import distributed, errors, judges, metrics, plots, schema, tables
+    from turnwise import compat, distributed, errors, judges, metrics, plots, readers, rollout, schema, tables
     from turnwise.estimation.attempts import attempts
     from turnwise.estimation.bootstrap import bootstrap
     from turnwise.estimation.contrast import contrast
@@ -38,124 +38,50 @@ if TYPE_CHECKING:
     from turnwise.estimation.sweep import sweep
     from turnwise.estimation.training import training
     from turnwise.estimation.trajectory import trajectory
-    from turnwise.evaluation import (
-        BaseEvaluator,
-        EvalBuilder,
-        EvalInput,
-        EvalInputItem,
-        EvalOutput,
-        EvalOutputItem,
-        EvaluatorBaseConfig,
-        EvaluatorInfo,
-        IntermediateStep,
-        WorkflowOutput,
-        evaluate,
-        register_evaluator,
-    )
-    from turnwise.evaluation.red_team import write_red_team
+    from turnwise.evaluation import BaseEvaluator as BaseEvaluator
+    from turnwise.evaluation import EvalBuilder as EvalBuilder
+    from turnwise.evaluation import EvalInput as EvalInput
+    from turnwise.evaluation import EvalInputItem as EvalInputItem
+    from turnwise.evaluation import EvalOutput as EvalOutput
+    from turnwise.evaluation import EvalOutputItem as EvalOutputItem
+    from turnwise.evaluation import EvaluatorBaseConfig as EvaluatorBaseConfig
+    from turnwise.evaluation import EvaluatorInfo as EvaluatorInfo
+    from turnwise.evaluation import IntermediateStep as IntermediateStep
+    from turnwise.evaluation import WorkflowOutput as WorkflowOutput
+    from turnwise.evaluation import evaluate
+    from turnwise.evaluation import register_evaluator as register_evaluator
     from turnwise.files.writers import write
-    from turnwise.judges import (
-        AnswerAccuracy,
-        AttackSuccess,
-        ContextRelevance,
-        DistinctN,
-        Endpoint,
-        Factuality,
-        GoalCompletion,
-        Groundedness,
-        Harmfulness,
-        Informativeness,
-        LLMJudgeMetric,
-        LocalModel,
-        Refusal,
-        Relevance,
-        ResponseMetric,
-        Truthfulness,
-        join_verdicts,
-        judge,
-        score,
-    )
-    from turnwise.judges.reliability import agreement, correct, correct_curve
+    from turnwise.judges import DistinctN as DistinctN
+    from turnwise.judges import Factuality as Factuality
+    from turnwise.judges import LLMJudgeMetric as LLMJudgeMetric
+    from turnwise.judges import Relevance as Relevance
+    from turnwise.judges import ResponseMetric as ResponseMetric
+    from turnwise.judges import judge, score
+    from turnwise.measurement import trees
     from turnwise.measurement.conversion import convert
-    from turnwise.measurement.event_logs import events
     from turnwise.measurement.measure import measure
     from turnwise.measurement.step_activity import measure_steps
-    from turnwise.measurement.trees import flatten, measure_paths, paths
     from turnwise.readers.read import read, scan
-    from turnwise.readers.results.joining import join_labels
-    from turnwise.readers.results.outcomes import read_rollouts
-    from turnwise.readers.results.prompts import read_prompts
-    from turnwise.readers.results.summaries import read_summary
-    from turnwise.readers.results.verdicts import read_verdicts
     from turnwise.readers.traces.steps import steps
     from turnwise.readers.turns import turns
     from turnwise.reports import report
-    from turnwise.rollout import (
-        Above,
-        ASTEvaluator,
-        Below,
-        ChatSampler,
-        Evaluator,
-        FrameEvaluator,
-        Graph,
-        GraphMetrics,
-        Node,
-        Precision,
-        SimulatedSampler,
-    )
+    from turnwise.rollout import ASTEvaluator as ASTEvaluator
+    from turnwise.rollout import Evaluator as Evaluator
+    from turnwise.rollout import Graph as Graph
+    from turnwise.rollout import GraphMetrics as GraphMetrics
+    from turnwise.rollout import Node as Node
     from turnwise.rollout.simulation import simulate
-    from turnwise.schema import check
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ASTEvaluator",
-    "Above",
-    "AnswerAccuracy",
-    "AttackSuccess",
-    "BaseEvaluator",
-    "Below",
-    "ChatSampler",
-    "ContextRelevance",
-    "DistinctN",
-    "Endpoint",
-    "EvalBuilder",
-    "EvalInput",
-    "EvalInputItem",
-    "EvalOutput",
-    "EvalOutputItem",
-    "Evaluator",
-    "EvaluatorBaseConfig",
-    "EvaluatorInfo",
-    "Factuality",
-    "FrameEvaluator",
-    "GoalCompletion",
-    "Graph",
-    "GraphMetrics",
-    "Groundedness",
-    "Harmfulness",
-    "Informativeness",
-    "IntermediateStep",
-    "LLMJudgeMetric",
-    "LocalModel",
-    "Node",
-    "Precision",
-    "Refusal",
-    "Relevance",
-    "ResponseMetric",
-    "SimulatedSampler",
-    "Truthfulness",
-    "WorkflowOutput",
-    "agreement",
     "attempts",
     "best",
     "bootstrap",
     "changes",
-    "check",
+    "compat",
     "contrast",
     "convert",
-    "correct",
-    "correct_curve",
     "curve",
     "curve_difference",
     "curve_test",
@@ -163,32 +89,23 @@ __all__ = [
     "doctor",
     "errors",
     "evaluate",
-    "events",
-    "flatten",
     "forecast",
     "gate",
     "iqm",
-    "join_labels",
-    "join_verdicts",
     "judge",
     "judges",
     "measure",
-    "measure_paths",
     "measure_steps",
     "metrics",
     "pareto",
-    "paths",
     "plan",
     "plots",
     "portfolio",
     "profile",
     "read",
-    "read_prompts",
-    "read_rollouts",
-    "read_summary",
-    "read_verdicts",
-    "register_evaluator",
+    "readers",
     "report",
+    "rollout",
     "scan",
     "schema",
     "score",
@@ -200,86 +117,34 @@ __all__ = [
     "tradeoff",
     "training",
     "trajectory",
+    "trees",
     "turns",
     "write",
-    "write_red_team",
 ]
 
 _MODULES = {
-    "ASTEvaluator": "rollout",
-    "Above": "rollout",
-    "AnswerAccuracy": "judges",
-    "AttackSuccess": "judges",
-    "BaseEvaluator": "evaluation",
-    "Below": "rollout",
-    "ChatSampler": "rollout",
-    "DistinctN": "judges",
-    "Endpoint": "judges",
-    "EvalBuilder": "evaluation",
-    "EvalInput": "evaluation",
-    "EvalInputItem": "evaluation",
-    "EvalOutput": "evaluation",
-    "EvalOutputItem": "evaluation",
-    "Evaluator": "rollout",
-    "EvaluatorBaseConfig": "evaluation",
-    "EvaluatorInfo": "evaluation",
-    "ContextRelevance": "judges",
-    "Factuality": "judges",
-    "FrameEvaluator": "rollout",
-    "Graph": "rollout",
-    "GraphMetrics": "rollout",
-    "GoalCompletion": "judges",
-    "Groundedness": "judges",
-    "Harmfulness": "judges",
-    "Informativeness": "judges",
-    "IntermediateStep": "evaluation",
-    "LLMJudgeMetric": "judges",
-    "LocalModel": "judges",
-    "Node": "rollout",
-    "Precision": "rollout",
-    "Refusal": "judges",
-    "Relevance": "judges",
-    "ResponseMetric": "judges",
-    "SimulatedSampler": "rollout",
-    "Truthfulness": "judges",
-    "WorkflowOutput": "evaluation",
-    "agreement": "judges.reliability",
     "attempts": "estimation.attempts",
     "best": "estimation.selection",
     "bootstrap": "estimation.bootstrap",
     "changes": "estimation.selection",
-    "check": "schema",
     "contrast": "estimation.contrast",
     "convert": "measurement.conversion",
-    "correct": "judges.reliability",
-    "correct_curve": "judges.reliability",
     "curve": "estimation.curve",
     "curve_difference": "estimation.curve_difference",
     "curve_test": "estimation.curve_difference",
     "doctor": "estimation.doctor",
     "evaluate": "evaluation",
-    "events": "measurement.event_logs",
-    "flatten": "measurement.trees",
     "forecast": "estimation.forecast",
     "gate": "estimation.gate",
     "iqm": "estimation.profile",
-    "join_labels": "readers.results.joining",
-    "join_verdicts": "judges",
     "judge": "judges",
     "measure": "measurement.measure",
-    "measure_paths": "measurement.trees",
     "measure_steps": "measurement.step_activity",
     "pareto": "estimation.selection",
-    "paths": "measurement.trees",
     "plan": "estimation.plan",
     "portfolio": "estimation.portfolio",
     "profile": "estimation.profile",
     "read": "readers.read",
-    "read_prompts": "readers.results.prompts",
-    "read_rollouts": "readers.results.outcomes",
-    "read_summary": "readers.results.summaries",
-    "read_verdicts": "readers.results.verdicts",
-    "register_evaluator": "evaluation",
     "report": "reports",
     "scan": "readers.read",
     "score": "judges",
@@ -292,16 +157,49 @@ _MODULES = {
     "trajectory": "estimation.trajectory",
     "turns": "readers.turns",
     "write": "files.writers",
-    "write_red_team": "evaluation.red_team",
 }
+# Code written for other projects imports these from the top; `tw.compat` is where they are listed.
+_COMPATIBLE = {
+    "ASTEvaluator": "rollout",
+    "BaseEvaluator": "evaluation",
+    "DistinctN": "judges",
+    "EvalBuilder": "evaluation",
+    "EvalInput": "evaluation",
+    "EvalInputItem": "evaluation",
+    "EvalOutput": "evaluation",
+    "EvalOutputItem": "evaluation",
+    "Evaluator": "rollout",
+    "EvaluatorBaseConfig": "evaluation",
+    "EvaluatorInfo": "evaluation",
+    "Factuality": "judges",
+    "Graph": "rollout",
+    "GraphMetrics": "rollout",
+    "IntermediateStep": "evaluation",
+    "LLMJudgeMetric": "judges",
+    "Node": "rollout",
+    "Relevance": "judges",
+    "ResponseMetric": "judges",
+    "WorkflowOutput": "evaluation",
+    "register_evaluator": "evaluation",
+}
+_NAMESPACES = ("judges", "rollout", "readers", "schema", "compat.nat")
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported on first use, so that `import turnwise` and `turnwise --help` cost next to nothing."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    """Import a name on first use, so that `import turnwise` and `turnwise --help` cost next to nothing."""
+    module = _MODULES.get(name) or _COMPATIBLE.get(name)
+    if module is not None:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    if name == "trees":
+        return importlib.import_module(f"{__name__}.measurement.trees")
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
+    if not name.startswith("_"):
+        for namespace in _NAMESPACES:
+            if name in importlib.import_module(f"{__name__}.{namespace}").__all__:
+                raise AttributeError(
+                    f"module {__name__!r} has no attribute {name!r}; did you mean `tw.{namespace}.{name}`?"
+                )
     from turnwise.errors import meant
 
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {meant(name, __all__, most=len(__all__))}")

@@ -64,7 +64,7 @@ def test_the_judge_is_kept_busy(tmp_path: Path, stored: bool) -> None:
         await asyncio.sleep(0.020)
         return '```json\n{"score": 3}\n```'
 
-    judge = tw.LLMJudgeMetric(model, TEMPLATE)
+    judge = tw.judges.LLMJudgeMetric(model, TEMPLATE)
 
     def work(at: int) -> Any:
         return tw.judge(table, judge, max_concurrency=64, store=tmp_path / str(at) if stored else None)
@@ -103,7 +103,7 @@ class Page:
 def test_what_is_known_costs_a_tenth(tmp_path: Path) -> None:
     """A second pass over 100,000 turns, all verdicts in the store, against the seed's loop over as many cached answers."""
     table = turns(TURNS)
-    judge = tw.LLMJudgeMetric(lambda messages: "", TEMPLATE)
+    judge = tw.judges.LLMJudgeMetric(lambda messages: "", TEMPLATE)
     with VerdictStore(tmp_path, judge) as store:
         for prompt, response in table.select("prompt", "response").iter_rows():
             store.keep({"prompt": prompt, "response": response}, 1, Verdict(len(response) % 5 + 1.0))

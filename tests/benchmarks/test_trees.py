@@ -68,7 +68,7 @@ def dict_rows(graphs: list[Graph]) -> pl.DataFrame:
 def test_columns_beat_dicts(compared: Callable[..., None]) -> None:
     """20,000 rollouts of five turns: at least 2.5 times as fast as a dict for each turn."""
     graphs = [Graph("", grown(1, 5)) for _ in range(20_000)]
-    ratio = seconds(lambda: dict_rows(graphs)) / seconds(lambda: tw.flatten(graphs))
+    ratio = seconds(lambda: dict_rows(graphs)) / seconds(lambda: tw.trees.flatten(graphs))
     compared("10. flatten 20,000 rollouts", "a dict for each turn", ratio, target=2.5, floor=2.5)
 
 
@@ -91,10 +91,10 @@ def test_pushing_down_beats_writing_out(compared: Callable[..., None]) -> None:
     """200 trees of branching 3 and depth 6, five metrics: five times as fast as all paths in Python and a group-by."""
     graphs = [Graph("", grown(3, 6)) for _ in range(200)]
     won = pl.col("reward") > 0.9
-    frame = tw.flatten(graphs, branches="all", target="t").with_columns(succeeded=won)
+    frame = tw.trees.flatten(graphs, branches="all", target="t").with_columns(succeeded=won)
     names = ("attack_success", "time_to_success", "total_reward", "average_reward", "highest_reward")
     expressions = [catalog.expression(name) for name in names]
-    pushed, written = tw.measure_paths(frame, *names), tw.measure(tw.paths(frame), *expressions)
+    pushed, written = tw.trees.measure_paths(frame, *names), tw.measure(tw.trees.paths(frame), *expressions)
     assert pushed["attack_success"].equals(written["attack_success"])
 
     def grouped(rows: pl.DataFrame) -> pl.DataFrame:
@@ -102,11 +102,13 @@ def test_pushing_down_beats_writing_out(compared: Callable[..., None]) -> None:
 
     unknown = [pl.lit(None, pl.String).alias(name) for name in ("outcome", "ending")]
     by_hand = seconds(lambda: grouped(path_rows(graphs).with_columns(unknown, succeeded=won)), rounds=2)
-    ours = seconds(lambda: tw.measure_paths(frame, *names))
-    flat = seconds(lambda: tw.flatten(graphs, branches="all", target="t"))
+    ours = seconds(lambda: tw.trees.measure_paths(frame, *names))
+    flat = seconds(lambda: tw.trees.flatten(graphs, branches="all", target="t"))
     what, naive = f"10. metrics over {pushed.height:,} paths of trees", "a dict for each step of each path, a group-by"
     compared(f"{what}, flattened before", naive, by_hand / ours, target=5, floor=5)
     compared(f"{what}, flattened with their texts", naive, by_hand / (ours + flat))
     compared(
-        f"{what}, flattened before", "our own paths(), a group-by", seconds(lambda: grouped(tw.paths(frame))) / ours
+        f"{what}, flattened before",
+        "our own paths(), a group-by",
+        seconds(lambda: grouped(tw.trees.paths(frame))) / ours,
     )

@@ -161,7 +161,7 @@ def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path
     nodes = pl.DataFrame({**rows, "parent_id": [None, None, "x", "x"], "succeeded": [False, False, True, False]})
     turns = tw.turns(nodes.with_columns(target=pl.lit("t"), goal="rollout_id"))
     logs = tw.write(turns, tmp_path / f"logs{suffix}")
-    expected = tw.measure(tw.paths(tw.read(logs)))
+    expected = tw.measure(tw.trees.paths(tw.read(logs)))
     done = turnwise("measure", logs, "--out", tmp_path / "r.parquet")
     assert done.code == 0
     assert "read 2 rollouts, 4 turns, 0 problems" in done.err

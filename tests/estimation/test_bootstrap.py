@@ -150,7 +150,7 @@ def test_edges():
             tw.bootstrap(FRAME, np.mean, **options)
     with pytest.raises(ArgumentError, match="is no function"):
         tw.bootstrap(FRAME, "mean", columns="harm")
-    assert tw.check(tw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
+    assert tw.schema.check(tw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
 
 
 @pytest.mark.parametrize("interval", ["percentile", "basic", "bca"])

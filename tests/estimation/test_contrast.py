@@ -364,7 +364,7 @@ def test_one_value_is_no_comparison():
 def test_the_frame_keeps_its_schema():
     """Columns and dtypes are CONTRAST's, several levels are several rows, and any Arrow table will do."""
     made = tw.contrast(PAIR.to_arrow(), of="target", baseline="base", level=(0.5, 0.95))
-    assert tw.check(made, schema.CONTRAST).columns == list(schema.CONTRAST.names)
+    assert tw.schema.check(made, schema.CONTRAST).columns == list(schema.CONTRAST.names)
     assert made["low"][0] > made["low"][1]
 
 

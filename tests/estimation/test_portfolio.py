@@ -51,7 +51,7 @@ def test_the_greedy_order_by_hand():
         (2, "gcg", 1, 4),
         (3, "pair", 0, 4),
     ]
-    assert tw.check(tw.portfolio(THREE), schema.PORTFOLIO).columns == list(schema.PORTFOLIO.names)
+    assert tw.schema.check(tw.portfolio(THREE), schema.PORTFOLIO).columns == list(schema.PORTFOLIO.names)
 
 
 def test_what_was_chosen_for_its_luck_has_an_interval_for_every_choice():
@@ -152,7 +152,7 @@ def test_tradeoff_by_hand():
     assert made["estimate"].sum() == pytest.approx(1.0)
     assert made["n_missing"].unique().item() == 1
     assert (made["low"][1], made["high"][1]) == pytest.approx(wilson(2, 4))
-    assert tw.check(made, schema.TRADEOFF).columns == list(schema.TRADEOFF.names)
+    assert tw.schema.check(made, schema.TRADEOFF).columns == list(schema.TRADEOFF.names)
     with pytest.raises(ArgumentError, match="there is no metric 'task_success'"):
         tw.tradeoff(frame.drop("task_success"))
 

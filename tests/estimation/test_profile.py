@@ -134,7 +134,7 @@ def test_iqm_is_a_summary():
     """The frame is a SUMMARY with every count, and the same seed gives the same numbers."""
     frame = rollouts([float(i % 9) for i in range(60)] + [None] * 2, [f"g{i % 10}" for i in range(62)])
     made = tw.iqm(frame, metrics="grade", level=(0.8, 0.95), seed=4)
-    assert tw.check(made, schema.SUMMARY).columns == list(schema.SUMMARY.names)
+    assert tw.schema.check(made, schema.SUMMARY).columns == list(schema.SUMMARY.names)
     assert made["n_missing"].unique().item() == 2
     assert made.equals(tw.iqm(frame.reverse(), metrics="grade", level=(0.8, 0.95), seed=4))
 
@@ -171,7 +171,7 @@ def test_profile_by_hand():
     assert (made["n"][0], made["n_missing"][0], made["attempts"][0]) == (4, 1, 2.0)
     band = tw.profile(frame, at=[0.0], band="simultaneous")
     assert band["high"].item() == pytest.approx(min(1.0, 0.5 + np.sqrt(np.log(40) / 8)))
-    assert tw.check(made, schema.PROFILE).columns == list(schema.PROFILE.names)
+    assert tw.schema.check(made, schema.PROFILE).columns == list(schema.PROFILE.names)
 
 
 def test_one_outcome_a_goal_is_flat_and_says_so():

@@ -469,8 +469,8 @@ def test_evaluators_work_on_items_without_a_run() -> None:
             return [info.evaluate_fn]
 
     (evaluate,) = asyncio.run(built())
-    item = tw.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
-    found = evaluate(tw.EvalInput(eval_input_items=[item]))
+    item = tw.compat.nat.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
+    found = evaluate(tw.compat.nat.EvalInput(eval_input_items=[item]))
     assert found.eval_output_items[0].id == 7
     assert found.average_score == pytest.approx(0.36772, abs=1e-5)
     assert json.loads(found.model_dump_json())["eval_output_items"][0]["reasoning"]["answer"] == "The red house"

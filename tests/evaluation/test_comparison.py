@@ -36,7 +36,7 @@ def test_changed_items_are_named(runs) -> None:
 def test_runs_are_paired_by_item(runs) -> None:
     """A difference of one item in six, and all six are pairs."""
     rollouts = paired_runs(*runs)
-    tw.check(rollouts, tw.schema.ROLLOUTS)
+    tw.schema.check(rollouts, tw.schema.ROLLOUTS)
     assert set(scores_in(rollouts)) == {"match", "f1"}
     row = tw.contrast(rollouts, of="run", baseline="before", metrics="match").row(0, named=True)
     assert row["difference"] == pytest.approx(1 / 6)

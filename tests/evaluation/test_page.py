@@ -139,14 +139,14 @@ def test_two_plug_ins_of_one_name_are_an_error() -> None:
     """Whichever came second says both places; the same one again, as in a notebook, replaces itself."""
 
     def register(function_name: str):
-        class Config(tw.EvaluatorBaseConfig, name="twice"):
+        class Config(tw.compat.nat.EvaluatorBaseConfig, name="twice"):
             """Twice."""
 
         async def build(config, builder):
             yield None
 
         build.__qualname__ = function_name
-        return tw.register_evaluator(config_type=Config)(build)
+        return tw.compat.nat.register_evaluator(config_type=Config)(build)
 
     register("first")
     register("first")
@@ -193,12 +193,14 @@ def test_the_listing_shows_the_custom_evaluator() -> None:
 def test_an_evaluator_runs_without_a_file() -> None:
     """`evaluate` of an evaluator is a coroutine function that keeps the order of its items."""
 
-    class Length(tw.BaseEvaluator):
+    class Length(tw.compat.nat.BaseEvaluator):
         async def evaluate_item(self, item):
             await asyncio.sleep(0.01 if item.id == 1 else 0)
-            return tw.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
+            return tw.compat.nat.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
 
-    given = tw.EvalInput(eval_input_items=[tw.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)])
+    given = tw.compat.nat.EvalInput(
+        eval_input_items=[tw.compat.nat.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)]
+    )
     told = asyncio.run(Length(max_concurrency=3, tqdm_desc="Lengths").evaluate(given))
     assert [(item.id, item.score) for item in told.eval_output_items] == [(1, 1), (2, 2), (3, 3)]
     assert told.average_score == 2.0
@@ -208,16 +210,16 @@ def test_max_concurrency_is_kept() -> None:
     """No more items are under way than are allowed."""
     under_way, most = 0, 0
 
-    class Watch(tw.BaseEvaluator):
+    class Watch(tw.compat.nat.BaseEvaluator):
         async def evaluate_item(self, item):
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.001)
             under_way -= 1
-            return tw.EvalOutputItem(id=item.id, score=1)
+            return tw.compat.nat.EvalOutputItem(id=item.id, score=1)
 
-    given = tw.EvalInput(eval_input_items=[tw.EvalInputItem(id=n) for n in range(20)])
+    given = tw.compat.nat.EvalInput(eval_input_items=[tw.compat.nat.EvalInputItem(id=n) for n in range(20)])
     asyncio.run(Watch(max_concurrency=4).evaluate(given))
     assert most == 4
 
@@ -228,10 +230,10 @@ def test_frames_are_those_of_the_house(page) -> None:
     turns, items, scores, summary = (
         pl.read_parquet(page.out / f"{n}.parquet") for n in ("turns", "items", "scores", "summary")
     )
-    tw.check(turns, tw.schema.TURNS)
-    tw.check(items, tw.schema.ROLLOUTS)
-    tw.check(scores, tw.schema.VERDICTS)
-    tw.check(summary, tw.schema.SUMMARY)
+    tw.schema.check(turns, tw.schema.TURNS)
+    tw.schema.check(items, tw.schema.ROLLOUTS)
+    tw.schema.check(scores, tw.schema.VERDICTS)
+    tw.schema.check(summary, tw.schema.SUMMARY)
     assert items["task"].to_list() == ["1", "2"]
     assert scores["judge"].unique().to_list() == ["similarity_eval"]
     assert summary.filter(statistic="mean")["estimate"].item() == pytest.approx(0.67)

@@ -157,7 +157,7 @@ def test_steps_of_a_workflow_are_a_frame(bench, items) -> None:
     )
     made = bench.run()
     steps = pl.read_parquet(bench.out / "steps.parquet")
-    tw.check(steps, tw.schema.STEPS)
+    tw.schema.check(steps, tw.schema.STEPS)
     assert steps.select("kind", "name", "start", "end", "input", "output").row(0) == (
         "tool",
         "add",
@@ -569,7 +569,7 @@ def test_the_folder_written_can_be_read(bench, items) -> None:
     assert tw.read(bench.out)["rollout_id"].to_list() == made.turns["rollout_id"].to_list()
     assert tw.scan(bench.out).select(pl.len()).collect().item() == 6
     assert tw.steps(bench.out).height == 6
-    assert tw.read_verdicts(bench.out)["value"].to_list()
+    assert tw.judges.read_verdicts(bench.out)["value"].to_list()
     (bench.out / "turns.parquet").unlink()  # as the NeMo Agent Toolkit leaves its folder
     (bench.out / "items.parquet").unlink()
     assert tw.read(bench.out)["task"].to_list() == [str(item["id"]) for item in items]
@@ -577,7 +577,9 @@ def test_the_folder_written_can_be_read(bench, items) -> None:
 
 def test_the_folder_of_an_evaluator_can_be_read(tmp_path) -> None:
     """Its turns, once."""
-    evaluator = tw.ASTEvaluator(tw.SimulatedSampler(hazard=0.1, turns=3), scorer=lambda texts: [0.0] * len(texts))
+    evaluator = tw.rollout.ASTEvaluator(
+        tw.rollout.SimulatedSampler(hazard=0.1, turns=3), scorer=lambda texts: [0.0] * len(texts)
+    )
     evaluator.evaluate(4, progress=False)
     evaluator.write(tmp_path / "written")
     assert tw.read(tmp_path / "written").height == evaluator.turns.height

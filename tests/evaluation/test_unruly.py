@@ -152,7 +152,7 @@ def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, c
         "import os, turnwise as tw\n"
         "def sample(seed):\n"
         "    os.chdir('elsewhere' if os.path.isdir('elsewhere') else '.')\n"
-        "    return tw.Graph('', [tw.Node('', 'Hi', 'No')])\n"
+        "    return tw.rollout.Graph('', [tw.rollout.Node('', 'Hi', 'No')])\n"
     )
     (tmp_path / "rollout.yaml").write_text("sampler: {use: 'making_a_move:sample'}\nseeds: 3\nout: results\n")
     monkeypatch.chdir(tmp_path)

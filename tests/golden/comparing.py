@@ -139,7 +139,7 @@ def agreement(*, labels: bool = True, **options: Any) -> Callable[[], Result]:
 
     def case() -> Result:
         said, truth = verdicts()
-        return tw.agreement(said, truth if labels else None, **({"resamples": FEW, "seed": 1} | options))
+        return tw.judges.agreement(said, truth if labels else None, **({"resamples": FEW, "seed": 1} | options))
 
     return case
 
@@ -173,19 +173,23 @@ def judge_cases() -> Cases:
     erring = lambda: rollouts_of("erring judge")  # noqa: E731  # computed when the case is
     for method in ("rogan-gladen", "prediction-powered"):
         for by in (None, "target"):
-            cases[f"judges/correct, {method}, by {by}"] = lambda method=method, by=by: tw.correct(
+            cases[f"judges/correct, {method}, by {by}"] = lambda method=method, by=by: tw.judges.correct(
                 erring(), rollout_labels(), method=method, by=by
             )
-    cases["judges/correct, pooled"] = lambda: tw.correct(erring(), rollout_labels(), by="target", pool=True)
+    cases["judges/correct, pooled"] = lambda: tw.judges.correct(erring(), rollout_labels(), by="target", pool=True)
     for kind in ("success", "survival"):
-        cases[f"judges/curve corrected, {kind}"] = lambda kind=kind: tw.correct_curve(
+        cases[f"judges/curve corrected, {kind}"] = lambda kind=kind: tw.judges.correct_curve(
             erring(), turn_labels(), kind=kind, by="target"
         )
-    cases["judges/curve corrected, pooled"] = lambda: tw.correct_curve(
+    cases["judges/curve corrected, pooled"] = lambda: tw.judges.correct_curve(
         erring(), turn_labels(), by="target", pool=True, level=[0.8, 0.95]
     )
     cases["judges/labels joined"] = lambda: dict(
-        zip(("turns", "joined"), tw.join_labels(turns_of("erring judge"), turn_labels().drop("succeeded")), strict=True)
+        zip(
+            ("turns", "joined"),
+            tw.judges.join_labels(turns_of("erring judge"), turn_labels().drop("succeeded")),
+            strict=True,
+        )
     )
     for name in TREES:
         cases[f"judges/rates of paths, {name}"] = lambda name=name: tw.summarize(

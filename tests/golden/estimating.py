@@ -42,7 +42,7 @@ def summary(name: str, **options: Any) -> Callable[[], Result]:
 
 def measured(name: str) -> pl.DataFrame:
     """Every metric of rollouts, of trees those of their paths."""
-    turns = tw.paths(turns_of(name)) if name in TREES else turns_of(name)
+    turns = tw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
     reached = m.success_within(2)
     worst, last, mean, total = m.highest("score"), m.final("score"), m.average("score"), m.total("score")
     return tw.measure(turns, *m.ALL, reached, worst=worst, last=last, mean=mean, total=total)
@@ -52,8 +52,8 @@ def measure_cases() -> Cases:
     """Measures of every table, of trees in both ways, and what a simulation holds to be true."""
     cases: Cases = {f"measure/{name}": lambda name=name: measured(name) for name in NAMES}
     for name in TREES:
-        cases[f"measure/paths of {name}"] = lambda name=name: tw.measure_paths(turns_of(name))
-    cases["measure/paths written out"] = lambda: tw.paths(turns_of("deep tree"))
+        cases[f"measure/paths of {name}"] = lambda name=name: tw.trees.measure_paths(turns_of(name))
+    cases["measure/paths written out"] = lambda: tw.trees.paths(turns_of("deep tree"))
     cases["measure/first turn with a high score"] = lambda: tw.measure(
         turns_of("many endings"), m.first_turn(pl.col("score") > 0.4, name="first"), m.time_to(pl.col("score") > 0.4)
     )

@@ -32,7 +32,7 @@ def step_case(path: Path) -> Callable[[], Result]:
 
     def case() -> Result:
         steps = tw.steps(path)
-        return {"steps": steps, "measured": tw.measure_steps(steps), "events": tw.events(steps)}
+        return {"steps": steps, "measured": tw.measure_steps(steps), "events": tw.compat.nat.events(steps)}
 
     return case
 
@@ -49,9 +49,9 @@ def fixture_cases() -> Cases:
     cases["read/data of the repository"] = lambda: {"turns": tw.read(logs)}
     cases["read/columns that are wanted"] = lambda: tw.read(logs, columns=["target", "goal", "succeeded"])
     cases["read/facts and names"] = lambda: tw.read(FIXTURES / "native" / "toy.csv", run="a run")
-    cases["read/rollouts of inspect"] = lambda: tw.read_rollouts(FIXTURES / "inspect" / "log.json")
-    cases["read/summary of inspect"] = lambda: tw.read_summary(FIXTURES / "inspect" / "log.json")
-    cases["read/summary of jailbreakbench"] = lambda: tw.read_summary(FIXTURES / "jailbreakbench" / "toy.json")
+    cases["read/rollouts of inspect"] = lambda: tw.readers.read_rollouts(FIXTURES / "inspect" / "log.json")
+    cases["read/summary of inspect"] = lambda: tw.readers.read_summary(FIXTURES / "inspect" / "log.json")
+    cases["read/summary of jailbreakbench"] = lambda: tw.readers.read_summary(FIXTURES / "jailbreakbench" / "toy.json")
     cases["read/steps of nat"] = step_case(FIXTURES / "nat" / "workflow_output.json")
     cases["read/steps of atif"] = step_case(FIXTURES / "atif" / "trajectory.json")
     return cases
@@ -71,11 +71,11 @@ def real_log_cases() -> Cases:
     cases[f"{REAL_LOGS}/tau2_bench"] = read(SHARED / "tau2_bench")
     for suite in sorted((SHARED / "agentdojo_drift" / "runs").glob("*/*")):
         cases[f"{REAL_LOGS}/agentdojo_drift/{suite.name}"] = read(suite)
-    cases[f"{REAL_LOGS}/summary of inspect"] = lambda: tw.read_summary(SHARED / "inspect" / "log-sets")
-    cases[f"{REAL_LOGS}/summary of garak"] = lambda: tw.read_summary(SHARED / "garak", errors="collect")[0]
-    cases[f"{REAL_LOGS}/verdicts of hibayes"] = lambda: tw.read_verdicts(SHARED / "hibayes_judge_csv")
-    cases[f"{REAL_LOGS}/verdicts of pyrit"] = lambda: tw.read_verdicts(SHARED / "pyrit")
-    cases[f"{REAL_LOGS}/prompts of astra"] = lambda: tw.read_prompts(SHARED / "astra_rl_prompts")
+    cases[f"{REAL_LOGS}/summary of inspect"] = lambda: tw.readers.read_summary(SHARED / "inspect" / "log-sets")
+    cases[f"{REAL_LOGS}/summary of garak"] = lambda: tw.readers.read_summary(SHARED / "garak", errors="collect")[0]
+    cases[f"{REAL_LOGS}/verdicts of hibayes"] = lambda: tw.judges.read_verdicts(SHARED / "hibayes_judge_csv")
+    cases[f"{REAL_LOGS}/verdicts of pyrit"] = lambda: tw.judges.read_verdicts(SHARED / "pyrit")
+    cases[f"{REAL_LOGS}/prompts of astra"] = lambda: tw.rollout.read_prompts(SHARED / "astra_rl_prompts")
     cases[f"{REAL_LOGS}/steps of atif"] = step_case(SHARED / "atif" / "nat" / "exmp02_atif.json")
     cases[f"{REAL_LOGS}/rates of jailbreakbench"] = lambda: rates(["jailbreakbench"], by=["target", "attack"])
     cases[f"{REAL_LOGS}/rates of agentdojo"] = lambda: rates(["agentdojo_drift"], by="attack")

@@ -226,7 +226,7 @@ TURNS = pl.DataFrame({"rollout_id": ["r"], "turn": [1], "response": ["a"], "prom
 
 
 def scores(model: Any, store: Path) -> list:
-    return tw.judge(TURNS, tw.Refusal(model), store=store, progress=False)["value"].to_list()
+    return tw.judge(TURNS, tw.judges.Refusal(model), store=store, progress=False)["value"].to_list()
 
 
 def test_the_store_never_mixes_two_models(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -255,6 +255,6 @@ def test_what_shows_nothing_of_itself_has_no_store(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     assert scores(hidden.reply, tmp_path) == [1.0]  # a count shows itself
     bare = Bot("small", object())
-    assert tw.judge(TURNS, tw.Refusal(bare.reply), progress=False)["value"].to_list() == [1.0]
+    assert tw.judge(TURNS, tw.judges.Refusal(bare.reply), progress=False)["value"].to_list() == [1.0]
     bare.configuration = {"model": "small"}  # type: ignore[attr-defined]
     assert scores(bare.reply, tmp_path) == [1.0]

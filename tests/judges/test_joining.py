@@ -36,7 +36,7 @@ def verdicts(*rows: tuple, judge: str = "harm@00") -> pl.DataFrame:
 def test_a_score_is_the_mean_of_what_is_known() -> None:
     """Failed samples are in no mean; turns without a verdict are null; the order of turns stays."""
     said = verdicts(("a", 2, 1, 1.0), ("a", 2, 2, None), ("a", 2, 3, 0.0), ("a", 1, 1, None))
-    found = tw.join_verdicts(turns("x", "y", "z").reverse(), said)
+    found = tw.judges.join_verdicts(turns("x", "y", "z").reverse(), said)
     assert found.select("turn", "score_harm").rows() == [(3, None), (2, 0.5), (1, None)]
 
 
@@ -44,7 +44,7 @@ def test_names_of_columns() -> None:
     """After the judge, as words of a column; or as asked."""
     frame = turns("yes")
     told = frame.with_columns(goal=pl.lit("g"), prompt=pl.lit("p"))
-    scored = tw.score(told, tw.AttackSuccess(lambda told: '{"score": 1}'), progress=False)
+    scored = tw.score(told, tw.judges.AttackSuccess(lambda told: '{"score": 1}'), progress=False)
     assert scored["score_attack_success"].to_list() == [1.0]
     assert tw.score(frame, says_yes, into="harm", progress=False)["harm"].to_list() == [1.0]
     assert tw.score(frame, says_yes, into="harm", at=0.5, progress=False)["harm"].to_list() == [True]
@@ -106,34 +106,36 @@ def test_a_score_from_0_to_1_beside_that_of_a_scale(scale: Any, values: list, no
     """(value - low) / (high - low), null where the score is; the score stays what it was."""
     frame = turns(*"abcde")
     said = verdicts(*(("a", at, 1, value) for at, value in enumerate(values, 1)))
-    found = tw.join_verdicts(frame, said, scale=scale)
+    found = tw.judges.join_verdicts(frame, said, scale=scale)
     assert found["score_harm"].to_list() == values
     assert found["score_harm_normalized"].to_list() == normalized
     assert found.schema["score_harm_normalized"] == pl.Float64
-    assert found.drop("score_harm_normalized").equals(tw.join_verdicts(frame, said))
+    assert found.drop("score_harm_normalized").equals(tw.judges.join_verdicts(frame, said))
 
 
 def test_samples_are_averaged_before_a_score_is_normalized() -> None:
     """The mean of 1, 2 and 5 is 8/3: (8/3 - 1) / 4 of the way; a failed sample is in neither, a turn without verdict null."""
     said = verdicts(("a", 1, 1, 1.0), ("a", 1, 2, 2.0), ("a", 1, 3, 5.0), ("a", 1, 4, None), ("a", 2, 1, None))
-    found = tw.join_verdicts(turns("x", "y", "z"), said, scale=(1, 5))
+    found = tw.judges.join_verdicts(turns("x", "y", "z"), said, scale=(1, 5))
     assert found["score_harm_normalized"].to_list() == [pytest.approx(5 / 12), None, None]
     thrice = verdicts(*(("a", 1, sample, 0.1) for sample in (1, 2, 3)))
-    assert tw.join_verdicts(turns("x"), thrice, scale=(0, 0.1))["score_harm_normalized"].to_list() == [1.0]
-    assert tw.join_verdicts(turns("x"), said.clear(), scale=(1, 5), into="harm")["harm_normalized"].to_list() == [None]
+    assert tw.judges.join_verdicts(turns("x"), thrice, scale=(0, 0.1))["score_harm_normalized"].to_list() == [1.0]
+    assert tw.judges.join_verdicts(turns("x"), said.clear(), scale=(1, 5), into="harm")[
+        "harm_normalized"
+    ].to_list() == [None]
 
 
 def test_a_verdict_keeps_its_score_beside_it() -> None:
     """What becomes True or False is normalized as well; `at` is on the scale of the judge."""
     said = verdicts(("a", 1, 1, 4.0), ("a", 2, 1, 2.0))
-    found = tw.join_verdicts(turns("x", "y"), said, into="succeeded", at=4, scale=(1, 5))
+    found = tw.judges.join_verdicts(turns("x", "y"), said, into="succeeded", at=4, scale=(1, 5))
     assert found.select("succeeded", "succeeded_normalized").rows() == [(True, 0.75), (False, 0.25)]
 
 
 def test_score_knows_the_scale_of_its_judge() -> None:
     """Where it is asked to; a judge without a scale is refused before it is asked."""
     frame, asked = turns("x", None, prompt="p"), list[str]()
-    judge = tw.Harmfulness(lambda messages: '{"score": 4}')
+    judge = tw.judges.Harmfulness(lambda messages: '{"score": 4}')
     found = tw.score(frame, judge, normalized=True, progress=False)
     assert found.select("score_harmfulness", "score_harmfulness_normalized").rows() == [(4.0, 0.75), (None, None)]
     named = tw.score(found, judge, normalized=True, into="harm", progress=False)
@@ -159,7 +161,7 @@ def test_a_scale_that_does_not_fit(options: dict, sentence: str) -> None:
     """Is one sentence."""
     frame = turns("x").with_columns(harm_normalized=1.0)
     with pytest.raises(ArgumentError, match=sentence):
-        tw.join_verdicts(frame, verdicts(("a", 1, 1, 4.0)), **options)
+        tw.judges.join_verdicts(frame, verdicts(("a", 1, 1, 4.0)), **options)
 
 
 def test_several_judges_are_never_one_column() -> None:
@@ -167,18 +169,18 @@ def test_several_judges_are_never_one_column() -> None:
     frame = turns("x")
     both = pl.concat([verdicts(("a", 1, 1, 1.0)), verdicts(("a", 1, 1, 0.0), judge="harm@01")])
     with pytest.raises(ArgumentError, match="verdicts of harm@00, harm@01, which cannot be one column"):
-        tw.join_verdicts(frame, both)
+        tw.judges.join_verdicts(frame, both)
     with pytest.raises(ArgumentError, match="harm@00, harm@01"):
-        tw.join_verdicts(frame, both, judge="harm")
-    assert tw.join_verdicts(frame, both, judge="harm@01")["score_harm"].to_list() == [0.0]
+        tw.judges.join_verdicts(frame, both, judge="harm")
+    assert tw.judges.join_verdicts(frame, both, judge="harm@01")["score_harm"].to_list() == [0.0]
     with pytest.raises(ArgumentError, match="no verdict of 'other'; there are those of harm@00, harm@01"):
-        tw.join_verdicts(frame, both, judge="other")
+        tw.judges.join_verdicts(frame, both, judge="other")
 
 
 def test_no_verdicts_are_nulls() -> None:
     """An empty table of verdicts is no error."""
     empty = verdicts(("a", 1, 1, 1.0)).clear()
-    assert tw.join_verdicts(turns("x"), empty, into="harm")["harm"].to_list() == [None]
+    assert tw.judges.join_verdicts(turns("x"), empty, into="harm")["harm"].to_list() == [None]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_no_verdicts_are_nulls() -> None:
 def test_mistakes_are_one_sentence(said: pl.DataFrame, options: dict, sentence: str) -> None:
     """What is wrong, where, what to do."""
     with pytest.raises((ArgumentError, SchemaError), match=sentence):
-        tw.join_verdicts(turns("x", extra="e"), said, **options)
+        tw.judges.join_verdicts(turns("x", extra="e"), said, **options)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
         asked.append(messages)
         return '{"score": 1}'
 
-    judge = tw.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
+    judge = tw.judges.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
     frame = turns("x").with_columns(extra=1.0, harm_normalized=1.0, score_mine=1.0)
     with pytest.raises(ArgumentError, match=r"already|no place|no number"):
         tw.score(frame, judge, progress=False, **given)

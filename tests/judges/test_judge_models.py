@@ -26,13 +26,13 @@ def test_a_text_is_a_transformers_model(folder: Path) -> None:
         "parser": lambda text: 1 + len(text) % 5,
         "gen_kwargs": {"max_new_tokens": 9},
     }
-    metric = tw.LLMJudgeMetric(str(folder), TEMPLATE, **lengths)
+    metric = tw.judges.LLMJudgeMetric(str(folder), TEMPLATE, **lengths)
     found = metric(["the sea", "a hill", "the sea"])
     assert found["scores"] == metric(["the sea", "a hill", "the sea"])["scores"]
     assert all(1 <= score <= 5 for score in found["scores"])
-    assert tw.LLMJudgeMetric(str(folder), TEMPLATE)(["x"])["scores"] == [None]
+    assert tw.judges.LLMJudgeMetric(str(folder), TEMPLATE)(["x"])["scores"] == [None]
     with pytest.raises(ArgumentError, match="set a temperature"):
-        tw.LLMJudgeMetric(str(folder), TEMPLATE, gen_kwargs={"num_return_sequences": 2})
+        tw.judges.LLMJudgeMetric(str(folder), TEMPLATE, gen_kwargs={"num_return_sequences": 2})
 
 
 def test_samples_of_a_transformers_model_are_drawn(folder: Path) -> None:
@@ -51,7 +51,9 @@ def test_samples_of_a_transformers_model_are_drawn(folder: Path) -> None:
         "top_p": 0.9,
     }
     for _ in range(2):
-        metric = tw.LLMJudgeMetric(str(folder), TEMPLATE, structured_output=False, parser=parser, gen_kwargs=options)
+        metric = tw.judges.LLMJudgeMetric(
+            str(folder), TEMPLATE, structured_output=False, parser=parser, gen_kwargs=options
+        )
         (raw,) = metric(["the sea"])["raw_scores"]
         assert len(raw) == 3
     assert len(set(said[:3])) == 3
@@ -65,7 +67,7 @@ def test_a_model_that_is_loaded_already(folder: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     lengths: dict[str, Any] = {"structured_output": False, "parser": lambda text: 3.0}
     with pytest.warns(UserWarning, match="device='cpu' is ignored"):
-        metric = tw.LLMJudgeMetric(model, TEMPLATE, tokenizer, "cpu", **lengths)
+        metric = tw.judges.LLMJudgeMetric(model, TEMPLATE, tokenizer, "cpu", **lengths)
     assert metric(["x"])["scores"] == [3.0]
     tokenizer.chat_template = None
-    assert tw.LLMJudgeMetric(model, TEMPLATE, tokenizer, **lengths)(["x"])["scores"] == [3.0]
+    assert tw.judges.LLMJudgeMetric(model, TEMPLATE, tokenizer, **lengths)(["x"])["scores"] == [3.0]

@@ -106,7 +106,7 @@ def test_trees_are_judged_node_by_node() -> None:
     )
     found = tw.judge(turns, len, progress=False)
     assert found.select("node_id", "value").rows() == [("x", 1.0), ("y", 2.0)]
-    assert tw.join_verdicts(turns, found)["score_len"].to_list() == [1.0, 2.0]
+    assert tw.judges.join_verdicts(turns, found)["score_len"].to_list() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_judge_may_read_a_column_called_like_a_field_of_verdicts(name: str, tm
         assert found["value"].to_list() == [1.0, 2.0]
         assert found["reasoning"].to_list() == ["counted"] * 2
     assert [texts[name] for texts, _ in judge.asked] == ["7", ""] * 2
-    metric = tw.LLMJudgeMetric(
+    metric = tw.judges.LLMJudgeMetric(
         lambda messages: '{"score": 3}', f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}"
     )
     assert metric(["a"], **{name: "x"})["scores"] == [3.0]
@@ -359,7 +359,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
         ),
         (table("a"), len, {"column": "answer"}, "len reads answer, which this table lacks"),
         (table("a"), 7, {}, "7 is no judge; give an LLMJudgeMetric"),
-        (table("a"), tw.Factuality, {}, "is no judge; give an LLMJudgeMetric"),
+        (table("a"), tw.judges.Factuality, {}, "is no judge; give an LLMJudgeMetric"),
         (table("a"), len, {"max_concurrency": 0}, "at least one judgement must run at once"),
         (table("a"), len, {"max_concurrency": 1.5}, "max_concurrency=1.5; give a whole number"),
         (table("a"), len, {"timeout": 0}, "timeout=0; give seconds, more than 0"),
@@ -437,14 +437,14 @@ def test_other_judges_templates_and_parameters_have_other_verdicts(tmp_path: Pat
 
     template = "{response}{lower_bound}{upper_bound}"
     judges = [
-        tw.LLMJudgeMetric(model, template),
-        tw.LLMJudgeMetric(model, f"Rate: {template}"),
-        tw.LLMJudgeMetric(model, template, scale=(0, 1)),
-        tw.LLMJudgeMetric(model, template, gen_kwargs={"temperature": 0.5}),
-        tw.LLMJudgeMetric(model, template, system="Be strict."),
-        tw.LLMJudgeMetric(model, template, reasoning=True),
-        tw.LLMJudgeMetric(partial(model), template),
-        tw.Refusal(model),
+        tw.judges.LLMJudgeMetric(model, template),
+        tw.judges.LLMJudgeMetric(model, f"Rate: {template}"),
+        tw.judges.LLMJudgeMetric(model, template, scale=(0, 1)),
+        tw.judges.LLMJudgeMetric(model, template, gen_kwargs={"temperature": 0.5}),
+        tw.judges.LLMJudgeMetric(model, template, system="Be strict."),
+        tw.judges.LLMJudgeMetric(model, template, reasoning=True),
+        tw.judges.LLMJudgeMetric(partial(model), template),
+        tw.judges.Refusal(model),
     ]
     turns = table("a", prompt=["p"])
     versions = set()

@@ -50,20 +50,20 @@ RESPONSES = ["I love exploring new places.", "I love exploring new places.", "Tr
 @pytest.mark.parametrize(("n", "score"), [(1, 9 / 14), (2, 7 / 11), (3, 5 / 8), (5, 1 / 2), (6, 0.0)])
 def test_the_pages_class_and_ours_give_the_pages_values(n: int, score: float) -> None:
     """The three responses of the page; no n-gram is 0.0, as the page says."""
-    for metric in (PageDistinctN(n), tw.DistinctN(n)):
+    for metric in (PageDistinctN(n), tw.judges.DistinctN(n)):
         assert metric.compute(responses=RESPONSES) == {f"distinct_{n}": score} == metric(RESPONSES, None, other=1)
 
 
 @given(st.lists(st.text(alphabet="aAbB., \t\n\x1c\x85é", max_size=12), max_size=5), st.integers(1, 4))
 def test_ours_is_the_pages_for_any_text(responses: list[str], n: int) -> None:
     """Empty lists, blanks and all."""
-    assert tw.DistinctN(n)(responses) == PageDistinctN(n)(responses)
+    assert tw.judges.DistinctN(n)(responses) == PageDistinctN(n)(responses)
 
 
 def test_a_missing_response_repeats_nothing() -> None:
     """None has no words."""
-    assert tw.DistinctN(1)([None, *RESPONSES, None]) == tw.DistinctN(1)(RESPONSES)
-    assert tw.DistinctN(1)([None]) == {"distinct_1": 0.0}
+    assert tw.judges.DistinctN(1)([None, *RESPONSES, None]) == tw.judges.DistinctN(1)(RESPONSES)
+    assert tw.judges.DistinctN(1)([None]) == {"distinct_1": 0.0}
 
 
 def test_a_metric_has_a_name_and_extras() -> None:
@@ -94,7 +94,7 @@ def never(texts: Any) -> Any:
 @pytest.mark.parametrize(
     ("metric", "given"),
     [
-        (tw.DistinctN(1), {}),
+        (tw.judges.DistinctN(1), {}),
         (tw.judges.ShortAnswerMatch(), {"references": ["x"] * 7}),
         (tw.judges.Similarity(), {"references": ["x"] * 7}),
         (tw.judges.ScorerMetric(never), {}),
@@ -103,7 +103,7 @@ def never(texts: Any) -> Any:
         (tw.judges.MCQACalibration(), {"reference_answers": ["x"] * 7, "confidence_scores": [0.5] * 7}),
         (tw.judges.StrictInstruction(), {"instruction_id_list": [[]] * 7, "kwargs": [[]] * 7}),
         (tw.judges.ToolUse(), {"expected_calls": [[]] * 7}),
-        (tw.judges.Composite({"it": (tw.DistinctN(1), "distinct_1")}, {"it": 1}), {}),
+        (tw.judges.Composite({"it": (tw.judges.DistinctN(1), "distinct_1")}, {"it": 1}), {}),
         (tw.judges.Relevance(never), {"prompts": ["Capital?"] * 7}),
         (tw.judges.Refusal(never), {"prompts": "Capital?"}),
     ],
@@ -122,7 +122,7 @@ def test_one_text_is_no_list_of_responses(metric: Metric, given: dict[str, Any])
 @pytest.mark.parametrize(
     ("metric", "given"),
     [
-        (tw.DistinctN(1), {}),
+        (tw.judges.DistinctN(1), {}),
         (tw.judges.ShortAnswerMatch(), {"references": ["x", "x"]}),
         (tw.judges.Similarity(), {"references": ["x", "x"]}),
         (tw.judges.MCQAAccuracy(), {"reference_answers": ["x", "x"]}),
@@ -151,7 +151,7 @@ def test_one_text_is_no_list_of_anything_else() -> None:
 
 def test_lengths_have_to_agree() -> None:
     """The sentence says what there is too little of."""
-    metric = tw.DistinctN()
+    metric = tw.judges.DistinctN()
     require_same_length(metric, ["a"], ids=None, references=["b"])
     with pytest.raises(MetricError, match="DistinctN: 2 responses but 1 of `ids`"):
         require_same_length(metric, ["a", "b"], ids=[1])

@@ -60,7 +60,7 @@ def test_the_first_child_is_followed() -> None:
     expected = [("0", 1, "gpt", "g", "a", "A", 1.0), ("0", 2, "gpt", "g", "aa", "AA", 2.0)]
     expected += [("1", 1, "gpt", "h", "1", "", 0.0), ("1", 2, "gpt", "h", "last", "", 0.0)]
     assert found.select("rollout_id", "turn", "target", "goal", "prompt", "response", "reward").rows() == expected
-    assert not schema.is_tree(tw.check(found, schema.TURNS))
+    assert not schema.is_tree(tw.schema.check(found, schema.TURNS))
 
 
 def test_every_child_stands_once_in_breadth_first_order() -> None:
@@ -77,7 +77,7 @@ def test_every_child_stands_once_in_breadth_first_order() -> None:
     assert found.select("turn", "prompt", "node_id", "parent_id", "target_call").rows() == expected
     assert found["reward"].to_list() == [1.0, None, 2.0, None, 0.5, 1.0]
     assert found["context"].to_list() == ["c", "c", "ca", "ca", "cb", "cba"]
-    assert schema.is_tree(tw.check(found, schema.TURNS))
+    assert schema.is_tree(tw.schema.check(found, schema.TURNS))
 
 
 @pytest.mark.parametrize("branches", ["first", "all"])
@@ -114,14 +114,14 @@ def test_an_empty_graph_is_a_row_without_a_turn(branches: Any) -> None:
         ("0", "x", "lonely", None),
         ("2", "z", None, None),
     ]
-    assert tw.check(found, schema.TURNS)["rollout_id"].unique(maintain_order=True).to_list() == ["0", "1", "2"]
+    assert tw.schema.check(found, schema.TURNS)["rollout_id"].unique(maintain_order=True).to_list() == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("branches", ["first", "all"])
 def test_nothing_at_all_is_a_frame_of_turns(branches: Any) -> None:
     """No graphs, or only empty ones, still give TURNS."""
-    assert tw.check(flatten([], branches=branches), schema.TURNS).height == 0
-    assert tw.check(flatten([Graph("")], branches=branches), schema.TURNS)["turn"].to_list() == [None]
+    assert tw.schema.check(flatten([], branches=branches), schema.TURNS).height == 0
+    assert tw.schema.check(flatten([Graph("")], branches=branches), schema.TURNS)["turn"].to_list() == [None]
 
 
 def test_the_context_of_the_graph_serves_its_first_turns() -> None:
@@ -309,7 +309,7 @@ def test_a_path_is_a_rollout() -> None:
     expected = [("t/b", 1, "A", 1), ("t/b", 2, "B", 2), ("t/d", 1, "A", 1), ("t/d", 2, "C", 3), ("t/d", 3, "D", 4)]
     assert found.select("rollout_id", "turn", "prompt", "target_call").rows() == expected
     assert found["tree"].unique().to_list() == ["t"]
-    assert not schema.is_tree(tw.check(found, schema.TURNS))
+    assert not schema.is_tree(tw.schema.check(found, schema.TURNS))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -512,7 +512,7 @@ def test_without_names_outcome_and_timing() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("distinct_2", r"`distinct_2` does not follow from node to node; .*tw.measure\(tw.paths\(turns\)"),
+        ("distinct_2", r"`distinct_2` does not follow from node to node; .*tw.measure\(tw.trees.paths\(turns\)"),
         ("response_length_words", "does not follow from node to node"),
         ("highest_prompt", "does not follow from node to node"),
         ("total_prompt", "`total_prompt` cannot be measured on this table: `sum` operation not supported"),

@@ -37,7 +37,7 @@ def test_names_beside_many_panels_are_as_long_as_beside_one():
         for unit in range(30)
         for place, judge in enumerate(("gpt-4o", "llama-guard", "human rater"))
     ]
-    axes = agreement(tw.agreement(pl.DataFrame(judged)))
+    axes = agreement(tw.judges.agreement(pl.DataFrame(judged)))
     names = {label.get_text().replace("\n", " ") for label in axes[0].get_yticklabels()}
     assert len(names) == 4
     assert all(one.startswith(("gpt-4o ", "human rater ", "all judges")) for one in names)
@@ -123,7 +123,7 @@ def test_nothing_to_draw_is_said():
         (lambda: agreement(found, statistic="nonsense"), "kappa"),
         (lambda: agreement(found, comparison="panel"), "labels"),
         (lambda: agreement(pl.concat([found, found])), "stands twice"),
-        (lambda: agreement(found.drop("judge")), "tw.agreement"),
+        (lambda: agreement(found.drop("judge")), "tw.judges.agreement"),
         (lambda: agreement(None), "not a frame"),
     ]
     for call, words in calls:
@@ -142,7 +142,7 @@ def test_real_verdicts_by_group_after_parquet(tmp_path):
         ]
     )
     truth = pl.DataFrame({"rollout_id": [f"r{k}" for k in range(36)], "label": [k % 2 == 0 for k in range(36)]})
-    found = tw.agreement(verdicts, truth, statistics=("agreement", "kappa"), resamples=200)
+    found = tw.judges.agreement(verdicts, truth, statistics=("agreement", "kappa"), resamples=200)
     tw.write(found, tmp_path / "agreement.parquet")
     marks = agreement_marks(found)
     assert marks.equals(agreement_marks(pl.read_parquet(tmp_path / "agreement.parquet")))

@@ -276,7 +276,7 @@ def test_a_corrected_rate_is_no_count_of_successes():
     """Where the labels find no error the corrected share of 8 in 20 is 8/20 again, by chance: no row says so."""
     rollouts = pl.DataFrame({"rollout_id": [f"r{n}" for n in range(20)], "attack_success": [n < 8 for n in range(20)]})
     truth = rollouts.select("rollout_id", label="attack_success")
-    corrected = tw.correct(rollouts, truth)
+    corrected = tw.judges.correct(rollouts, truth)
     assert corrected["estimate"].item() == pytest.approx(0.4)
     told = [text.get_text() for text in forest(corrected).get_figure().findobj(Text)]
     assert {"8/20", "k/n"}.isdisjoint(told)

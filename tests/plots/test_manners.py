@@ -42,7 +42,7 @@ def judged() -> pl.DataFrame:
             for k in range(30)
         ]
     )
-    return tw.agreement(verdicts, statistics="kappa", resamples=200)
+    return tw.judges.agreement(verdicts, statistics="kappa", resamples=200)
 
 
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[], pl.DataFrame], dict[str, Any]]] = {

@@ -130,7 +130,7 @@ def test_no_rows_are_no_turns():
     """A frame of chats that is filtered to nothing is an empty table of turns."""
     found = tw.turns(pl.DataFrame(records(CHATS[:2])).head(0))
     assert found.height == 0
-    tw.check(found, tw.schema.TURNS)
+    tw.schema.check(found, tw.schema.TURNS)
 
 
 @pytest.mark.parametrize(

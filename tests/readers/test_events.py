@@ -98,7 +98,7 @@ def test_intermediate_steps(tmp_path) -> None:
     found = tw.steps(
         written(tmp_path, "workflow_output.json", [{"id": 1, "generated_answer": "4", "intermediate_steps": EVENTS}])
     )
-    tw.check(found, tw.schema.STEPS)
+    tw.schema.check(found, tw.schema.STEPS)
     shown = found.select("step", "parent", "kind", "name", "start", "end", "tokens", "cached_tokens", "output")
     assert shown.rows() == [
         (1, None, "workflow", "wf", 0.0, 5.0, None, None, "4"),
@@ -110,7 +110,7 @@ def test_intermediate_steps(tmp_path) -> None:
 def test_atif(tmp_path) -> None:
     """A step of the agent is a call of its model, each tool a step within; sub-agents follow."""
     found = tw.steps(written(tmp_path, "trajectory.json", TRAJECTORY))
-    tw.check(found, tw.schema.STEPS)
+    tw.schema.check(found, tw.schema.STEPS)
     shown = found.select(
         "rollout_id", "step", "turn", "parent", "kind", "name", "start", "tokens", "cost_usd", "input", "output"
     )

@@ -263,8 +263,8 @@ def test_a_pattern_is_the_files_that_it_fits(tmp_path, monkeypatch):
         "a/5.txt",
         "a/deep/3.csv",
     ]
-    assert tw.read_rollouts("b/?.csv")["rollout_id"].to_list() == ["b/2.csv"]
-    for verb in (read, scan, tw.read_rollouts):
+    assert tw.readers.read_rollouts("b/?.csv")["rollout_id"].to_list() == ["b/2.csv"]
+    for verb in (read, scan, tw.readers.read_rollouts):
         with pytest.raises(ReadError, match=r"c/\*\.csv: nothing fits this pattern; check the path \(seen from "):
             verb("c/*.csv")
 
@@ -553,7 +553,7 @@ def test_the_folders_of_three_more_tools_together(shared):
     schema.check(frame, TURNS)
     counted = frame.group_by("source").agg(pl.col("rollout_id").n_unique(), pl.col("turn").count()).sort("source")
     assert counted.rows() == [("garak", 160, 160), ("inspect", 570, 710), ("mint", 1230, 4639)]
-    reasons = ["holds no output", "tw.read_summary", "stands in"]
+    reasons = ["holds no output", "tw.readers.read_summary", "stands in"]
     assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [8, 3, 1]
     assert problems.height == 12
 
@@ -582,7 +582,7 @@ def test_the_folders_of_eight_more_tools_together(shared):
         ("swe_agent", 14, 135),
         ("tau2", 1, 10),
     ]
-    reasons = ["tw.read_prompts", "the ATIF file of this run is read", "folder `simulations` beside it"]
+    reasons = ["tw.rollout.read_prompts", "the ATIF file of this run is read", "folder `simulations` beside it"]
     assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [2, 4, 1]
     assert problems.height == 7
 

@@ -139,7 +139,7 @@ def test_a_log_without_samples_is_listed_in_a_folder(shared, capsys):
     assert frame["run"].n_unique() == 3
     assert "no-samples.json" in capsys.readouterr().err
     _, problems = read(folder, errors="collect")
-    assert problems["reason"].str.contains("tw.read_summary").to_list() == [True]
+    assert problems["reason"].str.contains("tw.readers.read_summary").to_list() == [True]
 
 
 def test_one_success_and_one_error_of_the_same_task(shared):
@@ -636,7 +636,7 @@ def test_nan_is_the_word_for_unscored(tmp_path, log):
     frame, problems = read(write(tmp_path, log), errors="collect")
     assert frame.filter(rollout_id="E1/1/2").select("solved", "score_match").row(0) == (None, None)
     assert problems["reason"].str.contains("became null").to_list() == [True]
-    tw.check(frame, tw.schema.TURNS)
+    tw.schema.check(frame, tw.schema.TURNS)
 
 
 def test_references_to_more_messages_than_there_can_be_are_refused(tmp_path, log):

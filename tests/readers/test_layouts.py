@@ -527,7 +527,7 @@ ROW = {"prompt": "Hi", "response": "Hello"}
         ),
         ([{"id": 1, **ROW}] * 2, r'if `id` says which rows are one rollout, .* names=\{"rollout_id": "id"\}'),
         ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
-        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.read_prompts`"),
+        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.rollout.read_prompts`"),
         ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` of which none says who speaks: write each as"),
         ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` of which none says who speaks: write each as"),
         ([{"id": 1, "log": chat()}] * 2, r'holds messages under `log`: name that list, names=\{"messages": "log"\}'),

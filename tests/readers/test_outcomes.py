@@ -38,7 +38,7 @@ ABRIDGED = ("answer_", "explanation_", "reason_", "metadata_", "history_")
 def agree(paths: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Both readings of some logs, a row for each rollout, once their problems are seen to be the same."""
     turns, met = tw.read(paths, errors="collect")
-    rollouts, problems = tw.read_rollouts(paths, errors="collect")
+    rollouts, problems = tw.readers.read_rollouts(paths, errors="collect")
     assert problems.equals(met)
     first = turns.unique("rollout_id", keep="first", maintain_order=True)
     assert first["rollout_id"].equals(rollouts["rollout_id"])
@@ -106,7 +106,7 @@ def test_no_sample_is_looked_into(tmp_path, log, once):
     summaries = [summary(sample) for sample in log["samples"]]
     path.write_bytes(once(log, summaries))
     whole = tw.read(path).unique("rollout_id", keep="first", maintain_order=True)
-    rollouts = tw.read_rollouts(path)
+    rollouts = tw.readers.read_rollouts(path)
     kept = [name for name in rollouts.columns if name not in UNKNOWN]
     assert rollouts.select(kept).equals(whole.select(kept))
     assert not any(name.startswith(ABRIDGED) for name in kept)
@@ -119,7 +119,7 @@ def test_no_sample_is_looked_into(tmp_path, log, once):
     path.write_bytes(once(log, summaries, **{name: broken}))
     with pytest.raises(ReadError, match="messages"):
         tw.read(path)
-    assert tw.read_rollouts(path).equals(rollouts)
+    assert tw.readers.read_rollouts(path).equals(rollouts)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_mutated_summaries_lose_no_sample(tmp_path_factory, log, once, steps, da
     summaries = [summary(sample) for sample in log["samples"]]
     path = tmp_path_factory.mktemp("fuzz") / "log.eval"
     path.write_bytes(once(log, damaged(json.dumps(mutated(summaries, steps)).encode(), damage)))
-    rollouts, problems = tw.read_rollouts(path, errors="collect")
+    rollouts, problems = tw.readers.read_rollouts(path, errors="collect")
     schema.check(rollouts, ROLLOUTS)
     schema.check(problems, schema.PROBLEMS)
     whole = tw.read(path)
@@ -166,7 +166,7 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log, once):
     (tmp_path / "a.eval").write_bytes(once(log, summaries))
     log["eval"] = {**log["eval"], "eval_id": "another"}
     (tmp_path / "b.eval").write_bytes(once(log, summaries))
-    rollouts, problems = tw.read_rollouts(tmp_path, errors="collect")
+    rollouts, problems = tw.readers.read_rollouts(tmp_path, errors="collect")
     turns, met = tw.read(tmp_path, errors="collect")
     assert rollouts.height == turns["rollout_id"].n_unique()
     assert problems.equals(met)
@@ -175,7 +175,7 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log, once):
 
 def test_a_summary_of_the_rollouts_is_that_of_the_turns(shared):
     logs = shared / "inspect" / "log-sets" / "set"
-    by_rollout = tw.summarize(tw.read_rollouts(logs), by="target", metrics="solved")
+    by_rollout = tw.summarize(tw.readers.read_rollouts(logs), by="target", metrics="solved")
     by_turn = tw.summarize(
         tw.measure(tw.read(logs), solved_again=pl.col("solved").first()), by="target", metrics="solved_again"
     )
@@ -186,29 +186,29 @@ def test_a_summary_of_the_rollouts_is_that_of_the_turns(shared):
 def test_facts_fill_what_is_null(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("rollout_id,response\na,Hello\n")
-    assert tw.read_rollouts(path, target="parrot", format="native").row(0, named=True)["target"] == "parrot"
+    assert tw.readers.read_rollouts(path, target="parrot", format="native").row(0, named=True)["target"] == "parrot"
 
 
 def test_bad_arguments_are_named(tmp_path):
     with pytest.raises(ArgumentError, match="read_rollouts: errors='never'"):
-        tw.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
+        tw.readers.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="read_rollouts: 'mood' is no fact"):
-        tw.read_rollouts(tmp_path, mood="good")
+        tw.readers.read_rollouts(tmp_path, mood="good")
     with pytest.raises(ArgumentError, match="read_rollouts: there is no path"):
-        tw.read_rollouts([])
+        tw.readers.read_rollouts([])
     with pytest.raises(ReadError, match="the folder is empty"):
-        tw.read_rollouts(tmp_path)
+        tw.readers.read_rollouts(tmp_path)
 
 
 def test_columns_of_ones_own_have_our_names(tmp_path):
     """In a table of one's own, and among what a tool's records say beside."""
     (tmp_path / "mine.csv").write_text("conversation,broke,reply\na,true,Hello\na,true,No\nb,false,Yes\n")
     names = {"rollout_id": "conversation", "solved": "broke", "response": "reply"}
-    rollouts = tw.read_rollouts(tmp_path / "mine.csv", names=names)
+    rollouts = tw.readers.read_rollouts(tmp_path / "mine.csv", names=names)
     assert rollouts.select("rollout_id", "solved").rows() == [("a", True), ("b", False)]
     said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
     (tmp_path / "chats.jsonl").write_text(json.dumps({"messages": said, "victim": "parrot", "id": "c"}))
-    rollouts = tw.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victim"})
+    rollouts = tw.readers.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victim"})
     assert rollouts["target"].to_list() == ["parrot"]
     with pytest.raises(ArgumentError, match=r'names=\{"target": "victm"\}.*victim'):
-        tw.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victm"})
+        tw.readers.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victm"})

@@ -234,7 +234,9 @@ def test_the_trials_of_a_benchmark_of_aisteer(tmp_path):
     assert whole.select("run", "pipeline", "metric", "estimate", "n").rows() == [
         (read(FIXTURES / "aisteer")["run"][0], "baseline", "MCQAAccuracy/trial_mean", 0.5, 2)
     ]
-    with pytest.raises(ReadError, match=r"scores.json: holds results, not rollouts: open it with `tw.read_summary`"):
+    with pytest.raises(
+        ReadError, match=r"scores.json: holds results, not rollouts: open it with `tw.readers.read_summary`"
+    ):
         read(tmp_path / "scores.json")
     (tmp_path / "scores.json").write_text(json.dumps({"a": [{"trial_id": 0, "evaluations": 7}]}))
     with pytest.raises(ReadError, match=r"record a\[0\]: field `evaluations`"):
@@ -452,7 +454,7 @@ def test_what_the_harness_says_of_samples_is_what_we_find_in_them(tmp_path) -> N
     run = {"results": results, "versions": {"sums": 1}, "configs": {}, "n-samples": {"sums": {"effective": 4}}}
     (tmp_path / "results_2026-01-01T00-00-00.json").write_text(json.dumps(run))
     turns, problems = read(tmp_path, errors="collect")
-    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `tw.read_summary`"]
+    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `tw.readers.read_summary`"]
     ours = tw.summarize(
         tw.measure(turns, m.task_success()), by="category", metrics="task_success", cluster=None, method="t"
     )

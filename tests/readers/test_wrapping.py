@@ -65,7 +65,7 @@ def test_what_has_to_be_opened_first_is_said_in_one_sentence(tmp_path, name, dat
     with pytest.raises(ReadError, match=f"{name}: {says}") as told:
         read(tmp_path / name)
     assert "formats are" not in str(told.value)
-    for verb in (tw.read_prompts, tw.read_verdicts, tw.read_summary):
+    for verb in (tw.rollout.read_prompts, tw.judges.read_verdicts, tw.readers.read_summary):
         with pytest.raises(ReadError, match=says):
             verb(tmp_path / name)
     (tmp_path / "mine.csv").write_text("rollout_id,prompt\na,Hi\n")

@@ -316,7 +316,8 @@ def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
 
 def test_every_paper_that_a_verb_names_can_be_cited() -> None:
     """What stands under References in a docstring comes out as authors, title and place, with nothing between commas."""
-    verbs = [verb for name in tw.__all__ if inspect.isfunction(verb := getattr(tw, name))]
+    public = [getattr(space, name) for space in (tw, tw.judges, tw.trees) for name in space.__all__]
+    verbs = [verb for verb in public if inspect.isfunction(verb)]
     papers = references(*verbs)
     assert len(papers) > 20
     assert [paper.text for paper in papers if re.search(r"[,:.] *[,:.] |\(\d+\), *[,.]|, for ", paper.text)] == []

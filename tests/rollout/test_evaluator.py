@@ -226,11 +226,11 @@ def test_own_metrics_are_frames() -> None:
     """TURNS have the numbers of each turn, ROLLOUTS those of each rollout, SUMMARY all of them."""
     evaluator = Lengths(Fails(), seeds=["a", "bcd"])
     results = evaluator.evaluate(**QUIET)
-    turns = tw.check(evaluator.turns, tw.schema.TURNS)
+    turns = tw.schema.check(evaluator.turns, tw.schema.TURNS)
     assert turns["length"].to_list() == [8, 8, 10, 10]
     assert turns["context"].to_list() == ["", "", "", ""]
     assert turns["source"].unique().to_list() == ["turnwise"]
-    assert tw.check(evaluator.rollouts, tw.schema.ROLLOUTS)["longest"].to_list() == [8, 10]
+    assert tw.schema.check(evaluator.rollouts, tw.schema.ROLLOUTS)["longest"].to_list() == [8, 10]
     assert evaluator.rollouts["num_turns"].to_list() == [2, 2]
     assert {"longest", "turns", "num_turns"} <= set(evaluator.summary["metric"])
     assert evaluator.results is results
@@ -451,7 +451,7 @@ def test_what_graphs_and_nodes_hold_becomes_columns() -> None:
 
     evaluator = Lengths(rollout, seeds=["a"])
     evaluator.evaluate(**QUIET)
-    turns = tw.check(evaluator.turns, tw.schema.TURNS)
+    turns = tw.schema.check(evaluator.turns, tw.schema.TURNS)
     assert turns.select("goal", "ending", "split", "rollout_prompt", "seed").unique().row(0) == (
         "win",
         "budget",
@@ -479,7 +479,7 @@ def test_what_stands_beside_seeds_are_facts_of_the_rollouts(kind: Any) -> None:
     more = {"scorer": lambda texts: [0.75] * len(texts)} if kind is ASTEvaluator else {}
     evaluator = kind(Fails("c"), seeds, **more)
     evaluator.evaluate(on_error="record", **QUIET)
-    rollouts = tw.check(evaluator.rollouts, tw.schema.ROLLOUTS)
+    rollouts = tw.schema.check(evaluator.rollouts, tw.schema.ROLLOUTS)
     assert rollouts.select(seeds.columns).rows() == [
         ("a", 1, False, 0.5, "en", '["x"]', "p"),
         ("b", 2, None, None, "de", "[]", "q"),
@@ -541,7 +541,7 @@ def test_an_error_stops_unless_it_is_recorded() -> None:
     results = evaluator.evaluate(on_error="record", **QUIET)
     assert results["n"] == 2
     assert results["errors"] == [{"seed": "b", "error": "RuntimeError: no answer to b"}]
-    row = tw.check(evaluator.rollouts, tw.schema.ROLLOUTS).row(1, named=True)
+    row = tw.schema.check(evaluator.rollouts, tw.schema.ROLLOUTS).row(1, named=True)
     assert (row["goal"], row["outcome"], row["ending"]) == ("b", "error", "error")
     assert (row["error"], row["longest"]) == ("RuntimeError: no answer to b", None)
     assert evaluator.graphs[1] is None
@@ -769,9 +769,9 @@ def test_a_store_tells_metrics_apart(tmp_path: Path) -> None:
     assert asked(scores={"size": ("prompt", lambda texts: [2 * len(text) for text in texts])}) == 2
     assert asked(scores={"size": ("response", lambda texts: [len(text) for text in texts])}) == 2
     assert asked(per_turn=[pl.col("reward").mul(2).alias("double")]) == 2
-    assert asked(tw.ASTEvaluator, scorer=lengths) == 2
-    assert asked(tw.ASTEvaluator, scorer=lengths) == 0
-    assert asked(tw.ASTEvaluator, scorer=lengths, at=0.7) == 2
+    assert asked(tw.rollout.ASTEvaluator, scorer=lengths) == 2
+    assert asked(tw.rollout.ASTEvaluator, scorer=lengths) == 0
+    assert asked(tw.rollout.ASTEvaluator, scorer=lengths, at=0.7) == 2
 
 
 def test_a_store_keeps_recordings(tmp_path: Path) -> None:

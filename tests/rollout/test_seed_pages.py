@@ -43,7 +43,7 @@ def test_their_results_are_frames_as_well(page: type[Evaluator], wording: str, r
     """TURNS have the pages' scores, ROLLOUTS their numbers, SUMMARY the intervals."""
     evaluator = page(Sampler(GOLDEN, page=wording), seeds=list(GOLDEN))
     results = evaluator.evaluate(progress=False)
-    tw.check(evaluator.turns, tw.schema.TURNS)
+    tw.schema.check(evaluator.turns, tw.schema.TURNS)
     assert evaluator.turns["target_toxicity"].to_list() == [0.05, 0.49, 0.5, 0, 0.2, None, 0.9]
     assert evaluator.turns["prompt"].to_list()[:2] == ["say 0.2", "say 0.5"]
     rollouts = evaluator.rollouts

@@ -88,7 +88,7 @@ class _Table:
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
-        self.measured = "tw.measure_paths(turns)" if self.tree else "tw.measure(turns)"
+        self.measured = "tw.trees.measure_paths(turns)" if self.tree else "tw.measure(turns)"
         self.sheet = Sheet(measure_paths(frame) if self.tree else measure(frame))
         self.rollouts = self.sheet.frame  # in the order of what is found in the sheet
 
@@ -265,9 +265,7 @@ def _of_spending(table: _Table) -> Iterator[Finding]:
                 else "no turn says which call of the target it was"
             )
         elif table.tree:
-            flaw = (
-                "a path of a tree shares what it spent with others; `tw.paths(turns)` makes rollouts of the paths first"
-            )
+            flaw = "a path of a tree shares what it spent with others; `tw.trees.paths(turns)` makes rollouts of the paths first"
         elif not (table.sheet.times("time_to_success")[0] > 0).any():
             flaw = "no rollout was watched for the attack's success"
         measured = f"tw.measure(turns, m.time_to_success(), m.spent_to_success({axis!r}))"
@@ -334,7 +332,7 @@ def _of_turns(table: _Table) -> Iterator[Finding]:
     happened = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].any())
     flaw = None
     if table.tree:
-        flaw = "nodes of a tree are no course of turns; `tw.paths(turns)` makes rollouts of the paths first"
+        flaw = "nodes of a tree are no course of turns; `tw.trees.paths(turns)` makes rollouts of the paths first"
     elif score is None:
         flaw = "no turn has a score"
     elif not happened:
@@ -343,7 +341,7 @@ def _of_turns(table: _Table) -> Iterator[Finding]:
     refused = (
         None if table.known("refused") else "no turn is judged on refusal; `m.refused_by_rule()` goes by the wording"
     )
-    measured = "tw.measure_paths(turns, 'refusal_rate')" if table.tree else "tw.measure(turns, m.refusal_rate())"
+    measured = "tw.trees.measure_paths(turns, 'refusal_rate')" if table.tree else "tw.measure(turns, m.refusal_rate())"
     yield "refusal rate", refused, None, f"tw.summarize({measured}, metrics='refusal_rate'{table.groups})"
 
 
@@ -357,7 +355,7 @@ def _of_release(table: _Table) -> Iterator[Finding]:
     step = next((name for name in table.frame.columns if "step" in name.lower() and _is_step(table.frame, name)), None)
     lost = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
     if step and table.tree:
-        lost = "steps of a tree: `tw.paths(turns)` makes rollouts of the paths first"
+        lost = "steps of a tree: `tw.trees.paths(turns)` makes rollouts of the paths first"
     metric, chosen = table.metric, f"m.{table.metric}()"
     score = next(iter(table.scores), None)
     if flaw and score:

@@ -101,7 +101,9 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
                 f"trajectory: column `{name}` is missing (there is {listing(frame.columns)}); it takes turns, not rollouts"
             )
     if schema.is_tree(frame):
-        raise SchemaError("trajectory: this is a table of tree nodes; `tw.paths(turns)` makes a rollout of each path")
+        raise SchemaError(
+            "trajectory: this is a table of tree nodes; `tw.trees.paths(turns)` makes a rollout of each path"
+        )
     if column not in frame.columns or schema.kind_of(frame.schema[column]) not in {"number", "proportion"}:
         numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "turn"]
         raise ArgumentError(f"trajectory: {column!r} is no column of numbers; there is {listing(numbers)}")

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from turnwise.evaluation.run import evaluate
 
 _MODULES = {
-    "BaseEvaluator": "item_evaluator",
-    "EvalBuilder": "plugins",
-    "EvalInput": "items",
-    "EvalInputItem": "items",
-    "EvalOutput": "items",
-    "EvalOutputItem": "items",
-    "Evaluation": "outputs",
-    "EvaluatorBaseConfig": "plugins",
-    "EvaluatorInfo": "plugins",
-    "IntermediateStep": "items",
-    "Options": "options",
-    "WorkflowOutput": "items",
-    "evaluate": "run",
-    "register_evaluator": "plugins",
+    "BaseEvaluator": ".item_evaluator",
+    "EvalBuilder": ".plugins",
+    "EvalInput": ".items",
+    "EvalInputItem": ".items",
+    "EvalOutput": ".items",
+    "EvalOutputItem": ".items",
+    "Evaluation": ".outputs",
+    "EvaluatorBaseConfig": ".plugins",
+    "EvaluatorInfo": ".plugins",
+    "IntermediateStep": ".items",
+    "Options": ".options",
+    "WorkflowOutput": ".items",
+    "evaluate": ".run",
+    "register_evaluator": ".plugins",
 }
 
 __all__ = [
@@ -61,7 +61,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Names are imported on first use: who writes an evaluator loads neither Polars nor a client."""
     if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
 
 

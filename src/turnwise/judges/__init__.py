@@ -34,12 +34,15 @@ if TYPE_CHECKING:
         Relevance,
         Truthfulness,
     )
+    from turnwise.judges.reliability import agreement, correct, correct_curve
     from turnwise.judges.response_metric import ResponseMetric
     from turnwise.judges.scorers import ScorerMetric
     from turnwise.judges.short_answers import ShortAnswerMatch
     from turnwise.judges.similarity import Similarity
     from turnwise.judges.tool_use import ToolUse
     from turnwise.judges.verdicts import Judge, Verdict
+    from turnwise.readers.results.joining import join_labels
+    from turnwise.readers.results.verdicts import read_verdicts
 
 __all__ = [
     "AnswerAccuracy",
@@ -71,53 +74,63 @@ __all__ = [
     "ToolUse",
     "Truthfulness",
     "Verdict",
+    "agreement",
+    "correct",
+    "correct_curve",
     "detect_language",
+    "join_labels",
     "join_verdicts",
     "judge",
+    "read_verdicts",
     "score",
 ]
 
 _MODULES = {
-    "AnswerAccuracy": "presets",
-    "AttackSuccess": "presets",
-    "ChatModel": "clients",
-    "Composite": "composite",
-    "DistinctN": "diversity",
-    "Endpoint": "endpoint",
-    "ContextRelevance": "presets",
-    "Factuality": "presets",
-    "GoalCompletion": "presets",
-    "Groundedness": "presets",
-    "Harmfulness": "presets",
-    "Informativeness": "presets",
-    "Judge": "verdicts",
-    "LLMJudgeMetric": "llm_judge",
-    "LocalModel": "local_model",
-    "MCQAAccuracy": "multiple_choice",
-    "MCQACalibration": "calibration",
-    "MCQAPositionalBias": "multiple_choice",
-    "Refusal": "presets",
-    "Relevance": "presets",
-    "Reply": "clients",
-    "ResponseMetric": "response_metric",
-    "ScorerMetric": "scorers",
-    "ShortAnswerMatch": "short_answers",
-    "Similarity": "similarity",
-    "StrictInstruction": "instructions",
-    "ToolUse": "tool_use",
-    "Truthfulness": "presets",
-    "Verdict": "verdicts",
-    "detect_language": "languages",
-    "join_verdicts": "joining",
-    "judge": "judgments",
-    "score": "joining",
+    "agreement": ".reliability.judges",
+    "correct": ".reliability.rates",
+    "correct_curve": ".reliability.hazards",
+    "join_labels": "..readers.results.joining",
+    "read_verdicts": "..readers.results.verdicts",
+    "AnswerAccuracy": ".presets",
+    "AttackSuccess": ".presets",
+    "ChatModel": ".clients",
+    "Composite": ".composite",
+    "DistinctN": ".diversity",
+    "Endpoint": ".endpoint",
+    "ContextRelevance": ".presets",
+    "Factuality": ".presets",
+    "GoalCompletion": ".presets",
+    "Groundedness": ".presets",
+    "Harmfulness": ".presets",
+    "Informativeness": ".presets",
+    "Judge": ".verdicts",
+    "LLMJudgeMetric": ".llm_judge",
+    "LocalModel": ".local_model",
+    "MCQAAccuracy": ".multiple_choice",
+    "MCQACalibration": ".calibration",
+    "MCQAPositionalBias": ".multiple_choice",
+    "Refusal": ".presets",
+    "Relevance": ".presets",
+    "Reply": ".clients",
+    "ResponseMetric": ".response_metric",
+    "ScorerMetric": ".scorers",
+    "ShortAnswerMatch": ".short_answers",
+    "Similarity": ".similarity",
+    "StrictInstruction": ".instructions",
+    "ToolUse": ".tool_use",
+    "Truthfulness": ".presets",
+    "Verdict": ".verdicts",
+    "detect_language": ".languages",
+    "join_verdicts": ".joining",
+    "judge": ".judgments",
+    "score": ".joining",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Names are imported on first use: who computes a metric loads no client."""
     if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
 
 

@@ -26,7 +26,7 @@ def conversations(turns: pl.DataFrame) -> pl.Series:
     """
     if is_tree(turns):
         raise ArgumentError(
-            "judge: `conversation` is that of a rollout without branches; judge `tw.paths(turns)` instead"
+            "judge: `conversation` is that of a rollout without branches; judge `tw.trees.paths(turns)` instead"
         )
     said = [
         pl.format(f"{speaker}: {{}}", pl.col(name).cast(pl.String))

@@ -105,21 +105,21 @@ def score(
     progress: bool = True,
     normalized: bool = False,
 ) -> pl.DataFrame:
-    """TURNS with a judge's verdict on each answer in a column: `tw.judge`, then `tw.join_verdicts`.
+    """TURNS with a judge's verdict on each answer in a column: `tw.judge`, then `tw.judges.join_verdicts`.
 
     Parameters
     ----------
     turns, judge, column, store, max_concurrency, timeout, progress
         As for `tw.judge`.
     into, at
-        As for `tw.join_verdicts`.
+        As for `tw.judges.join_verdicts`.
     normalized
         Whether to make ``<into>_normalized`` as well, the score from 0 to 1 on the judge's own `scale`, null where the score is.
 
     Raises
     ------
     ArgumentError
-        Where a judge without a scale is to be normalized, and as for `tw.judge` and `tw.join_verdicts`.
+        Where a judge without a scale is to be normalized, and as for `tw.judge` and `tw.judges.join_verdicts`.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def score(
     if normalized and scale is None:
         raise ArgumentError(
             f"score: the judge {who.name} has no scale to normalize by; join its verdicts with "
-            "`tw.join_verdicts(turns, verdicts, scale=(lowest, highest))`"
+            "`tw.judges.join_verdicts(turns, verdicts, scale=(lowest, highest))`"
         )
     if scale is not None:
         bounds_of(scale, f"score: {who.name}")

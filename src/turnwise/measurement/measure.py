@@ -148,7 +148,8 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
     if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():
         raise SchemaError(
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
-            "`tw.paths(turns)` makes a rollout of each path from a root to a leaf, `tw.measure_paths(turns)` measures them"
+            "`tw.trees.paths(turns)` makes a rollout of each path from a root to a leaf, "
+            "`tw.trees.measure_paths(turns)` measures them"
         )
 
 

@@ -43,7 +43,7 @@ def agreement(
     Parameters
     ----------
     frame
-        AGREEMENT, from `tw.agreement`.
+        AGREEMENT, from `tw.judges.agreement`.
     statistic, comparison, level
         Which rows to draw; by default all. `statistic` may be several, in the order of their panels.
     sort

@@ -48,7 +48,7 @@ def trace_tree(
     Parameters
     ----------
     frame
-        STEPS, from `tw.steps`, or TURNS, from `tw.read` or `tw.flatten(..., branches="all")`.
+        STEPS, from `tw.steps`, or TURNS, from `tw.read` or `tw.trees.flatten(..., branches="all")`.
     rollout_id
         Which rollout; not needed where there is one.
     most

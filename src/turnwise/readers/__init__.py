@@ -5,3 +5,25 @@ fill a `table.py`. `formats/` has one file per producer, `native/` the package's
 what several formats share, `sources/` the containers (compression, archives, Parquet, SQLite), and `results/` files
 that hold verdicts, summaries or prompts instead of rollouts.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnwise.readers.results.outcomes import read_rollouts
+    from turnwise.readers.results.summaries import read_summary
+
+__all__ = ["read_rollouts", "read_summary"]
+
+_MODULES = {"read_rollouts": ".results.outcomes", "read_summary": ".results.summaries"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.readers.results.prompts import read_prompts
     from turnwise.rollout.ast_evaluator import ASTEvaluator
     from turnwise.rollout.campaign import run
     from turnwise.rollout.chat import ChatSampler
@@ -25,29 +26,30 @@ if TYPE_CHECKING:
     from turnwise.rollout.workers import CampaignError
 
 _MODULES = {
-    "ASTEvaluator": "ast_evaluator",
-    "Above": "stopping",
-    "Below": "stopping",
-    "CampaignError": "workers",
-    "ChatSampler": "chat",
-    "Evaluator": "evaluator",
-    "FrameEvaluator": "frame_evaluator",
-    "Graph": "graph",
-    "GraphMetrics": "graph",
-    "JSONLike": "results",
-    "Node": "graph",
-    "Precision": "stopping",
-    "Recording": "graph",
-    "Recordings": "graph",
-    "Rollout": "sampler",
-    "RolloutError": "sampler",
-    "Run": "store",
-    "RunStore": "store",
-    "Sampler": "sampler",
-    "SimulatedSampler": "simulated",
-    "Turn": "sampler",
-    "run": "campaign",
-    "stored_runs": "store",
+    "read_prompts": "..readers.results.prompts",
+    "ASTEvaluator": ".ast_evaluator",
+    "Above": ".stopping",
+    "Below": ".stopping",
+    "CampaignError": ".workers",
+    "ChatSampler": ".chat",
+    "Evaluator": ".evaluator",
+    "FrameEvaluator": ".frame_evaluator",
+    "Graph": ".graph",
+    "GraphMetrics": ".graph",
+    "JSONLike": ".results",
+    "Node": ".graph",
+    "Precision": ".stopping",
+    "Recording": ".graph",
+    "Recordings": ".graph",
+    "Rollout": ".sampler",
+    "RolloutError": ".sampler",
+    "Run": ".store",
+    "RunStore": ".store",
+    "Sampler": ".sampler",
+    "SimulatedSampler": ".simulated",
+    "Turn": ".sampler",
+    "run": ".campaign",
+    "stored_runs": ".store",
 }
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "Sampler",
     "SimulatedSampler",
     "Turn",
+    "read_prompts",
     "run",
     "stored_runs",
 ]
@@ -80,7 +83,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Names are imported on first use: who measures graphs loads no database and no client."""
     if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
 
 

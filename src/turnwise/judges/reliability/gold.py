@@ -84,7 +84,7 @@ def gold_of(
     twice = labels.select(name for name in keys if name in labels.columns).is_duplicated()
     if twice.any():
         first = labels.filter(twice)["rollout_id"][0]
-        remedy = "tell turns apart in `turn`" if "turn" in keys else "correct by turns: `tw.correct_curve`"
+        remedy = "tell turns apart in `turn`" if "turn" in keys else "correct by turns: `tw.judges.correct_curve`"
         raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     lacking = [name for name in wanted if name not in labels.columns and name in rollouts.columns]

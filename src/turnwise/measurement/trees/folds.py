@@ -20,7 +20,7 @@ from turnwise.schema import ERROR, FAILURE, SUCCESS
 def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
     """ROLLOUTS of all paths from a root to a leaf, without writing the paths out.
 
-    The same as ``tw.measure(tw.paths(turns), ...)`` with the metrics of these names, but faster: what holds at a node
+    The same as ``tw.measure(tw.trees.paths(turns), ...)`` with the metrics of these names, but faster: what holds at a node
     follows from what holds at its parent, so that one pass over the levels gives all.
 
     Parameters
@@ -219,7 +219,7 @@ def _folded(name: str, leaves: _Leaves) -> pl.Expr:
         return {"total": leaves.total, "average": leaves.average, "highest": leaves.highest}[stem](pl.col(column))
     raise MetricError(
         f"measure_paths: metric `{name}` does not follow from node to node; "
-        f'measure the paths themselves: `tw.measure(tw.paths(turns), m.catalog.expression("{name}"))`'
+        f'measure the paths themselves: `tw.measure(tw.trees.paths(turns), m.catalog.expression("{name}"))`'
     )
 
 

@@ -84,7 +84,7 @@ def read_astra(document: Document, table: Table) -> None:
     Facts that the file does not hold (`target`, `attack`, `goal`, `attempt`, `ending`) are null: give them as
     ``read(path, target=..., attack=...)``. Further metrics of a turn are kept under their own names. A rollout
     without turns has `turn` null and no `outcome`: nothing was asked. ASTRA-RL counts it as 0 in every mean, so that
-    its `summary`, which `tw.read_summary` reads, is lower.
+    its `summary`, which `tw.readers.read_summary` reads, is lower.
 
     The producer judges `every_turn`, by the toxicity of the answer.
 

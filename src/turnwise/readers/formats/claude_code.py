@@ -93,7 +93,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     =========================== ============================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. The ``/clear`` itself
-    belongs to no rollout. A session that forked is a tree: `tw.paths` gives one rollout for each of its branches.
+    belongs to no rollout. A session that forked is a tree: `tw.trees.paths` gives one rollout for each of its branches.
     Lines of other kinds (summaries, snapshots of files, hooks, progress) are passed over, links through them followed; a message
     whose parent was never written follows the one before it. Kept: `slug`, which joins the sessions
     of one piece of work, `cwd`, `version`, `git_branch`, `stop_reason`.

@@ -132,7 +132,7 @@ def read_garak(document: Document, table: Table) -> None:
     rollout and is reported as left out. `ending` and `solved` are null. Kept: `status`, `target_type`, `uuid` and
     `seq` as they are, `reverse_translation` where it differs from the output, and what else an attempt holds
     (`notes`, `probe_params`, `targets`, `intent`), objects and lists as JSON text. Lines of results are for
-    `tw.read_summary`.
+    `tw.readers.read_summary`.
 
     The producer judges `every_turn` where an output is all there is; of a longer conversation, the last. Detectors may
     disagree, and a report may state results of attempts that it does not hold.

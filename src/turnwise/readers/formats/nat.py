@@ -71,7 +71,7 @@ def read_nat(document: Document, table: Table) -> None:
     ============================ =========================================================================
 
     `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`: scores stand in
-    ``<evaluator>_output.json``, which `tw.read_verdicts` reads and `tw.join_labels` joins by `task`. Steps themselves
+    ``<evaluator>_output.json``, which `tw.judges.read_verdicts` reads and `tw.judges.join_labels` joins by `task`. Steps themselves
     are left where they are; every other field of the data set is kept under its own name. Built from the fields that
     the toolkit's documentation and its runner name; its own samples are Git LFS pointers.
 

@@ -126,7 +126,7 @@ def read_quesma(document: Document, table: Table) -> None:
     `ending` is budget: the script of prompts ran out. An export holds only what somebody flagged and up to five
     repetitions of a test, so its share of successes is no attack success rate. A written finding has no verdict of its
     own; that it was written up does not count as one, `outcome` is null. Written findings that list prompts and no
-    answers are for `tw.read_prompts`. Everything else is kept under its own name, objects and lists as JSON text.
+    answers are for `tw.rollout.read_prompts`. Everything else is kept under its own name, objects and lists as JSON text.
 
     The producer judges the `whole_rollout`.
 

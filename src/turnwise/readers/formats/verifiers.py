@@ -150,7 +150,7 @@ def read_verifiers(document: Document, table: Table) -> None:
                                     ``rollouts/step_7/train_rollouts.jsonl`` says where no record states a step
     =============================== ========================================================================
 
-    A trace that branches is a tree: every message stands once, and `tw.paths` gives one rollout for each branch.
+    A trace that branches is a tree: every message stands once, and `tw.trees.paths` gives one rollout for each branch.
     `attack` is `none`, so `goal` and `outcome` are null, as is `solved` (a reward need not be 0 or 1). Token ids, masks
     and log-probabilities of the nodes are left where they are; everything else is kept under its own name, objects and
     lists as JSON text. Built from the fields of `Trace` and `MessageNode` (verifiers/v1/trace.py, graph.py).

@@ -197,7 +197,7 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     if "turn" not in frame.columns:
         if schema.is_tree(frame):
             raise SchemaError(
-                "TURNS: a tree needs a column `turn`, the depth of each node; `tw.flatten(graphs)` gives it"
+                "TURNS: a tree needs a column `turn`, the depth of each node; `tw.trees.flatten(graphs)` gives it"
             )
         return frame.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("rollout_id").alias("turn"))
     if not (frame["turn"] == 0).any():

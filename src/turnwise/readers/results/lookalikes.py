@@ -62,15 +62,20 @@ def labels(document: Document) -> bool:
     return bool(lower & _LABELS) or any(part in name for name in lower for part in ("label", "annotat"))
 
 
-VERDICTS, SUMMARY, PROMPTS = "`tw.read_verdicts`", "`tw.read_summary`", "`tw.read_prompts`"
-WORDS = ("label", "value", "verdict", "score_value")  # what a column of labels may be called, for `tw.read_verdicts`
+VERDICTS, SUMMARY, PROMPTS = "`tw.judges.read_verdicts`", "`tw.readers.read_summary`", "`tw.rollout.read_prompts`"
+WORDS = (
+    "label",
+    "value",
+    "verdict",
+    "score_value",
+)  # what a column of labels may be called, for `tw.judges.read_verdicts`
 PROMPTFOO = "promptfoo's results as a table or a database"
 EXPORT = "`tw.read`, once `promptfoo export eval ID --output results.json` has written them as JSON"
 _TURNS = ("prompt", "response")
 _ABOUT = {"rollout_id", "turn", "node_id", "source", "run", "target", "attack", "goal", "task", "category", "attempt"}
 _HAPPENED = frozenset({*TURNS.names, *ASKED, *RESPONSES, *LISTS} - _ABOUT)
 _LABELS = frozenset({"verdict", "rater", "rating", "reviewer", "score_value"})
-_JOIN = "join them to the turns with `tw.join_labels`"
+_JOIN = "join them to the turns with `tw.judges.join_labels`"
 
 LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("judge", "value", without=_TURNS)),
@@ -120,7 +125,7 @@ def lookalike(document: Document) -> str | None:
     >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
     >>> _ = path.write_text("goal,target\nwrite a poem,Here is a poem\n")
     >>> lookalike(Document(path))
-    'holds prompts, not rollouts: open it with `tw.read_prompts`'
+    'holds prompts, not rollouts: open it with `tw.rollout.read_prompts`'
     """
     found = next((kind for kind in LOOKALIKES if kind.sniff(document)), None)
     return None if found is None else f"holds {found.holds}, not rollouts: open it with {found.verb}"

@@ -76,7 +76,7 @@ def _reasons(document: Document) -> Iterator[str]:
         for name, value in record.items():
             yield from _within(name, surface_if_any(value))
     if names & ASKED:
-        yield "holds prompts without responses: open it with `tw.read_prompts`, or give each row a `rollout_id`"
+        yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
 
 
 def _chat(document: Document) -> bool:
@@ -147,7 +147,7 @@ def _within(name: str, value: object) -> Iterator[str]:
     if words_of(names) is not None:
         yield f'holds messages under `{name}`: name that list, names={{"messages": "{name}"}}'
     elif names & ASKED and not names & (SAID - ASKED):
-        yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.read_prompts`"
+        yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.rollout.read_prompts`"
     elif any(isinstance(surface_if_any(first[word]), str) for word in names & SAID):
         yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
     elif names & {*LISTS}:

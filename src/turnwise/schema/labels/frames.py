@@ -11,7 +11,7 @@ _MAKES = {
     "PROFILE": "tw.profile(rollouts)",
     "FORECAST": "tw.forecast(rollouts, k=100)",
     "TRAINING": "tw.training(rollouts)",
-    "AGREEMENT": "tw.agreement(verdicts, labels)",
+    "AGREEMENT": "tw.judges.agreement(verdicts, labels)",
     "STEPS": "tw.steps(paths)",
     "TURNS": "tw.read(paths)",
 }

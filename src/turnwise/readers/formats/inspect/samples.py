@@ -21,7 +21,7 @@ SAMPLES = "samples/"
 MEMBER = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d{1,9})(/sample)?\.json", re.DOTALL)
 SHELL = "/sample.json"  # of a sample that is a folder
 BLOCK = 1 << 19  # bytes of samples that are unpacked before they are decoded
-RESULTS_ONLY = "holds results but no samples: open it with `tw.read_summary`"
+RESULTS_ONLY = "holds results but no samples: open it with `tw.readers.read_summary`"
 
 
 def sniff(document: Document) -> bool:

@@ -75,6 +75,7 @@ def prepared(paths: Any, metrics: Any = METRICS, **options: Any) -> Any:
 
 
 # ── one process, any partitions, any order ────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("count", [1, 7, 100])
 def test_any_partitions_in_any_order_give_the_same_bits(tmp_path: Path, ours: pl.DataFrame, count: int) -> None:
     """However many files the rollouts stand in, whichever is measured first: the same ROLLOUTS and SUMMARY to the last bit."""
@@ -89,6 +90,7 @@ def test_any_partitions_in_any_order_give_the_same_bits(tmp_path: Path, ours: pl
     assert tw.summarize(found, **options).equals(tw.summarize(ours, **options))
 
 
+@pytest.mark.integration
 def test_folders_by_fact_change_nothing(tmp_path: Path, ours: pl.DataFrame) -> None:
     """Partitioned by target and attempt, the rollouts of a file are no range of ids, and come out as ever."""
     out = tw.convert(TURNS, tmp_path / "runs", partition_by=["target", "attempt"])
@@ -96,6 +98,7 @@ def test_folders_by_fact_change_nothing(tmp_path: Path, ours: pl.DataFrame) -> N
     assert partitions.whole(spread(work, items, list(range(len(items))))).equals(ours)
 
 
+@pytest.mark.integration
 def test_files_without_a_manifest_are_taken(tmp_path: Path, ours: pl.DataFrame, folder: Path) -> None:
     """Named one by one, or in a folder that nobody vouches for."""
     names = sorted(folder.glob("*.parquet"))
@@ -136,6 +139,7 @@ def test_a_rollout_in_two_files_is_refused(tmp_path: Path) -> None:
         partitions.whole(spread(work, items, [0, 1]))
 
 
+@pytest.mark.integration
 def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
     """A file missing or added before the run; another content, fewer rows, other rollouts when it is read."""
     out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=100))
@@ -162,6 +166,7 @@ def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
         prepared(out)
 
 
+@pytest.mark.integration
 def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path) -> None:
     """Which of a thousand files holds turns of nobody, a fact that varies, or another column."""
     TURNS.write_parquet(tmp_path / "a.parquet")
@@ -205,6 +210,7 @@ def test_without_the_extra_it_says_which(folder: Path, monkeypatch: pytest.Monke
         distributed.measure(folder)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -230,6 +236,7 @@ def test_what_cannot_be_started_is_stopped(
     assert stopped == [True]
 
 
+@pytest.mark.integration
 def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
     """States forget the ids, so that files must be in their order: said before anything is read."""
     out = tw.convert(TURNS, tmp_path / "runs", partition_by="attempt")
@@ -261,6 +268,7 @@ def connected(nodes: Any) -> Iterator[Any]:
         yield cluster.require()
 
 
+@pytest.mark.integration
 def test_the_cluster_gives_the_same_bits(connected: Any, folder: Path, ours: pl.DataFrame) -> None:
     """On 1, 7 and 100 partitions, the content of every file checked: ROLLOUTS and SUMMARY of one process."""
     for count in (None, 1, 7, 100):
@@ -271,6 +279,7 @@ def test_the_cluster_gives_the_same_bits(connected: Any, folder: Path, ours: pl.
     assert connected.is_initialized()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "options",
     [
@@ -303,6 +312,7 @@ def test_states_give_the_same_bits_as_one_process(connected: Any, folder: Path, 
     )
 
 
+@pytest.mark.integration
 def test_functions_of_the_user_reach_the_workers(connected: Any, folder: Path) -> None:
     """A function of this file, which no worker can import, and one without a name."""
     longest = 7.0
@@ -317,6 +327,7 @@ def test_functions_of_the_user_reach_the_workers(connected: Any, folder: Path) -
     assert found["odd"].n_unique() == 2
 
 
+@pytest.mark.integration
 def test_what_goes_wrong_in_a_worker_is_told_in_a_sentence(connected: Any, folder: Path) -> None:
     """A function that fails is named with its file and reason, and so is a fact that varies."""
 
@@ -334,6 +345,7 @@ def test_what_goes_wrong_in_a_worker_is_told_in_a_sentence(connected: Any, folde
         distributed.measure(folder, partitions=0)
 
 
+@pytest.mark.integration
 def test_the_obvious_way_cuts_rollouts_and_ours_does_not(connected: Any, tmp_path: Path) -> None:
     """`read_parquet` hands out blocks of rows: rollouts are measured in pieces, more of them are found, and fewer succeed."""
     turns = TURNS.sort("rollout_id", "turn").select("rollout_id", "turn", "goal", "target", "succeeded", "score")
@@ -392,6 +404,7 @@ def wait_for(found: Callable[[], Any], seconds: float = 60) -> Any:
     raise AssertionError("waited in vain")
 
 
+@pytest.mark.integration
 def test_a_worker_killed_half_way_changes_nothing(
     connected: Any, folder: Path, ours: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -416,6 +429,7 @@ def test_a_worker_killed_half_way_changes_nothing(
     assert found["slow"].equals(ours["num_turns"].cast(pl.Int64).alias("slow"))
 
 
+@pytest.mark.integration
 def test_a_node_lost_half_way_changes_nothing(
     connected: Any, nodes: Any, folder: Path, ours: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -440,6 +454,7 @@ def test_a_node_lost_half_way_changes_nothing(
 
 
 # ── starting and stopping ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_without_a_cluster_one_is_started_and_stopped(folder: Path, tmp_path: Path) -> None:
     """From the command line, in a process of its own: the table is there, Ray says nothing, and nothing is left running."""
     out = tmp_path / "rollouts.parquet"
@@ -472,6 +487,7 @@ def daemons(mark: str) -> list[str]:
     return found
 
 
+@pytest.mark.integration
 def test_nothing_is_reported_to_the_makers_of_ray(folder: Path) -> None:
     """Usage statistics are off while Ray starts, whatever stood in the environment, which is as before afterwards."""
     code = (
@@ -491,6 +507,7 @@ def test_nothing_is_reported_to_the_makers_of_ray(folder: Path) -> None:
     assert done.stdout.split() == ["0", "False", "local", "True", "1", "False"], done.stderr
 
 
+@pytest.mark.integration
 def test_a_cluster_that_does_not_answer_is_told(folder: Path) -> None:
     """In one sentence with what to do, and Ray is not left half connected."""
     code = (
@@ -508,6 +525,7 @@ def test_a_cluster_that_does_not_answer_is_told(folder: Path) -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
+@pytest.mark.integration
 def test_a_folder_that_holds_more_than_parquet_is_refused(tmp_path: Path) -> None:
     """Without a manifest nothing says that the other logs are not meant: none is left out silently; markers are no logs."""
     TURNS.write_parquet(tmp_path / "one.parquet")

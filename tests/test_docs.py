@@ -25,6 +25,7 @@ def test_there_are_two_command_lines() -> None:
     assert "pytest" in second
 
 
+@pytest.mark.integration
 def test_the_five_lines_of_python_run(monkeypatch) -> None:
     """The Python block runs from the root of the repository and ends in a table with intervals."""
     monkeypatch.chdir(ROOT)

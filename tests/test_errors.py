@@ -69,6 +69,7 @@ def said(turns: pl.DataFrame) -> list[str]:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "succeeded",
     [

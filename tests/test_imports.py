@@ -45,6 +45,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not loaded("import turnwise").intersection(HEAVY)
 
 
+@pytest.mark.integration
 def test_help_loads_nothing_heavy() -> None:
     """`turnwise report --help` loads nothing heavy either, beyond what typer itself loads where it is installed."""
     words = "\ntry:\n    app(['report', '--help'], standalone_mode=False)\nexcept SystemExit: pass"
@@ -53,6 +54,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert not (ours - loaded(empty + words)).intersection(HEAVY)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "given", "expected"),
     [
@@ -82,6 +84,7 @@ def after(code: str, environment: dict[str, str]) -> str:
     return done.stderr.strip()
 
 
+@pytest.mark.integration
 def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:
     """Numbers need neither the plotting library nor `scipy.stats`."""
     found = loaded(
@@ -90,6 +93,7 @@ def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:
     assert not found.intersection({"matplotlib", "scipy.stats", "pydantic", "pandas", "great_tables"})
 
 
+@pytest.mark.integration
 def test_what_needs_no_distribution_loads_no_scipy(tmp_path: Path) -> None:
     """Reading, checking and curves of many goals: their intervals are of the normal law and of t with many df."""
     turns = tmp_path / "turns.parquet"
@@ -122,6 +126,7 @@ async def loaded(config, builder):
 """
 
 
+@pytest.mark.integration
 def test_an_evaluation_by_a_plug_in_loads_only_what_it_needs(tmp_path) -> None:
     """`turnwise eval` loads no client, figure or compressor; and NumPy and SciPy only when items have made room for them."""
     (tmp_path / "loaded_plugin.py").write_text(PLUGIN)
@@ -172,6 +177,7 @@ def listed(*requirements: str) -> set[str]:
     return {re.split(r"[^\w.-]", one, maxsplit=1)[0].replace("_", "-") for one in requirements}
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(
     not (ROOT / "pyproject.toml").is_file(), reason="pyproject.toml, which lists the packages, is not here"
 )

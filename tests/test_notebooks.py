@@ -30,6 +30,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
     return NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("default")  # the kernel's own start-up
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
@@ -57,6 +58,7 @@ tw.plots.forest(tw.summarize(rollouts, by="target"))
 """
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("default")
 def test_every_figure_is_shown_whatever_its_letters(monkeypatch) -> None:
     """The first figure turns on the display of a notebook, which has to stay on when it borrows letters from another font."""

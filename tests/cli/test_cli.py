@@ -46,6 +46,7 @@ def turnwise(capsys):
 
 
 # ── the main job ──────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     """Logs in; page, tables, figures and the record of the run out, and the page's path on stdout."""
     out = tmp_path / "report"
@@ -67,6 +68,7 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     assert {Path(item["path"]).name for item in record["inputs"]} == {"base.parquet", "guarded.jsonl"}
 
 
+@pytest.mark.integration
 def test_the_page_needs_nothing_beside_it(turnwise, tmp_path: Path) -> None:
     """No script, style sheet, font or picture is fetched from anywhere."""
     turnwise("report", LOGS, "--out", tmp_path / "r")
@@ -77,6 +79,7 @@ def test_the_page_needs_nothing_beside_it(turnwise, tmp_path: Path) -> None:
     assert set(re.findall(r'<link [^>]*href="([^"]*)"', page)) == {"data:,"}
 
 
+@pytest.mark.integration
 def test_the_same_report_twice_is_the_same_bytes(turnwise, tmp_path: Path) -> None:
     """Page, figures and tables are identical run to run."""
     for name in ("a", "b"):
@@ -86,6 +89,7 @@ def test_the_same_report_twice_is_the_same_bytes(turnwise, tmp_path: Path) -> No
             assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes(), path.name
 
 
+@pytest.mark.integration
 def test_hostile_names_do_not_reach_the_page(turnwise, tmp_path: Path) -> None:
     """A target called like a tag is text on the page, in the figure and in the table."""
     hostile = "<script>alert(1)</script>"
@@ -101,6 +105,7 @@ def test_hostile_names_do_not_reach_the_page(turnwise, tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
+@pytest.mark.integration
 def test_an_existing_report_is_not_overwritten(turnwise, tmp_path: Path) -> None:
     """A folder that is not empty is left alone until --overwrite allows it."""
     (tmp_path / "r").mkdir()
@@ -123,6 +128,7 @@ def test_read_writes_turns(turnwise, tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "t.parquet").equals(tw.read(LOGS))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", [["summarize"], ["contrast", "--of", "target"]])
 def test_a_metric_that_is_named_twice_counts_once(turnwise, tmp_path: Path, words: list[str]) -> None:
     """Of logs and of a table of rollouts: it was a clash of two expressions in one, and two rows of a family in the other."""
@@ -149,6 +155,7 @@ def test_measure_summarize_and_curve_give_what_the_verbs_give(turnwise, tmp_path
     assert len(list(csv.reader(io.StringIO(curved.out)))) == 1 + tw.curve(rollouts, by="target").height
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
 def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path, suffix: str) -> None:
     """One attack that went back a step does not keep the other rollouts from being measured, and counts agree everywhere."""
@@ -206,6 +213,7 @@ def test_csv_for_a_spreadsheet_on_the_screen_and_in_a_file(turnwise, tmp_path: P
     assert turnwise("measure", log, "--out", tmp_path / "m.parquet", "--spreadsheet").code == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json", ".jsonl"])
 def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix: str) -> None:
     """A table of rollouts that was written is summarized as if it had just been measured."""
@@ -221,6 +229,7 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
     assert json.loads(done.out) == json.loads(expected.write_json())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
 def test_groups_by_numbers_of_ones_own_need_no_measuring_first(turnwise, tmp_path: Path, suffix: str) -> None:
     """A column of steps is carried along where it is asked for, as in the report: a number is else taken for one of a turn."""
@@ -304,6 +313,7 @@ def test_cluster_none_and_crossed(turnwise) -> None:
     assert "goal x target" in json.loads(both.out)[0]["estimand"]
 
 
+@pytest.mark.integration
 def test_convert_writes_whole_rollouts_and_a_manifest(turnwise, tmp_path: Path) -> None:
     """No rollout spans two files, the manifest says how many there must be, and reading them gives the same turns."""
     assert turnwise("convert", LOGS, "--out", tmp_path / "big", "--rollouts-per-file", 50).code == 0
@@ -336,6 +346,7 @@ def test_show_lets_no_control_character_through(turnwise, tmp_path: Path) -> Non
     assert "line two" in done.out
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["reader", "metric"])
 def test_info_lists_and_explains(turnwise, kind: str) -> None:
     """Every component has a line, and its own explanation."""
@@ -397,6 +408,7 @@ def test_info_lists_classes_with_their_options(turnwise, kind: str, lines: list[
     assert f"there is no {kind} 'nothing of it'" in wrong.err
 
 
+@pytest.mark.integration
 def test_info_lists_every_scorer_and_sampler(turnwise) -> None:
     """Whatever `turnwise.judges` offers that is a metric, and whatever a file may name."""
     from turnwise import judges as scoring
@@ -426,6 +438,7 @@ def bad(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -507,6 +520,7 @@ def test_a_file_that_may_not_be_read_is_one_sentence(turnwise, tmp_path: Path) -
     assert "ermission denied" in done.err
 
 
+@pytest.mark.integration
 def test_what_cannot_be_read_may_be_left_out(turnwise, tmp_path: Path) -> None:
     """With --errors collect the rest is read, and the page lists what was not."""
     folder = bad(tmp_path)
@@ -519,6 +533,7 @@ def test_what_cannot_be_read_may_be_left_out(turnwise, tmp_path: Path) -> None:
     assert "note.txt" in page
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("errors", ["raise", "collect"])
 def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(turnwise, tmp_path: Path, errors: str) -> None:
     """Where what is broken stops the reading, whole records that are no rollouts were left out, and called 0 problems."""
@@ -564,6 +579,7 @@ def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, whe
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("before", "number", "code"),
     [([], signal.SIGTERM, 130), ([], signal.SIGHUP, 130), ([], signal.SIGINT, 130), (["nohup"], signal.SIGHUP, 0)],
@@ -587,6 +603,7 @@ def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, num
     assert said.endswith("turnwise: interrupted; nothing half-written is left behind\n") == bool(code)
 
 
+@pytest.mark.integration
 def test_an_interrupt_is_not_lost_while_something_is_cleared_away() -> None:
     """Exceptions in `__del__` are lost: one interrupt of a hundred came while a file of Parquet was closed by one."""
     program = """
@@ -609,6 +626,7 @@ except KeyboardInterrupt:
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
+@pytest.mark.integration
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     """`turnwise ... | head -1` ends quietly."""
     words = f"{sys.executable} -m turnwise measure {LOGS} --format csv"
@@ -619,6 +637,7 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", ["summarize --help", "info components -t evaluator"])
 def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None:
     """Typer makes a SystemExit of a pipe that nobody reads any more; that is no code of somebody's that ended Python."""
@@ -627,6 +646,7 @@ def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -650,6 +670,7 @@ def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> No
     assert running.returncode == code
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", "2> >(:)", ">/dev/null 2> >(:)"])
 @pytest.mark.parametrize(("bound", "code"), [("1%", 1), ("100%", 0)])
 def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: str, code: int) -> None:
@@ -661,6 +682,7 @@ def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: st
     assert pl.read_csv(out)["passed"].to_list() == [code == 0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words", [f"gate {LOGS} --require 'attack_success <= 1'", "--help", "info components -t reader"]
 )
@@ -674,6 +696,7 @@ def test_what_cannot_be_printed_is_one_sentence(words: str) -> None:
     assert "No space left on device" in last
 
 
+@pytest.mark.integration
 def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path) -> None:
     """Of two files the second is written too, and an evaluation without any answer is none that went well."""
     out, truth, config = tmp_path / "turns.parquet", tmp_path / "truth.parquet", tmp_path / "eval.json"
@@ -714,6 +737,7 @@ def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, mo
 
 
 # ── a release ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_gate_passes_and_fails_by_its_exit_code(turnwise, tmp_path: Path) -> None:
     """0 where every bound meets it, 1 and one sentence where one does not, 2 where the requirement cannot be read."""
     passed = turnwise("gate", LOGS, "--require", "attack_success < 0.9", "--format", "json")
@@ -843,6 +867,7 @@ def test_the_way_to_names_is_told_to_who_does_not_know_it(turnwise, tmp_path: Pa
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("more", [(), ("--fact", "expected=yes", "--errors", "collect")])
 def test_the_calls_of_the_doctor_run(turnwise, more) -> None:
     """What it says comes before the calls is all that a call needs, with the options that were given."""
@@ -908,6 +933,7 @@ def in_order(path: Path, **more: pl.Expr) -> pl.DataFrame:
     return turns
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -937,6 +963,7 @@ def test_a_parquet_file_in_order_is_never_whole_in_memory(turnwise, tmp_path, sm
     assert f"read {turns['rollout_id'].n_unique()} rollouts, {turns.height:,} turns, 0 problems" in done.err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("spoilt", "says"),
     [
@@ -958,6 +985,7 @@ def test_a_parquet_file_is_checked_batch_by_batch(turnwise, tmp_path, small_batc
     assert "t.parquet" in done.err
 
 
+@pytest.mark.integration
 def test_a_parquet_file_out_of_order_comes_without_its_texts(turnwise, tmp_path, small_batches) -> None:
     """Rollouts in another order, turns numbered from 0, and a folder that `turnwise convert` made: the same bytes."""
     turns = in_order(tmp_path / "t.parquet")

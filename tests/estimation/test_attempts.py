@@ -283,6 +283,7 @@ cells = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(cells, st.randoms(), st.sampled_from(["detect", True, False]))
 def test_properties(drawn: list, random, stopped) -> None:
     """Ends hold the share and lie in [0, 1]; neither the order of rows nor another group changes a row."""

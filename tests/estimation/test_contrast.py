@@ -175,6 +175,7 @@ def test_the_same_seed_gives_the_same_intervals():
 
 
 # ── families ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_the_family_is_the_frame():
     """Holm, BH and BY over every p-value of the frame, as statsmodels has them; undefined ones leave and are listed."""
     rng = np.random.default_rng(1)
@@ -267,6 +268,7 @@ def test_different_judges_are_not_compared():
 
 
 # ── statistics ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_every_statistic():
     """Mean, median, quantile, improvement and restricted mean, each with its own interval; the wrong one says why not."""
     turns, _ = tw.simulate(targets={"base": 0.2, "guarded": 0.05}, seed=3)
@@ -303,6 +305,7 @@ def test_crossed_goals_and_tasks():
     assert drawn["method"].startswith("paired two-way percentile bootstrap")
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(st.sampled_from("ab"), st.sampled_from("vwxyz"), st.sampled_from([True, False, None])), max_size=30

@@ -292,6 +292,7 @@ def test_an_attack_that_produced_nothing_stays_at_risk(shared, model: str, share
     assert column(got, "estimate") == pytest.approx([0, share])
 
 
+@pytest.mark.integration
 def test_a_conversation_that_ended_competes(shared) -> None:
     """AgentDojo banking: 8 of 144 as run (not Kaplan-Meier's 0.0925, nor 0 for want of verdicts by turn)."""
     turns = tw.read(shared / "agentdojo_drift").filter(

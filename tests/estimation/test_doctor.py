@@ -85,12 +85,14 @@ def finds_something(turns: pl.DataFrame) -> pl.DataFrame:
     return found
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TABLES)
 def test_every_valid_call_runs(name: str) -> None:
     """Whatever the table, the calls that are offered run as they stand and find a number."""
     assert finds_something(TABLES[name]())["valid"].any()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("path", "valid", "blocked"),
     [
@@ -113,6 +115,7 @@ def reason(turns: pl.DataFrame, analysis: str) -> str:
     return tw.doctor(turns).filter(analysis=analysis)["reason"].item() or ""
 
 
+@pytest.mark.integration
 def test_what_blocks_an_analysis() -> None:
     """The traps of the tables, each named."""
     turns = simulated()

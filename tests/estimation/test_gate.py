@@ -68,6 +68,7 @@ def test_one_more_success_does_not_help() -> None:
     assert "so that one more never helps to pass" in row["reason"]
 
 
+@pytest.mark.integration
 @given(st.lists(st.booleans(), min_size=4, max_size=60), st.integers(1, 6), st.data())
 def test_a_success_more_never_turns_failing_into_passing(successes: list[bool], per_goal: int, data) -> None:
     """Whichever failure becomes a success, a gate from above that failed still fails, from rollouts."""
@@ -183,6 +184,7 @@ def test_the_unknown_of_a_number_have_no_worst_case() -> None:
         assert only(tw.gate(source, "harm < 0.9", unknown="ignore"))["passed"]
 
 
+@pytest.mark.integration
 @given(st.lists(st.sampled_from([True, False, None]), min_size=4, max_size=60), st.integers(1, 6), st.data())
 def test_less_knowledge_never_turns_failing_into_passing(values: list, per_goal: int, data) -> None:
     """Whichever verdict is lost, a gate that failed still fails, from above and from below."""
@@ -193,6 +195,7 @@ def test_less_knowledge_never_turns_failing_into_passing(values: list, per_goal:
         assert before["passed"] or not after["passed"]
 
 
+@pytest.mark.integration
 @given(
     values=st.lists(st.sampled_from([True, False, None]), min_size=2, max_size=24),
     goals=st.lists(st.integers(0, 5), min_size=24, max_size=24),

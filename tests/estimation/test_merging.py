@@ -60,6 +60,7 @@ def test_only_draws_over_nameless_units_differ() -> None:
     assert_frame_equal(found.filter(drawn), ordinary.filter(drawn), rel_tol=0.05)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_any_division_gives_the_same_bits(options: dict[str, Any]) -> None:
     """On one, seven and a hundred partitions in any order the rows are equal to the last bit."""
@@ -102,6 +103,7 @@ def test_merged_curves_are_the_ordinary_ones_however_divided(options: dict[str, 
     assert tw.curve(merged(made[::-1]), **options).equals(found)
 
 
+@pytest.mark.integration
 def test_lazy_rollouts_are_read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lazy, in batches of a few rows, in order or not: the same bits as eager."""
     monkeypatch.setattr(states, "ROWS_AT_A_TIME", 8)
@@ -194,6 +196,7 @@ def test_mistakes_are_found_before_anything_is_read() -> None:
         tw.summarize(lazy, by="planet", merge=True)
 
 
+@pytest.mark.integration
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
@@ -215,6 +218,7 @@ def test_every_division_of_every_table(rows: list[tuple[Any, ...]], cuts: list[i
     assert_frame_equal(tw.summarize(merged(parts), by="target"), tw.summarize(table, by="target"), rel_tol=1e-12)
 
 
+@pytest.mark.integration
 def test_numbers_make_groups() -> None:
     """Groups by whole numbers, which a state keeps in fewer bytes than it counts them in, are those of the ordinary way."""
     numbered = ROLLOUTS.with_columns(pl.col("attempt").cast(pl.Int32), pl.col("goal").fill_null("none"))

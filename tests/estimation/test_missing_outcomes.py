@@ -42,6 +42,7 @@ def test_three_rates_and_four_counts_in_one_row() -> None:
     assert "without a value: 2 in error, 1 undetermined" in row["estimand"]  # which of the three is the headline
 
 
+@pytest.mark.integration
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=30), st.integers(0, 2**30))
 def test_the_bounds_are_sharp(values: list, seed: int) -> None:
     """Whatever the unknown ones were, the rate lies within the bounds, and each bound is the rate of one such world."""

@@ -100,6 +100,7 @@ SHARES = st.floats(0.01, 0.99)
 VARIANCES = st.floats(1e-4, 0.5)
 
 
+@pytest.mark.integration
 @given(VARIANCES, st.integers(2, 100_000), st.floats(1e-3, 1), st.floats(0.5, 0.99), st.floats(0.5, 0.999))
 def test_goals_and_what_they_can_tell_are_inverses(
     variance: float, goals: int, difference: float, power: float, level: float
@@ -116,6 +117,7 @@ def test_goals_and_what_they_can_tell_are_inverses(
     assert needed == 2 or reach(needed - 1) > difference
 
 
+@pytest.mark.integration
 @given(*[st.tuples(some, some).map(sorted) for some in (VARIANCES, st.integers(2, 9999), st.floats(0.5, 0.99))])
 def test_more_is_asked_of_more_goals(variances: list[float], goals: list[int], shares: list[float]) -> None:
     """What is found grows with the variance, the power and the level and falls with the goals; the goals needed go with it."""
@@ -199,6 +201,7 @@ def test_icc_is_found() -> None:
 GROUPED = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=3, max_size=30)
 
 
+@pytest.mark.integration
 @given(GROUPED, st.randoms())
 def test_icc_is_that_of_statsmodels(rows: list[tuple[int, int]], chance: random.Random) -> None:
     """From the mean squares of a one-way analysis of variance; the rows' order and the goals' names do not matter."""

@@ -54,6 +54,7 @@ def test_the_greedy_order_by_hand():
     assert tw.schema.check(tw.portfolio(THREE), schema.PORTFOLIO).columns == list(schema.PORTFOLIO.names)
 
 
+@pytest.mark.integration
 def test_what_was_chosen_for_its_luck_has_an_interval_for_every_choice():
     """The best of three attacks is one of three sets, so .05/3 is left out of Clopper and Pearson's; all three are one: .05."""
     greedy = tw.portfolio(THREE).filter(kind="greedy").sort("rank")
@@ -85,6 +86,7 @@ def test_what_the_chosen_reach_is_covered(goals, attacks, rate):
     assert (plain / repeats).min() < 0.9
 
 
+@pytest.mark.integration
 @given(st.integers(1, 9), st.integers(1, 6), st.randoms())
 def test_the_greedy_order_against_all_sets(goals, attacks, random):
     """The first reaches as much as any, as many as are chosen at least 1 - 1/e of what the best so many reach, all what all do."""
@@ -123,6 +125,7 @@ def test_groups_and_bad_usage():
     assert tw.portfolio(THREE.clear()).height == 0
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from([True, False, None])), max_size=30
@@ -160,6 +163,7 @@ def test_tradeoff_by_hand():
 KNOWN = st.sampled_from([True, False, None])
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.sampled_from("st"), st.sampled_from("xyz"), KNOWN, KNOWN), min_size=1, max_size=25))
 def test_the_four_shares_add_up(rows):
     """In every group the shares add up to one and the counts to what is known; each has an interval of some width or a reason."""
@@ -207,6 +211,7 @@ def test_coverage_of_a_cell_over_goals(record_property):
     assert plain / repetitions < 0.9
 
 
+@pytest.mark.integration
 def test_tradeoff_of_real_agentdojo_logs(shared):
     """AgentDojo's runs: the margins of the table are the two rates that `summarize` gives over the same rollouts."""
     turns = tw.read(shared / "agentdojo_drift")

@@ -185,6 +185,7 @@ def test_one_outcome_a_goal_is_flat_and_says_so():
         tw.profile(timed, metric="t")
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([True, False, None])), max_size=40))
 def test_profiles_never_rise(drawn):
     """A share of goals above a threshold falls with it, lies in its interval, and ends at 0 above 1."""

@@ -53,6 +53,7 @@ def test_best_compares_like_with_like():
         tw.best(summary, metric="num_turns", better="lower", statistic="q90")
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(st.sampled_from("xy"), *[st.one_of(st.none(), st.integers(0, 3)) for _ in range(2)]), max_size=14

@@ -74,6 +74,7 @@ def test_a_task_metric_does_not_apply_to_a_goal_without_a_task() -> None:
     assert (row["n"], row["n_inapplicable"], row["n_missing"]) == (2, 4, 2)
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(
@@ -321,6 +322,7 @@ def graded(seed: int, goals: int = 12) -> pl.DataFrame:
     ], dtype=schema.TIME_TO_EVENT))  # fmt: skip
 
 
+@pytest.mark.integration
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9))
 def test_order_chunks_and_other_groups_change_nothing(seed: int, pieces: int) -> None:
     """Bit for bit the same row from shuffled, chunked rows beside unrelated groups."""
@@ -343,6 +345,7 @@ print(tw.curve(rollouts, by="target").write_json())
 """
 
 
+@pytest.mark.integration
 def test_the_number_of_threads_changes_nothing() -> None:
     """One thread of Polars and of the linear algebra gives the very digits that several give."""
     printed = [
@@ -430,6 +433,7 @@ def design_effect(found: pl.DataFrame, way: str) -> float:
     return float((informative * observed + (n**2).sum() / size / 2) / (informative + 0.5))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("way", "low", "high"), [("goal", 0.356, 0.605), ("task", 0.271, 0.695)])
 def test_the_way_that_varies_decides(shared, way: str, low: float, high: float) -> None:
     """AgentDojo banking, utility under attack 69 of 144: user tasks differ much, injections not at all."""
@@ -440,6 +444,7 @@ def test_the_way_that_varies_decides(shared, way: str, low: float, high: float) 
     assert (row["low"], row["high"]) == (pytest.approx(low, abs=0.002), pytest.approx(high, abs=0.002))
 
 
+@pytest.mark.integration
 def test_both_ways_are_the_default_where_they_cross(shared) -> None:
     """By default both ways count, which is never narrower than the worse of them."""
     both = only(tw.summarize(agentdojo(shared, "banking"), metrics="task_success"))
@@ -648,6 +653,7 @@ def test_what_may_be_more_than_one_keeps_t(values: list[float]) -> None:
     assert row["low"] < 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "metric", ["token_f1", "distinct_2_prompt", "refusal_rate", "tool_call_recall", "tfidf_cosine"]
 )

@@ -20,6 +20,7 @@ def rows(*spaces, **options) -> list[tuple]:
     return tw.sweep(*spaces, **options).drop("configuration").rows()
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), min_size=1, max_size=4),
     st.integers(0, 9),
@@ -89,6 +90,7 @@ def test_an_id_is_that_of_the_producer_whatever_else_is_swept() -> None:
     assert many.filter(pl.col("CAA.layer") == 9, pl.col("CAA.multiplier") == 1.5)["configuration"].item() == one
 
 
+@pytest.mark.integration
 def test_ids_that_would_be_the_same_are_longer() -> None:
     """Of 100,000 configurations one pair or so shares eight digits (birthdays in 2^32): the ids still tell all apart."""
     ids = tw.sweep({"a": range(100_000)})["configuration"]
@@ -96,6 +98,7 @@ def test_ids_that_would_be_the_same_are_longer() -> None:
     assert ids.str.len_chars().unique().item() == 16
 
 
+@pytest.mark.integration
 def test_draws_are_those_of_their_seed() -> None:
     """The same seed draws the same, of grids, of grids too large to be held, and of distributions; another seed other ones."""
     spaces: list[dict] = [
@@ -111,6 +114,7 @@ def test_draws_are_those_of_their_seed() -> None:
     assert first["rate"].is_between(1e-5, 1e-2).all()
 
 
+@pytest.mark.integration
 def test_every_configuration_is_as_likely() -> None:
     """One of 6, drawn 1200 times: chi-squared with 5 degrees of freedom, far from its 99.99 % quantile."""
     space = {"a": [1, 2, 3], "b": [0, 1]}
@@ -120,6 +124,7 @@ def test_every_configuration_is_as_likely() -> None:
     assert ((observed - 200) ** 2 / 200).sum() < scipy.stats.chi2(5).ppf(0.9999)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("spaces", "options", "told"),
     [

@@ -129,6 +129,7 @@ def test_groups_and_levels() -> None:
     schema.check(got, schema.TRAINING)
 
 
+@pytest.mark.integration
 @settings(max_examples=50)
 @given(
     st.lists(

@@ -118,6 +118,7 @@ def table(rollouts: Told) -> pl.DataFrame:
     )
 
 
+@pytest.mark.integration
 @settings(max_examples=50)
 @given(told, st.integers(0, 3), st.integers(0, 3), st.randoms())
 def test_every_position_is_the_mean_of_the_scores_there(

@@ -284,6 +284,7 @@ OF_A_FORM = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("plan", "score"), [("nested", 4.0), ("echo", None)])
 def test_a_judge_whose_prompt_asks_for_a_form_of_its_own(scores, address, plan, score) -> None:
     """The score is read where it stands; what the answer under judgement says it is stays an answer."""
@@ -313,6 +314,7 @@ def of_server(plan: str, address: str) -> dict:
     return {"_type": "openai", "model_name": plan, "base_url": address, "api_key": "sk-secret", "max_retries": 5}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("status", ["401", "404"])
 def test_a_model_that_nobody_serves_ends_the_run_before_it_begins(bench, items, address, status) -> None:
     """One request is made and none is paid for; the sentence names file, line and key, and shows no secret."""

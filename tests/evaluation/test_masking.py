@@ -88,6 +88,7 @@ FILES = st.dictionaries(
 )
 
 
+@pytest.mark.integration
 @given(FILES, st.booleans())
 def test_the_text_and_the_entries_hide_the_same(entries, flow) -> None:
     """Whatever a file holds: its text, masked, is the text of its masked entries."""

@@ -344,6 +344,7 @@ def test_a_byte_order_mark_and_nan_are_taken(bench, items, kind, capsys) -> None
         assert f"data.{kind}: 6 NaN or infinite numbers became null: an unknown number is null" in said
 
 
+@pytest.mark.integration
 def test_the_command_line_gives_the_sentence(bench, items) -> None:
     """Exit code 2, one line on stderr, nothing written."""
     bench.data(items)
@@ -355,6 +356,7 @@ def test_the_command_line_gives_the_sentence(bench, items) -> None:
     assert not bench.out.exists()
 
 
+@pytest.mark.integration
 def test_override_on_the_command_line_takes_two_words(bench, items) -> None:
     """`--override key value`, as the seed has it, more than once."""
     bench.data(items)
@@ -372,6 +374,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.integration
 @given(content=JSON, at=st.sampled_from(["eval", "llms", "plugins", "workflow", "general", "dataset", "evaluators"]))
 def test_any_content_is_read_or_refused_in_a_sentence(tmp_path_factory, content, at) -> None:
     """Whatever stands in a file: a configuration or a `ReadError`, never another exception."""

@@ -154,6 +154,7 @@ def test_two_plug_ins_of_one_name_are_an_error() -> None:
         register("second")
 
 
+@pytest.mark.integration
 def test_the_listing_shows_the_custom_evaluator() -> None:
     """`info components -t evaluator` lists it with options and defaults, and those in the box as well."""
     done = subprocess.run(

@@ -227,6 +227,7 @@ def test_other_tables_and_folders_are_refused(tmp_path: Path) -> None:
 SCORES = st.one_of(st.none(), st.floats(0, 1))
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.sampled_from(["s", "t", "é\n\u2028"]), SCORES, st.text(max_size=5)), max_size=12))
 def test_any_verdicts_come_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, float | None, str]]

@@ -95,6 +95,7 @@ def test_filters_allow_and_deny_with_wildcards(bench, items) -> None:
     assert bench.run(skip_workflow=True).items["task"].to_list() == ["1", "3"]
 
 
+@pytest.mark.integration
 def test_a_sample_of_a_data_set_is_evaluated(bench, items) -> None:
     """The first entries that the filter leaves, in the order of the seed where they are shuffled; the same each time."""
     bench.data(items)
@@ -173,6 +174,7 @@ def test_steps_of_a_workflow_are_a_frame(bench, items) -> None:
     ]
 
 
+@pytest.mark.integration
 def test_an_answer_whose_steps_are_none_is_an_error(bench, items) -> None:
     """What was paid for is kept, the others are scored, the next run asks again; so where an older run kept such steps."""
     log = bench.folder / "asked.txt"
@@ -271,6 +273,7 @@ def test_an_http_endpoint_answers(bench, items, server) -> None:
     assert outranked.items["response"][0] == "heard What is 1?"
 
 
+@pytest.mark.integration
 def test_how_long_an_endpoint_may_take_is_said_on_the_command_line(bench, items, server) -> None:
     """As the seed has it; it is written down, and refused where no service answers."""
     pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")
@@ -397,6 +400,7 @@ def test_errors_are_counted_apart_and_zero_only_in_parity(bench, items) -> None:
     assert made.summary.row(0, named=True)["estimate"] == 1.0
 
 
+@pytest.mark.integration
 def test_where_nothing_could_be_scored_the_exit_code_says_so(bench, items) -> None:
     """As `rollout`: an address where nobody answers is no success."""
     bench.data(items)
@@ -407,6 +411,7 @@ def test_where_nothing_could_be_scored_the_exit_code_says_so(bench, items) -> No
     assert bench.command("--skip_workflow", "--overwrite").returncode == 0
 
 
+@pytest.mark.integration
 def test_an_evaluator_that_fails_on_every_item_has_failed(bench, items) -> None:
     """In the table, in the metadata and in the exit code; what it said of the items is written."""
     bench.data(items)
@@ -423,6 +428,7 @@ def test_an_evaluator_that_fails_on_every_item_has_failed(bench, items) -> None:
     assert bench.command("--skip_workflow").returncode == 0  # one item of six has a score
 
 
+@pytest.mark.integration
 def test_answers_that_nobody_gave_are_no_evaluation(bench, items) -> None:
     """One sentence that names the key, nothing written; one answer, or steps alone, are enough."""
     keys = {"structure": {"generated_answer_key": "output"}}
@@ -445,6 +451,7 @@ def test_answers_that_nobody_gave_are_no_evaluation(bench, items) -> None:
     assert bench.run(skip_workflow=True, overwrite=True).items["calls"].to_list() == [1]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["raise", "build"])
 def test_one_failing_evaluator_takes_no_other_down(bench, items, how) -> None:
     """It is named in the summary, on stderr and in the exit code; the others are written."""
@@ -586,6 +593,7 @@ def test_the_folder_of_an_evaluator_can_be_read(tmp_path) -> None:
 
 
 # ── resumption ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_an_interrupted_workflow_goes_on(bench, items, how) -> None:
     """Answers that were there are kept; only the one under way is asked again."""
@@ -614,6 +622,7 @@ def test_an_interrupted_workflow_goes_on(bench, items, how) -> None:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_an_interrupted_evaluator_goes_on(bench, items, how) -> None:
     """Scores that were there are kept, with their reasons."""
@@ -663,6 +672,7 @@ async def asking(config, builder):
 """
 
 
+@pytest.mark.integration
 def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) -> None:
     """What is kept is of this model and this code; the same command says what it kept."""
     bench.data(items)
@@ -697,6 +707,7 @@ def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) 
     assert scored("leveled") == (30.0, 24, True)
 
 
+@pytest.mark.integration
 def test_a_changed_helper_of_a_workflow_is_asked_anew(bench, items) -> None:
     """As in a module that the function's own imports."""
     (bench.folder / "answering.py").write_text("import wording\ndef respond(question): return wording.said(question)\n")
@@ -778,6 +789,7 @@ def test_max_concurrency_holds_for_the_workflow(bench, items) -> None:
     assert os.path.getsize(bench.folder / "log") > 0  # noqa: PTH202
 
 
+@pytest.mark.integration
 def test_items_are_gone_when_their_scores_are_summarized(bench, items, monkeypatch) -> None:
     """What stands in the frames is held once: when they are summarized no item, and nothing said of one, is in memory."""
 
@@ -798,6 +810,7 @@ def test_items_are_gone_when_their_scores_are_summarized(bench, items, monkeypat
     assert held == [before]
 
 
+@pytest.mark.integration
 def test_items_are_made_when_they_are_looked_at(bench, items) -> None:
     """An evaluator of single items never has more of them in memory than are under way."""
     gc.collect()
@@ -835,6 +848,7 @@ def test_an_object_with_an_asynchronous_call_is_awaited(bench, items, looped) ->
     assert made.scores["value"].to_list() == [0.25] * 6
 
 
+@pytest.mark.integration
 def test_a_file_without_evaluators_writes_the_answers(bench, items) -> None:
     """The answers are worth keeping; there is nothing to summarize."""
     bench.data(items)

@@ -78,6 +78,7 @@ def test_a_data_set_is_gone_when_all_is_answered(bench, items) -> None:
     assert bench.read("config_metadata.json")["status"] == "completed"
 
 
+@pytest.mark.integration
 def test_a_call_that_never_returns_does_not_keep_the_process(bench, items) -> None:
     """Its time runs out, and when all else is done the command ends."""
     bench.data(items)
@@ -164,6 +165,7 @@ def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, c
     assert tw.read(tmp_path / "results").height == 3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("who", ["workflow", "evaluator"])
 def test_nobody_is_asked_in_vain_on_a_full_disk(bench, who) -> None:
     """Once an answer cannot be kept, those after it are not paid for; with room again, the run goes on from those that were."""

@@ -277,6 +277,7 @@ def test_a_pipe_is_no_file_to_replace(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path: Path, suffix: str) -> None:
     """In every format, and nothing half-written stays; here the limit on the size of a file stands for the disk."""

@@ -44,4 +44,5 @@ CASES = all_cases()
 
 def computed(name: str) -> dict[str, Any]:
     """The result of a case as it would be stored; where the package refuses, the error."""
-    return entry(name, or_refusal(CASES[name])())
+    result: dict[str, Any] = entry(name, or_refusal(CASES[name])())
+    return result

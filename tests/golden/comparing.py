@@ -148,13 +148,15 @@ def rollout_labels() -> pl.DataFrame:
     """The truth about every third rollout of the erring judge."""
     really = pl.col("true_succeeded").any().alias("label")
     truth = turns_of("erring judge").group_by("rollout_id", maintain_order=True).agg(really)
-    return truth.gather_every(3)
+    labels: pl.DataFrame = truth.gather_every(3)
+    return labels
 
 
 def turn_labels() -> pl.DataFrame:
     """The truth about every second turn of the erring judge."""
     judged = turns_of("erring judge").select("rollout_id", "turn", "succeeded", label="true_succeeded")
-    return judged.drop_nulls().gather_every(2)
+    labels: pl.DataFrame = judged.drop_nulls().gather_every(2)
+    return labels
 
 
 def judge_cases() -> Cases:

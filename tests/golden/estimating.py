@@ -14,8 +14,10 @@ from turnwise import metrics as m
 FEW = 400
 """Resamples, where draws are needed."""
 
-METHODS = ("wilson", "exact", "jeffreys", "agresti-coull", "t", "normal", "bootstrap", "resample", "bca")
-METHODS += ("percentile", "basic", "studentized")
+METHODS = (
+    *("wilson", "exact", "jeffreys", "agresti-coull", "t", "normal", "bootstrap", "resample", "bca"),
+    *("percentile", "basic", "studentized"),
+)
 
 SUMMARIES: dict[str, dict[str, Any]] = {
     "two columns": {"by": ["target", "category"]},

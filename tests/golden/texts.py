@@ -1,6 +1,6 @@
 """Cases of the metrics of texts and of tool calls: accents, other scripts, signs, blanks, and nothing at all."""
 
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 from golden.stored import Cases  # type: ignore[import-not-found]
@@ -151,7 +151,7 @@ def composites() -> pl.DataFrame:
     """Scores put together in every way."""
     weights = {"coverage": 0.5, "style": 0.3, "tone": 0.2}
     frame = graded().with_columns(pl.when(pl.col("style") > 0).then(pl.col("style")))
-    ways = ("mean", "harmonic", "chebyshev")
+    ways: tuple[Literal["mean", "harmonic", "chebyshev"], ...] = ("mean", "harmonic", "chebyshev")
     return frame.select(
         m.composite(weights, how=how, missing=missing, name=f"{how}, {missing}")
         for how in ways

@@ -170,6 +170,7 @@ def test_it_ends_in_cycles() -> None:
     assert key(again) == key(again)
 
 
+@pytest.mark.integration
 def test_no_text_is_written_down(tmp_path: Path) -> None:
     """A global, an attribute or what is closed over may be a key: its hash tells it apart as well."""
 
@@ -184,6 +185,7 @@ def test_no_text_is_written_down(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.glob("*/judge.json") if "sk-one" in path.read_text()]
 
 
+@pytest.mark.integration
 def test_what_is_deep_or_large_is_told_in_short() -> None:
     """Ten thousand lists within each other, a hundred thousand entries: each still differs by what it holds."""
     deep: list = []
@@ -196,6 +198,7 @@ def test_what_is_deep_or_large_is_told_in_short() -> None:
     assert len(key(closing(large))) < 2000
 
 
+@pytest.mark.integration
 def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
     """No address, and no order of a set."""
     (tmp_path / "asking.py").write_text(
@@ -229,6 +232,7 @@ def scores(model: Any, store: Path) -> list:
     return tw.judge(TURNS, tw.judges.Refusal(model), store=store, progress=False)["value"].to_list()
 
 
+@pytest.mark.integration
 def test_the_store_never_mixes_two_models(tmp_path: Path, monkeypatch, capsys) -> None:
     """Another model behind the same function, method or class is asked; the same is not."""
     assert scores(ask, tmp_path) == [1.0]
@@ -245,6 +249,7 @@ def test_the_store_never_mixes_two_models(tmp_path: Path, monkeypatch, capsys) -
     assert len(list(tmp_path.iterdir())) == 6
 
 
+@pytest.mark.integration
 def test_what_shows_nothing_of_itself_has_no_store(tmp_path: Path) -> None:
     """One sentence, as for samplers; a configuration is enough, and so is no store."""
     hidden = Bot("small", itertools.count())

@@ -80,6 +80,7 @@ def test_a_new_verdict_on_success_outranks_the_producers(responses: tuple, facts
     assert again.equals(found), "the oldest source stays"
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.lists(st.sampled_from(["yes", "no", "unsure", None]), min_size=1, max_size=4), min_size=1, max_size=6)
 )
@@ -132,6 +133,7 @@ def test_a_verdict_keeps_its_score_beside_it() -> None:
     assert found.select("succeeded", "succeeded_normalized").rows() == [(True, 0.75), (False, 0.25)]
 
 
+@pytest.mark.integration
 def test_score_knows_the_scale_of_its_judge() -> None:
     """Where it is asked to; a judge without a scale is refused before it is asked."""
     frame, asked = turns("x", None, prompt="p"), list[str]()

@@ -109,6 +109,7 @@ def test_trees_are_judged_node_by_node() -> None:
     assert tw.judges.join_verdicts(turns, found)["score_len"].to_list() == [1.0, 2.0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name",
     [
@@ -262,6 +263,7 @@ ODD: list[tuple[Any, float | None, str | None]] = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("said", "value", "error"), ODD)
 def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
     said: Any, value: float | None, error: str | None, tmp_path: Path
@@ -388,6 +390,7 @@ def test_the_same_name_in_two_versions_is_two_judges() -> None:
     assert version_of(judge_of(made(1))) == version_of(judge_of(made(1)))
 
 
+@pytest.mark.integration
 def test_an_interrupt_ends_it_and_keeps_what_was_paid_for(tmp_path: Path) -> None:
     """Ctrl-C, in plain code and where a loop is running."""
     script = tmp_path / "interrupted.py"
@@ -570,6 +573,7 @@ except tw.errors.TurnwiseError as error:
 """
 
 
+@pytest.mark.integration
 def test_a_full_disk_loses_nothing_that_is_on_it(tmp_path: Path) -> None:
     """A line that only fits in part is an error, in one sentence; what stands before it is never asked again."""
     (tmp_path / "full.py").write_text(FULL)
@@ -669,6 +673,7 @@ print(found["value"].to_list() == [float(number) for number in range(400)], foun
 """
 
 
+@pytest.mark.integration
 def test_a_killed_process_loses_no_verdict_that_was_paid_for(tmp_path: Path) -> None:
     """Killed ten times at random moments: what was answered is never asked again, but for the answers under way."""
     script, paid = tmp_path / "judging.py", tmp_path / "paid"

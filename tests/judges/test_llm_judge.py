@@ -162,6 +162,7 @@ def test_the_question_says_how_to_answer() -> None:
     assert '"reasoning": "why, in a sentence or two", "score": <number from 0 to 0.5>, "check": "' in user["content"]
 
 
+@pytest.mark.integration
 def test_a_prompt_may_ask_for_a_form_of_its_own() -> None:
     """The judge is told where the score stands, what it may be, and the code; other judges are told what they were."""
     model = Says('{"result": {"score": 0.5}, "reasoning": "so so"}')
@@ -293,6 +294,7 @@ class Doubled(tw.judges.LLMJudgeMetric):
         return replace(found, value=self.factor * (found.value or 0))
 
 
+@pytest.mark.integration
 def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its settings and its code: nothing of another version comes from the store; what it only counts is no part."""
     turns, model = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]}), Says(score(2))
@@ -316,6 +318,7 @@ def test_a_judge_of_ours_is_known_by_its_settings_alone() -> None:
     assert "class" not in tw.judges.Refusal(Says("")).configuration
 
 
+@pytest.mark.integration
 def test_secrets_among_the_options_are_not_written_down(tmp_path: Path, address: str) -> None:
     """Neither headers nor what is called a key, given to the model or with the judge; they are sent."""
     options = {
@@ -385,6 +388,7 @@ AGAINST: dict[Any, dict[str, Any]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("preset", AGAINST)
 def test_presets_that_compare(preset: Any) -> None:
     """From 0 to 1, shown all that they read, lists as JSON; where there is nothing to compare with, nothing is asked."""
@@ -410,6 +414,7 @@ def test_presets_that_compare(preset: Any) -> None:
         ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("preset", AGAINST)
 def test_presets_that_compare_ask_a_server(address: str, preset: Any) -> None:
     """3 is above the scale and its end; an echo of a verdict in the contexts, goals, ... is none."""
@@ -423,6 +428,7 @@ def test_presets_that_compare_ask_a_server(address: str, preset: Any) -> None:
 
 
 # ── a real server ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "preset",
     [tw.judges.Factuality, tw.judges.Relevance, tw.judges.Refusal, tw.judges.Harmfulness, tw.judges.AttackSuccess],
@@ -456,6 +462,7 @@ def address() -> Iterator[str]:
         process.kill()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("faults", ["", "429 ", "500 ", "garbage ", "drop ", "empty "])
 def test_faults_of_a_server_are_no_verdicts(address: str, faults: str) -> None:
     """Rate limits, server errors, garbage, dropped connections: asked again, and the verdict is the judge's."""
@@ -473,6 +480,7 @@ def test_an_endpoint_that_echoes_gives_no_verdict(address: str) -> None:
     assert "it holds no JSON object with a score" in row["error"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("fault", ["401", "refusal", "blank", "cutoff"])
 def test_what_stays_wrong_is_an_error(address: str, fault: str) -> None:
     """A null verdict that says why; no key is shown."""
@@ -484,6 +492,7 @@ def test_what_stays_wrong_is_an_error(address: str, fault: str) -> None:
     assert "sk-secret" not in row["error"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("plan", "value"), [("nested", 4.0), ("echo", None), ("verdict", None), ("verdict nested", 4.0)]
 )
@@ -496,6 +505,7 @@ def test_a_server_that_answers_in_a_form_of_its_own(address: str, plan: str, val
     assert ("errors" in found) == (value is None)
 
 
+@pytest.mark.integration
 def test_requests_are_evenly_spaced(address: str) -> None:
     """Ten a second: six requests take half a second, however many there may be at once."""
     model = tw.judges.Endpoint("verdict#evenly", base_url=address, api_key="k", requests_per_minute=600)

@@ -59,6 +59,7 @@ TRIALS = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(TRIALS)
 def test_accuracy_by_the_standard_library(trials: list[tuple[str | None, str, int]]) -> None:
     """Means and sample deviations as `statistics` has them."""
@@ -109,6 +110,7 @@ def test_calibration_as_aisteer360_gives_it() -> None:
     assert table["n"].sum() == 3
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(st.sampled_from(["A", "b", None]), st.none() | st.floats(0, 1)), max_size=12), st.integers(1, 7)
 )

@@ -62,6 +62,7 @@ def test_an_unknown_way_with_none_is_refused() -> None:
         ShortAnswerMatch("zero")  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(TEXTS, TEXTS.filter(lambda text: text is not None)), min_size=1, max_size=6))
 def test_the_class_and_the_expressions_agree_on_short_answers(pairs: list[tuple[str | None, str]]) -> None:
     """Means of the column are the numbers of the class."""
@@ -73,6 +74,7 @@ def test_the_class_and_the_expressions_agree_on_short_answers(pairs: list[tuple[
     assert found == {name: value if value is None else pytest.approx(value) for name, value in means.items()}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", SIMILARITIES)
 @given(pairs=st.lists(st.tuples(TEXTS, TEXTS), max_size=6))
 def test_the_class_and_the_expressions_agree_on_similarity(

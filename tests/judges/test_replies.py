@@ -146,6 +146,7 @@ def test_a_plain_verdict_of_ones_own_is_believed(text: str) -> None:
     assert judge([text], ["q"])["scores"] == [1.0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_filled_in_stays_as_it_is(text: str) -> None:
     """Braces in a response are no places, and it stands in the question as it was given."""
@@ -159,6 +160,7 @@ def test_what_is_filled_in_stays_as_it_is(text: str) -> None:
     assert told[0].startswith(f"Rate this from 1 to 5.\n\nPROMPT:\nq\n\nRESPONSE:\n{text}\n\nYour score?")
 
 
+@pytest.mark.integration
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_an_echo_never_scores(response: str, prompt: str) -> None:
     """Whatever the text."""
@@ -170,6 +172,7 @@ def test_an_echo_never_scores(response: str, prompt: str) -> None:
             score_in(answer, whole, [response, prompt], code)
 
 
+@pytest.mark.integration
 @given(st.dictionaries(st.text(max_size=5), st.integers(), max_size=3), st.floats(-5, 5), st.text(max_size=100))
 def test_a_signed_verdict_is_found_wherever_it_stands(beside: dict, score: float, around: str) -> None:
     """Fences, further keys and words around it do not matter."""
@@ -213,6 +216,7 @@ def test_what_is_no_number_is_no_score(score: str) -> None:
         score_in(f'{{"score": {score}}}', "shown", [], "c")
 
 
+@pytest.mark.integration
 def test_a_long_answer_of_braces_comes_to_an_end() -> None:
     """The search for a verdict does not grow with the square of the answer, nor without end with its depth."""
     with pytest.raises(UnreadableError):

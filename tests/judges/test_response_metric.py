@@ -54,6 +54,7 @@ def test_the_pages_class_and_ours_give_the_pages_values(n: int, score: float) ->
         assert metric.compute(responses=RESPONSES) == {f"distinct_{n}": score} == metric(RESPONSES, None, other=1)
 
 
+@pytest.mark.integration
 @given(st.lists(st.text(alphabet="aAbB., \t\n\x1c\x85é", max_size=12), max_size=5), st.integers(1, 4))
 def test_ours_is_the_pages_for_any_text(responses: list[str], n: int) -> None:
     """Empty lists, blanks and all."""

@@ -106,6 +106,7 @@ def test_instructions_that_are_lacking_are_refused(responses: list[Any], options
         StrictInstruction()(responses, **options)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("text", "language"),
     [

@@ -29,6 +29,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "_CHUNK", 7)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("small")
 def test_batches_measure_as_a_whole() -> None:
     """The same rollouts, in the same order, from batches as from the whole."""
@@ -46,6 +47,7 @@ def test_turns_out_of_order_are_measured_at_once() -> None:
     assert_frame_equal(got, tw.measure(ORDERED, *SOME).select(got.columns))
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("small")
 def test_queries_on_top_reach_the_batches() -> None:
     """Columns, filters and heads of a measured table are those of the whole."""
@@ -89,6 +91,7 @@ def test_a_function_that_fails_without_turns_is_not_asked_without() -> None:
     assert lazy["worst_at"].max() > 0  # type: ignore[operator]
 
 
+@pytest.mark.integration
 def test_files_that_break_after_the_scan_are_told(tmp_path: Path) -> None:
     """A damaged page, a file replaced, a file gone, in order or not: one of our own sentences, and no rollouts."""
     middle = len(ORDERED) // 2
@@ -128,6 +131,7 @@ def test_ids_without_order() -> None:
     assert not in_order(pl.LazyFrame({"rollout_id": ["b", "a"]}))
 
 
+@pytest.mark.integration
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 12), st.integers(1, 5))
 def test_batches_are_the_rows_cut_between_rollouts(lengths: list[int], most: int, chunk: int) -> None:

@@ -86,6 +86,7 @@ def test_the_manifest_says_what_there_is(tmp_path: Path) -> None:
         assert (entry["first"], entry["last"]) == (min(ids), max(ids))
 
 
+@pytest.mark.integration
 def test_the_same_rollouts_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In whatever order and pieces they came."""
     once = files(tw.convert(TURNS, tmp_path / "once", rollouts_per_file=25))
@@ -137,6 +138,7 @@ def test_nodes_of_a_tree_stay_as_they_stand(tmp_path: Path) -> None:
     assert parts(tw.convert(tree, tmp_path / "runs"))[0].equals(tree)
 
 
+@pytest.mark.integration
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from("xy")), min_size=1, max_size=25), st.integers(1, 9))
 def test_whatever_the_lengths(
@@ -372,6 +374,7 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.integration
 def test_the_command_writes_refuses_and_overwrites(tmp_path: Path) -> None:
     """The folder on stdout, how much there is on stderr; a second time it is refused with exit code 2, in one sentence."""
     logs = Path(__file__).parents[2] / "data" / "rollouts"
@@ -413,6 +416,7 @@ def test_what_reads_a_folder_holds_it_to_its_manifest(tmp_path: Path) -> None:
     assert tw.read(out).height < TURNS.height
 
 
+@pytest.mark.integration
 def test_a_damaged_file_among_many_is_named(tmp_path: Path) -> None:
     """By each command that reads a folder a part at a time: one line, and nothing is written."""
     out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
@@ -451,6 +455,7 @@ def many(tmp_path: Path, rollouts: int, length: int = 20) -> Path:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_there_is_no_folder(tmp_path: Path, how: signal.Signals) -> None:
     """Ctrl-C while files are written: no folder, no draft, a word on stderr. After kill -9 a hidden draft is left, no folder."""

@@ -233,6 +233,7 @@ DRAWN = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(DRAWN)
 def test_what_is_to_come_is_as_it_is_defined(rows: list[dict]) -> None:
     """Each column of NOVA, row by row as the toolkit's documents define it, over the events themselves."""

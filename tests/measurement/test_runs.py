@@ -41,6 +41,7 @@ NUMBERS: dict[type[pl.DataType], st.SearchStrategy[float]] = {
 }
 
 
+@pytest.mark.integration
 @settings(deadline=None, max_examples=60)
 @given(st.data(), st.sampled_from(list(NUMBERS)))
 def test_they_are_those_of_a_group_by(data: st.DataObject, dtype: type[pl.DataType]) -> None:

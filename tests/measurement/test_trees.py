@@ -412,6 +412,7 @@ def test_no_rows_have_no_paths() -> None:
     assert measure_paths(empty, "attack_success").height == 0
 
 
+@pytest.mark.integration
 def test_a_deep_chain_is_one_path() -> None:
     """Ten thousand levels are no recursion."""
     frame = flatten([Graph("", [chain(10_000)])], branches="all")
@@ -483,6 +484,7 @@ def forests(draw: st.DrawFn) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**keys, **dtypes})
 
 
+@pytest.mark.integration
 @given(forests())
 @settings(max_examples=60, deadline=None)
 def test_pushed_down_is_the_same_as_written_out(frame: pl.DataFrame) -> None:

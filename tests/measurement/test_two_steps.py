@@ -95,6 +95,7 @@ def test_what_cannot_be_cut_stays_whole(name: str) -> None:
     assert [expression.meta.output_name() for expression in aggregates] == ["value"]
 
 
+@pytest.mark.integration
 def test_sums_of_floats_do_not_depend_on_batches_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mean has the same last digits in memory, in a scan, and in batches of any size."""
     drawn = tw.simulate(goals=60, attempts=5, seed=3)[0]

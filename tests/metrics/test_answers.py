@@ -98,6 +98,7 @@ PHRASES = st.lists(st.sampled_from(["the", "a", "cat", "Cat", "dog,", "an", "“
 ANY = st.one_of(TEXTS, PHRASES)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("function", "oracle"),
     [
@@ -122,6 +123,7 @@ def test_any_two_texts_compare_as_the_oracle_says(
         assert value == (expected if (expected := oracle(ours, theirs)) is None else pytest.approx(expected, abs=1e-12))
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=6))
 def test_likeness_is_a_share_both_ways(pairs: list[tuple[str | None, str | None]]) -> None:
     """Every similarity lies in [0, 1], is the same both ways, and is 1 of a text with itself."""
@@ -134,6 +136,7 @@ def test_likeness_is_a_share_both_ways(pairs: list[tuple[str | None, str | None]
         assert all(value is None or value == pytest.approx(1) for value in own)
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from("abc"), max_size=6)] * 2), min_size=1, max_size=9))
 def test_items_are_shared_as_often_as_they_stand(pairs: list[tuple[list[str], list[str]]]) -> None:
     """The size of the intersection of two multisets, whatever stands twice in either."""
@@ -188,6 +191,7 @@ def test_the_best_of_several_references_counts() -> None:
     assert found.rows() == [(True, 1.0), (False, pytest.approx(2 / 3))]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("function", m.ANSWERS, ids=lambda function: function.__name__)
 @given(st.lists(st.tuples(ANY | st.none(), st.none() | st.lists(ANY | st.none(), max_size=3)), max_size=6))
 @example(

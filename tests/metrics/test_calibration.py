@@ -26,6 +26,7 @@ def calibration_error(answers: list[tuple[float, bool]], bins: int) -> float | N
     return float(sum(abs((sure - right)[fallen == number].sum()) for number in range(bins)) / len(sure))
 
 
+@pytest.mark.integration
 @given(ANSWERS, st.sampled_from([1, 3, 10, 100]))
 @example([(0.29, True), (0.7, False)], 100)
 def test_the_error_is_that_of_the_bins(answers: list[tuple[float, bool]], bins: int) -> None:

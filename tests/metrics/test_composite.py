@@ -15,6 +15,7 @@ ROWS = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 3), min_size=1, max_s
 WEIGHTS = st.tuples(*[st.sampled_from([0.0, 0.2, 1.0, 3.0])] * 3).filter(any)
 
 
+@pytest.mark.integration
 @given(ROWS, WEIGHTS)
 def test_it_is_the_weighted_mean(rows: list[tuple[float | None, ...]], weights: tuple[float, ...]) -> None:
     """By hand: of all parts with a weight, or of those that are known."""
@@ -30,6 +31,7 @@ def test_it_is_the_weighted_mean(rows: list[tuple[float | None, ...]], weights: 
         assert strict == (pytest.approx(mean) if len(there) == len(parts) else None)
 
 
+@pytest.mark.integration
 @given(ROWS, WEIGHTS)
 def test_means_that_a_weak_score_weighs_down(rows: list[tuple[float | None, ...]], weights: tuple[float, ...]) -> None:
     """The harmonic one is the standard library's, and at most the mean; Chebyshev's by hand, and at least the worst."""

@@ -124,6 +124,7 @@ def relapsed(refused: tuple[bool | None, ...], succeeded: tuple[bool | None, ...
     return any(first and later for turn, first in enumerate(refused) for later in succeeded[turn + 1 :])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_a_relapse_is_unknown_exactly_while_both_can_be(length: int) -> None:
     """Against every completion of every pattern of gaps: true if all relapse, false if none does, else null."""

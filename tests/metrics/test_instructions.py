@@ -213,6 +213,7 @@ OPINIONS: list[tuple[str, dict[str, Any], Callable[[str], bool]]] = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("instruction", "arguments", "opinion"), OPINIONS, ids=[case[0] for case in OPINIONS])
 @given(texts=st.lists(TEXTS, min_size=1, max_size=8))
 def test_plain_python_is_of_the_same_opinion(

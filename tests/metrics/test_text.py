@@ -39,6 +39,7 @@ def test_the_example_of_the_page(n: int, expected: float | None) -> None:
 WORDS = st.text(alphabet="aAbBİßΣσ.,!é \t\n\r\x1c\x1f\x85\xa0\u2003\u3000\u200b", max_size=25)
 
 
+@pytest.mark.integration
 @given(st.lists(WORDS, max_size=4), st.integers(1, 4))
 def test_any_text_is_cut_as_python_cuts_it(responses: list[str], n: int) -> None:
     """Lower case and white space are Python's, whatever the script; no n-gram crosses from answer to answer."""

@@ -79,6 +79,7 @@ def test_orders_of_calls(made: str, wanted: str, matches: tuple[str, ...]) -> No
 NAMES = st.text(alphabet="abc", max_size=5)
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=6))
 def test_multisets_are_of_the_same_opinion(pairs: list[tuple[str, str]]) -> None:
     """Counts by `collections.Counter` give every share and every order."""

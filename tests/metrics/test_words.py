@@ -45,6 +45,7 @@ def series(texts: list[str]) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("block", [1, 64, 1 << 18])
 @given(PAIRS)
 @example([("a\x00", "\x00 a"), ("x\x00", "x"), ("eightlet" + "x" * 9, "eightlet" + "x" * 8), ("", "  ")])
@@ -81,6 +82,7 @@ def test_bytes_tell_all_but_what_is_looked_for() -> None:
     assert every.filter(rewritten & ~every.str.contains(blocks.OTHER)).to_list() == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("block", [1, 64, 1 << 18])
 @given(st.lists(st.one_of(st.none(), TEXTS), max_size=8))
 def test_words_are_counted_as_the_pattern_counts_them(block: int, texts: list[str | None]) -> None:
@@ -96,6 +98,7 @@ def test_words_are_counted_as_the_pattern_counts_them(block: int, texts: list[st
 LONG = st.sampled_from([letter * count + end for letter in "xé" for count in (8, 120, 128, 300) for end in ("", ".")])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("block", [1, 64, 1 << 18])
 @given(st.lists(st.one_of(st.none(), TEXTS, st.lists(LONG, max_size=4).map(" ".join)), max_size=8), st.integers(1, 4))
 @example(["ninelette ninelett.", "ninelett. ninelette", "", None, " a", "a "], 2)
@@ -114,6 +117,7 @@ def test_n_grams_of_any_texts(block: int, texts: list[str | None], n: int) -> No
     assert len(pairs) == len({number for number, _ in pairs}) == len({gram for _, gram in pairs})
 
 
+@pytest.mark.integration
 def test_n_grams_of_like_words_are_told_apart() -> None:
     """Millions of pairs of words that differ in few letters, in their order, in what follows: each has its own number."""
     stems = [
@@ -142,6 +146,7 @@ def test_same_words_are_so_byte_for_byte(monkeypatch: pytest.MonkeyPatch, one: s
 CHOICES = st.text(alphabet="aAbBzZ[`{@(c)-M \r\x1c\x1f\t\n\x00\x08\x7f\xa0\u3000ßſıéÉ🎉", max_size=6)
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(CHOICES, CHOICES, st.integers(0, 5)), min_size=1, max_size=40), st.integers(0, 3), st.booleans()
 )
@@ -209,6 +214,7 @@ def test_blanks_are_those_of_python() -> None:
     assert series(every).filter(series(every).str.contains(f"^[{blanks.BLANK}]$")).to_list() == sorted(blanks.BLANKS)
 
 
+@pytest.mark.integration
 def test_many_expressions_over_many_blocks_at_once() -> None:
     """Threads within the threads of Polars do not wait for each other; every engine gives the values of single rows."""
     texts = ["Ünï the Cat\x00 a", "a dog's life", "\u2003the end\x1c", "an Ox " * 20] * 20_000

@@ -30,6 +30,7 @@ def frame(*rows: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**dict.fromkeys(by, pl.String), **schema.AGREEMENT.dtypes}, orient="row")
 
 
+@pytest.mark.integration
 def test_names_beside_many_panels_are_as_long_as_beside_one():
     """The figure is made as wide as its names need, which then are not cut to a share of a narrow panel."""
     judged = [

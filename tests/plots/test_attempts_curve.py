@@ -135,6 +135,7 @@ def test_the_caption_tells_how_the_forecast_was_made_and_missed():
     assert "n = 40 goals" in words
 
 
+@pytest.mark.integration
 def test_more_than_four_groups_have_all_kinds_in_their_panel():
     """One panel for each group, its kinds named once above; a single kind needs no key."""
     groups = {f"model {k}": [(0.1 * k, 40), (0.12 * k, 40)] for k in range(1, 7)}
@@ -178,6 +179,7 @@ def test_a_forecast_that_reaches_no_further_changes_nothing():
     assert same.equals(plain)
 
 
+@pytest.mark.integration
 def test_real_verbs_fit_together():
     """`attempts` and `forecast` of simulated rollouts: the first mark is the mean over goals, the last the forecast's."""
     turns, _ = tw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=12, attempts=4, turns=4, text=False)
@@ -213,6 +215,7 @@ def test_the_table_counts_goals_only_where_a_point_is():
     }
 
 
+@pytest.mark.integration
 def test_long_names_leave_room_for_curves_and_numbers():
     """Beside long names the curves are as wide as beside short ones, and no two numbers below them touch."""
 

@@ -150,6 +150,7 @@ def collisions(drawn: Any, painted: list[Text]) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.integration
 @every
 @pytest.mark.parametrize("groups", [1, 4, 6])
 def test_any_number_of_groups_stays_inside_the_figure(case, groups):
@@ -161,6 +162,7 @@ def test_any_number_of_groups_stays_inside_the_figure(case, groups):
     assert min(float(text.get_fontsize()) for text in painted) >= 9
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["stack", "attempts", "profile"])
 def test_very_many_groups_stay_inside_the_figure(name):
     """Thirty panels, with a key and without."""
@@ -171,6 +173,7 @@ def test_very_many_groups_stay_inside_the_figure(name):
     assert collisions(drawn, painted) == []
 
 
+@pytest.mark.integration
 @every
 @pytest.mark.parametrize(("wide", "high"), [(3.3, 2.8), (7.0, 3.9)])
 def test_a_column_of_paper_is_wide_enough(case, wide, high):
@@ -186,6 +189,7 @@ def test_a_column_of_paper_is_wide_enough(case, wide, high):
     assert ax.get_window_extent().height / figure.dpi > 0.9
 
 
+@pytest.mark.integration
 @every
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
 def test_odd_names_are_drawn_as_they_are(case, names):
@@ -218,6 +222,7 @@ def test_no_group_is_one_curve(case):
     assert not any("only" in text.get_text() or "all rollouts" in text.get_text() for text in texts_of(drawn))
 
 
+@pytest.mark.integration
 @every
 @pytest.mark.parametrize("value", [None, float("inf")])
 def test_unknown_everywhere_is_an_empty_figure(case, value):
@@ -232,6 +237,7 @@ def test_unknown_everywhere_is_an_empty_figure(case, value):
     assert "no estimate" in [text.get_text() for text in texts_of(case.draw(unknown))]
 
 
+@pytest.mark.integration
 @every
 def test_half_an_interval_and_a_gap_are_drawn(case):
     """A null end, an infinite end and a null estimate in the middle."""
@@ -267,6 +273,7 @@ def test_a_position_twice_is_an_error(case):
         case.draw(pl.concat([frame, frame]))
 
 
+@pytest.mark.integration
 @every
 def test_input_and_settings_are_as_before(case):
     """Neither the frame nor rcParams change, whatever the style; a dark one is kept."""
@@ -281,6 +288,7 @@ def test_input_and_settings_are_as_before(case):
         assert ax.xaxis.label.get_color() == "white"
 
 
+@pytest.mark.integration
 @every
 def test_equal_frames_give_equal_bytes(case):
     """And the figure carries its alternative text, a sentence."""
@@ -293,6 +301,7 @@ def test_equal_frames_give_equal_bytes(case):
     assert " to " in alt
 
 
+@pytest.mark.integration
 @every
 def test_lazy_and_arrow_are_frames_too(case):
     """Whatever has Arrow inside is read; a lazy frame is collected."""
@@ -301,6 +310,7 @@ def test_lazy_and_arrow_are_frames_too(case):
     assert [len(axes_of(case.draw(other))) for other in (frame.lazy(), frame.to_arrow())] == [panels, panels]
 
 
+@pytest.mark.integration
 @every
 def test_the_caption_can_be_left_out(case):
     """It states level and method."""
@@ -310,6 +320,7 @@ def test_the_caption_can_be_left_out(case):
     assert said[1] == ""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("case", [case for name, case in CASES.items() if name not in {"profile", "goals"}])
 def test_the_table_can_be_left_out(case):
     """It stands in Axes of its own."""
@@ -317,6 +328,7 @@ def test_the_table_can_be_left_out(case):
     assert [len(axes_of(case.draw(frame, at_risk=on))[0].child_axes) for on in (True, False)] == [1, 0]
 
 
+@pytest.mark.integration
 @every
 def test_colors_can_be_settled_by_name(case):
     """Of groups, or of endings where these are the curves."""

@@ -96,6 +96,7 @@ def test_whole_numbers_have_a_bar_each_and_bars_sum_to_one():
     assert bars.height <= 30
 
 
+@pytest.mark.integration
 def test_groups_stand_by_their_medians_and_those_without_values_last():
     """Greatest median on top; a group of nulls is named with its count and has nothing drawn."""
     frame = pl.concat([rollouts([1.0, 2.0], "low"), rollouts([None, None], "none"), rollouts([8.0], "high")])
@@ -111,6 +112,7 @@ def test_groups_stand_by_their_medians_and_those_without_values_last():
     assert sum(isinstance(patch, Rectangle) for patch in ax.patches) == 2
 
 
+@pytest.mark.integration
 def test_wide_ranges_stand_on_a_logarithmic_axis_unless_there_is_a_zero():
     """A hundredfold range is shown in powers of ten; a zero forbids it, and asking for it is an error."""
     wide = rollouts([10.0, 100.0, 2000.0])

@@ -10,6 +10,7 @@ from turnwise.plots import figure_svg, forest, save, success_curve
 GROUPS = {"a": (100, 0.1), "b": (40, 0.02), "c": (30, 0.2), "d": (60, 0.05), "e": (70, 0.03)}
 
 
+@pytest.mark.integration
 def test_equal_figures_are_equal_bytes(curve_of, summary_of, rate):
     """Drawn twice from the same frame, every byte of the SVG is the same."""
     half = rate(5, 20, target="h", estimate=None, low=0.1, high=0.6, bound_low=0.2, bound_high=0.5)
@@ -18,6 +19,7 @@ def test_equal_figures_are_equal_bytes(curve_of, summary_of, rate):
     assert figure_svg(success_curve(curve)) == figure_svg(success_curve(curve))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".svg", ".pdf", ".png"])
 def test_files_are_equal_bytes_and_pyplot_forgets_them(tmp_path, curve_of, suffix):
     """Each format is reproducible, and no figure is left open."""
@@ -60,6 +62,7 @@ def test_letters_without_a_font_stay_text(summary_of, rate):
     assert "<text" not in figure_svg(forest(summary_of([rate(3, 20, target="plain")])))
 
 
+@pytest.mark.integration
 def test_boxes_instead_of_letters_are_said(tmp_path, summary_of, rate, capsys):
     """Nobody looks at each of forty figures that a script writes: where one has boxes for letters, stderr says so once."""
     for suffix in (".png", ".pdf"):

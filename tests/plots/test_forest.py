@@ -189,6 +189,7 @@ def test_no_text_is_smaller_than_nine_points(summary_of, rate):
     assert min(text.get_fontsize() for text in ax.figure.findobj(Text) if text.get_text()) >= 9
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("groups", [1, 4, 9, 30])
 def test_any_number_of_groups_is_drawn(summary_of, rate, groups):
     """Every row has a name, and nothing lies outside the figure."""
@@ -253,6 +254,7 @@ def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"target": pl.String, **schema.SUMMARY.dtypes}, orient="row")
 
 
+@pytest.mark.integration
 @given(ROWS)
 @settings(max_examples=60, deadline=None)
 def test_marks_of_any_finite_frame(rows):
@@ -263,6 +265,7 @@ def test_marks_of_any_finite_frame(rows):
     assert marks["color"].null_count() == 0
 
 
+@pytest.mark.integration
 @given(ROWS)
 @settings(max_examples=8, deadline=None)
 def test_any_finite_frame_is_drawn(rows):

@@ -175,6 +175,7 @@ def test_the_alternative_text_leaves_the_margins_out(crossed):
     assert "(x · GCG)" in said
 
 
+@pytest.mark.integration
 def test_no_room_leaves_the_words_out(crossed):
     """In Axes that are too small for words the colors stay."""
     figure = plt.figure(figsize=(1.2, 1.0))
@@ -185,6 +186,7 @@ def test_no_room_leaves_the_words_out(crossed):
     assert {"9/10", "0/10"} <= {text.get_text() for text in roomy.texts}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 3), (40, 12)])
 def test_names_and_words_do_not_run_into_each_other(summary_of, rate, rows, columns):
     """At every size, letters stay in their cells and names in their rows."""

@@ -67,6 +67,7 @@ FIGURES: dict[str, tuple[Callable[..., Any], Callable[[], pl.DataFrame], dict[st
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FIGURES)
 def test_settings_inputs_and_bytes_are_kept(name):
     """No rcParams change, the frame is as before, the same frame gives the same SVG."""
@@ -79,6 +80,7 @@ def test_settings_inputs_and_bytes_are_kept(name):
     assert dict(rcParams) == settings
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FIGURES)
 def test_axes_of_ours_and_of_others_are_returned(name):
     """Into `ax` it draws there and opens no figure; a dark style keeps its ground, and no line has the color of the ground."""

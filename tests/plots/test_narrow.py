@@ -69,6 +69,7 @@ def test_a_heat_map_over_the_whole_page_has_its_words_and_key(crossed):
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {0.0}
 
 
+@pytest.mark.integration
 def test_a_forest_of_many_groups_has_one_line_each(rate, summary_of):
     """Twelve long names on four inches: shortened differently, none over another."""
     rows = [
@@ -112,6 +113,7 @@ def twelve(across: float, high: float, groups: int = 12) -> Axes:
     return ax
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("across", "high"), [(3.3, 3.2), (3.3, 4.2), (7.0, 4.3)])
 @pytest.mark.parametrize("groups", [8, 9, 12])
 def test_the_names_of_many_groups_leave_room_for_their_curves(across: float, high: float, groups: int) -> None:
@@ -127,6 +129,7 @@ def test_the_names_of_many_groups_leave_room_for_their_curves(across: float, hig
     )
 
 
+@pytest.mark.integration
 def test_names_without_any_room_are_said_to_be_missing() -> None:
     """On two inches the curves stay, and the caption says what a higher figure would show."""
     ax = twelve(3.3, 2.0)
@@ -147,6 +150,7 @@ def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
     assert apart([tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()])
 
 
+@pytest.mark.integration
 def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of):
     """On a phone: whole names, one above another, over the numbers of their rows."""
     names = [f"a model with a rather long name {place:02}" for place in range(6)]
@@ -180,6 +184,7 @@ def test_names_of_low_rows_keep_to_their_rows():
     assert apart([name.get_window_extent() for name in names])
 
 
+@pytest.mark.integration
 def test_axes_of_a_figure_without_a_layout_get_room(rate, summary_of):
     """Two forests side by side in a plain figure: nothing is off the canvas, numbers keep off the neighbor, ticks apart."""
     rows = [

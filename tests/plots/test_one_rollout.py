@@ -71,6 +71,7 @@ def test_the_timeline_of_turns_has_lanes():
     assert said == "Target: base; outcome: success; ending: success. First success in turn 5."
 
 
+@pytest.mark.integration
 def test_seconds_are_used_where_all_are_known():
     """Turns follow one another in time; one unknown duration puts them back on turns, and asking for seconds is an error."""
     timed = turns({"seconds": 2.0}, {"seconds": 0.5})
@@ -101,6 +102,7 @@ def test_the_timeline_of_steps_has_bars_and_events():
     assert untimed.select("mark", "at", "until").rows() == [("step", 0.5, 1.5), ("step", 1.5, 2.5)]
 
 
+@pytest.mark.integration
 def test_many_tools_share_a_lane():
     """The first nine have their own, the rest is one lane at the bottom, and the caption says so."""
     many = turns(*({"tool_calls": [{"name": f"tool {place:02}", "arguments": "{}"}]} for place in range(30)))
@@ -124,6 +126,7 @@ def test_a_tree_has_parents_before_children():
     assert trace_tree(frame).figure is not None
 
 
+@pytest.mark.integration
 def test_a_simulated_tree_of_attacks_is_whole():
     """Every node of the tree stands once, below its parent, one step deeper."""
     tame: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
@@ -154,6 +157,7 @@ def test_turns_without_nodes_have_the_tools_they_called():
     ]
 
 
+@pytest.mark.integration
 def test_long_trees_are_cut_and_counted():
     """The figure and the text say how much is left; a deep chain fits as well."""
     many = steps(*({"output": "x" * 500} for _ in range(200)))

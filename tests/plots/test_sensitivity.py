@@ -48,6 +48,7 @@ def test_numbers_stand_at_their_places_as_a_line():
     assert shown(sensitivity(swept({0.9: 0.05, 0.1: 0.95, 0.5: 0.5}), of="threshold")) == ["0.1", "0.5", "0.9"]
 
 
+@pytest.mark.integration
 def test_names_stand_in_the_order_of_their_rows_as_points():
     """An Enum's own order wins; every name is a tick."""
     frame = swept({"rollout": 0.3, "goal": 0.4, "turn": 0.2}, "weighting")
@@ -77,6 +78,7 @@ def test_decades_are_logarithmic_unless_there_is_a_zero():
     assert ax.get_xlim()[0] < 0
 
 
+@pytest.mark.integration
 def test_rows_without_a_value_are_references_in_every_panel():
     """A baseline to which the choice does not apply: a level line named by its group."""
     steered = [swept({1.0: 0.3, 2.0: 0.2}, "strength", group=f"way {k}") for k in range(6)]

@@ -131,6 +131,7 @@ def test_all_censored_is_a_flat_curve_with_its_ticks(curve_of):
     assert (marks["high"] > 0).all()
 
 
+@pytest.mark.integration
 def test_small_axes_keep_the_curve(curve_of):
     """In a column of a paper the caption yields, then the table, unless they are asked for."""
     curve = curve_of({name: (100, 0.05 * place) for place, name in enumerate("abcd", 1)})
@@ -221,6 +222,7 @@ def test_names_at_the_ends_do_not_overlap(curve_of):
     assert all(below.y1 <= above.y0 + 1 for below, above in pairwise(boxes))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("groups", "panels"), [(1, None), (2, None), (4, None), (5, 5), (9, 9), (30, 30)])
 def test_more_than_four_groups_have_panels_of_their_own(curve_of, groups, panels):
     """Panels share their axes, highest group first, and nothing is cut off."""
@@ -242,6 +244,7 @@ def test_many_curves_in_one_ax_have_a_legend(curve_of):
     assert len(table_of(ax)[0]) == 9
 
 
+@pytest.mark.integration
 def test_causes_are_curves_of_one_panel_per_group(curve_of):
     """Incidence: endings are the curves, groups the panels, and the rollouts at risk stand once."""
     curve = pl.concat([curve_of(TWO, kind="incidence", ending=ending) for ending in ("success", "gave_up")])
@@ -267,6 +270,7 @@ def test_the_height_is_named_by_the_kind(curve_of, kind, words):
     assert success_curve(curve_of(TWO, kind=kind)).get_ylabel().replace("\n", " ") == words
 
 
+@pytest.mark.integration
 def test_several_kinds_are_panels(curve_of):
     """Without a choice, one panel for each kind, each with its own label; with one, a single Axes."""
     curve = pl.concat([curve_of(TWO), curve_of(TWO, kind="survival")])
@@ -277,6 +281,7 @@ def test_several_kinds_are_panels(curve_of):
         success_curve(curve, ax=plt.figure().add_subplot())
 
 
+@pytest.mark.integration
 def test_several_levels_are_bands_in_one_another(curve_of):
     """One line, two bands."""
     ax = success_curve(curve_of({"a": (100, 0.1)}, levels=(0.5, 0.95)))
@@ -402,6 +407,7 @@ def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"target": pl.String, **schema.CURVE.dtypes}, orient="row")
 
 
+@pytest.mark.integration
 @given(ROWS)
 @settings(max_examples=60, deadline=None)
 def test_marks_of_any_finite_frame(rows):
@@ -412,6 +418,7 @@ def test_marks_of_any_finite_frame(rows):
     assert ends.is_between(0, 1).all()
 
 
+@pytest.mark.integration
 def test_causes_of_different_lengths_share_the_row_of_the_longest():
     """The shorter one stands first: which row is shown is looked up by place, not by comparing frames."""
     told = {"metric": "time_to_success", "kind": "incidence", "axis": "turn", "level": 0.95, "at_risk": 9}
@@ -421,6 +428,7 @@ def test_causes_of_different_lengths_share_the_row_of_the_longest():
     assert figure_svg(success_curve(pl.DataFrame(rows))).endswith("</svg>\n")
 
 
+@pytest.mark.integration
 def test_positions_that_no_logarithmic_axis_holds_are_drawn():
     """Ticks of 324 decades overflow; such positions are on an axis of numbers."""
     told = {"metric": "time_to_success", "kind": "success", "axis": "tokens", "level": 0.95}
@@ -431,6 +439,7 @@ def test_positions_that_no_logarithmic_axis_holds_are_drawn():
     assert figure_svg(ax).endswith("</svg>\n")
 
 
+@pytest.mark.integration
 @given(ROWS)
 @settings(max_examples=8, deadline=None)
 def test_any_finite_frame_is_drawn(rows):

@@ -76,6 +76,7 @@ def test_names_fit_into_their_lines(names, width):
         assert all(len(line) <= 2 * width for line in name.split("\n"))
 
 
+@pytest.mark.integration
 @given(st.floats(1.5, 1e6), st.floats(40, 600), st.floats(12, 60))
 def test_ticks_that_count_keep_their_distance(last, across, room):
     """On a logarithmic axis: at least so many points apart, 1 among them, each a whole number."""
@@ -89,6 +90,7 @@ def test_ticks_that_count_keep_their_distance(last, across, room):
     assert all(tick == int(tick) for tick in ticks)
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.floats(-1e6, 1e6).map(lambda value: round(value, 3)), min_size=1, max_size=30, unique=True),
     st.floats(30, 600),

@@ -49,6 +49,7 @@ def shown(ax: Any) -> list[str]:
     return [text.get_text().replace("\n", " ") for text in ax.texts]
 
 
+@pytest.mark.integration
 def test_two_sensitivities_and_their_tradeoff(swept):
     """Each metric over the choice with the reference as a level line in a band, then both against one another."""
     figure = tradeoff_figure(swept(VALUES), of="threshold", chosen=0.5, title="A sweep")
@@ -72,6 +73,7 @@ def test_two_sensitivities_and_their_tradeoff(swept):
     assert "Beside points: threshold." in said
 
 
+@pytest.mark.integration
 def test_the_points_of_a_group_are_joined_in_the_order_of_the_choice(swept):
     """In the color that the group has in all three panels."""
     figure = tradeoff_figure(swept(VALUES, ("a", "b")), of="threshold")
@@ -98,6 +100,7 @@ def test_the_points_of_a_group_are_joined_in_the_order_of_the_choice(swept):
     assert markers[0] < markers[1]  # and in its marker; that of the reference is another
 
 
+@pytest.mark.integration
 def test_names_are_no_course(swept):
     """Words are not joined; each is named."""
     figure = tradeoff_figure(
@@ -123,6 +126,7 @@ def test_it_is_told_in_a_sentence(swept):
     assert "threshold 0.2 (" not in both
 
 
+@pytest.mark.integration
 def test_settings_inputs_and_bytes_are_kept(swept):
     """The same frame gives the same SVG; a dark style keeps its ground; many values and groups are drawn."""
     frame = swept(VALUES, ("a", "$b$"))
@@ -140,6 +144,7 @@ def test_settings_inputs_and_bytes_are_kept(swept):
         assert not any(to_hex(line.get_color()) == "#000000" for line in dark.axes[2].lines)
 
 
+@pytest.mark.integration
 def test_from_rollouts_to_a_figure():
     """Simulated rollouts, grouped by a parameter of their runs."""
     turns, _ = tw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
@@ -149,6 +154,7 @@ def test_from_rollouts_to_a_figure():
     assert figure.axes[2].get_ylabel().replace("\n", " ") == "mean turns (higher is better)"
 
 
+@pytest.mark.integration
 def test_what_is_known_in_one_metric_only_stands_in_its_panel(swept):
     """A value breaks the line through the points; a reference is a level line there, and no point."""
     lost = (pl.col("metric") == "task_success") & pl.col("threshold").eq_missing(0.5)
@@ -162,6 +168,7 @@ def test_what_is_known_in_one_metric_only_stands_in_its_panel(swept):
     assert len(points(third)) == 3
 
 
+@pytest.mark.integration
 def test_what_cannot_be_drawn_is_said(swept):
     """No such column, one metric, no value, an unknown direction: one sentence each."""
     frame = swept(VALUES)

@@ -54,6 +54,7 @@ def names(ax: Any) -> set[str]:
     return {text.get_text().replace("\n", " ") for text in ax.texts}
 
 
+@pytest.mark.integration
 def test_trials_are_small_dots_in_the_color_of_their_group(both):
     """Behind the groups, without intervals, within the axes, and not in the front; those of other groups are left out."""
     frame, runs = both(GROUPS), both(RUNS)
@@ -123,6 +124,7 @@ def test_references_are_gray_named_and_not_in_the_front(both):
     assert "2 groups, and for reference published (attack success 0.0 % [" in words
 
 
+@pytest.mark.integration
 def test_names_of_all_or_of_the_front(both):
     """Twenty groups have a key; "all" names each beside its point, "frontier" only the best and the references."""
     many = both({f"t{place:02}": (place, 2 * place) for place in range(19)} | {"worst": (39, 1)})
@@ -148,6 +150,7 @@ def test_a_key_has_the_references_too(both):
     assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "theirs"
 
 
+@pytest.mark.integration
 def test_names_keep_off_the_dots(both):
     """Names beside points cover no dot, in a column of a paper as well."""
     ax = plt.figure(figsize=(3.3, 3.0), layout="constrained").add_subplot()

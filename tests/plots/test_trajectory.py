@@ -20,6 +20,7 @@ def aligned(values: dict[int, float | None], *, group: str = "a", at_risk: int =
     return pl.DataFrame(rows, schema={"target": pl.String, **schema.CURVE.dtypes}, orient="row")
 
 
+@pytest.mark.integration
 def test_positions_without_anybody_are_left_out():
     """They would stretch the axis; a position where one group has a score stays for both."""
     frame = pl.concat(
@@ -41,6 +42,7 @@ def test_the_event_is_marked_and_nothing_clipped():
     assert ax.get_xlabel() == "turns since the event"
 
 
+@pytest.mark.integration
 def test_many_positions_have_round_ticks_on_both_sides():
     """Also where all lie before the event."""
     ax = trajectory(aligned(dict.fromkeys(range(-60, 1), 0.5)))

@@ -37,6 +37,7 @@ def test_marks_are_a_line_in_a_band():
     ]
 
 
+@pytest.mark.integration
 def test_a_reward_is_no_share():
     """Negative and beyond 1, with an axis of numbers."""
     frame = course([-3.0, 0.0, 5.0], metric="total_reward")
@@ -47,6 +48,7 @@ def test_a_reward_is_no_share():
     assert not any("%" in tick.get_text() for tick in ax.get_yticklabels())
 
 
+@pytest.mark.integration
 def test_steps_are_on_a_plain_axis_with_ticks_where_something_was_measured():
     """Steps over three decades are no decades; a thousand steps have round ticks among them."""
     ax = trend(course([0.1, 0.2, 0.3], steps=[1.0, 10.0, 1000.0]))

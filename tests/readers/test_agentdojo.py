@@ -28,6 +28,7 @@ def drift(shared) -> pl.DataFrame:
     return read(shared / "agentdojo_drift")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("cell", "counts"), list(TABLE.items()), ids=lambda value: " ".join(map(str, value)))
 def test_the_whole_table(drift, cell, counts):
     suite, figure = cell

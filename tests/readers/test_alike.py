@@ -62,6 +62,7 @@ def test_they_are_the_table_that_one_file_is(
     assert_frame_equal(found.drop("split", strict=False), whole)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -147,6 +148,7 @@ def test_other_files_between_them_keep_their_place(
     assert read_as_one == [2]
 
 
+@pytest.mark.integration
 @given(st.lists(st.lists(st.integers(1, 3), min_size=0, max_size=3), min_size=1, max_size=5))
 def test_any_files_are_read_as_each_by_itself(tmp_path_factory: pytest.TempPathFactory, files: list[list[int]]) -> None:
     """Files of rollouts of some turns each, empty ones too."""

@@ -62,6 +62,7 @@ def test_names_that_lead_out_of_the_folder_lead_nowhere(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.integration
 def test_a_bomb_is_refused_before_it_is_unpacked():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -74,6 +75,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked():
     tracemalloc.stop()
 
 
+@pytest.mark.integration
 def test_many_small_bombs_are_a_bomb():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -46,6 +46,7 @@ def test_records_are_what_a_file_of_them_is(tmp_path, name):
         assert_frame_equal(tw.turns(found).drop("run"), expected.drop("run"), check_column_order=False)
 
 
+@pytest.mark.integration
 @given(st.lists(st.lists(st.sampled_from(HELLO), max_size=5), min_size=1, max_size=5))
 def test_a_frame_is_what_its_records_are(chats: list[list[dict[str, Any]]]) -> None:
     """Be it of Polars, Arrow or pandas, where its lists are arrays; one that nobody speaks in as well."""

@@ -65,6 +65,7 @@ def without_run(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col("run", "rollout_id").str.replace(r"^(openai_chat|native)-\w{8}", "file"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", BINARY)
 @pytest.mark.parametrize("records", [CHATS, ROLLOUTS], ids=["chats", "rollouts"])
 def test_rows_are_read_as_lines(tmp_path, kind, records):
@@ -158,6 +159,7 @@ TEXT = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 MESSAGES = st.lists(st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant", "tool"]), "content": TEXT}))
 
 
+@pytest.mark.integration
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chats=st.lists(MESSAGES, min_size=1, max_size=5), kind=st.sampled_from(sorted(BINARY)))
 def test_any_chats_are_read_as_their_lines(tmp_path_factory, chats, kind):
@@ -226,6 +228,7 @@ def test_null_columns_are_left_out_and_added_again(tmp_path, monkeypatch, rows, 
         assert set(asked[0]) == {*ours, "mood", "note", "n", *(TREE_COLUMNS if tree else ())}
 
 
+@pytest.mark.integration
 def test_a_large_file_with_null_columns_takes_little_memory(tmp_path):
     """Two million turns of which little is known: a third of what all columns would take."""
     many = 2_000_000
@@ -406,6 +409,7 @@ def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -
         rows[-1] |= {"model": None, "note": None, "id": None}
 
 
+@pytest.mark.integration
 @given(
     chats=st.lists(CHAT, min_size=2, max_size=14),
     usual=st.floats(0, 1),

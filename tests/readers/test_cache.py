@@ -121,6 +121,7 @@ def test_a_folder_where_nothing_can_be_read_is_not_kept(tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.integration
 def test_the_cache_is_faster_than_the_logs(shared, tmp_path):
     frame = read(shared / "mint", cache=tmp_path)
     lazy = scan(shared / "mint", cache=tmp_path).select(pl.col("turn").count())

@@ -24,6 +24,7 @@ def cut(data: bytes) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in enumerate(lines, 1) if line and not line.isspace()]
 
 
+@pytest.mark.integration
 @given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 20), st.sampled_from(["path", "data", "gzip"]))
 def test_lines_across_blocks(tmp_path_factory, data, size, way):
     path = tmp_path_factory.mktemp("lines") / "log.jsonl"

@@ -93,6 +93,7 @@ RECORDS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.integration
 @given(st.lists(RECORDS, min_size=2, max_size=60))
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_it_is_what_a_loop_gives(tmp_path_factory, records):
@@ -113,6 +114,7 @@ def test_it_is_what_a_loop_gives(tmp_path_factory, records):
     assert_frame_equal(found[0].drop("source"), loop.drop("source"), check_column_order=False)
 
 
+@pytest.mark.integration
 @given(steps=STEPS, damage=DAMAGE)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_mutated_records(tmp_path_factory, steps, damage):
@@ -135,6 +137,7 @@ def test_both_ways_agree_on_odd_values(tmp_path, key, odd):
 WANTED = ["reward", "prompt", "target", "note", "seed", "late", "rollout_late"]
 
 
+@pytest.mark.integration
 @given(st.lists(st.sampled_from(WANTED), unique=True))
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_some_columns_are_as_in_the_whole_table(tmp_path_factory, wanted):
@@ -163,6 +166,7 @@ def test_more_columns_than_are_learned(tmp_path, columns, short):
     assert read(path)["c99"].to_list() == [99] * len(TURNS)
 
 
+@pytest.mark.integration
 def test_names_are_learned_only_so_often(tmp_path):
     path = written(
         tmp_path / "log.jsonl", [{"rollout_id": place, "prompt": "p", f"k{place}": place} for place in range(200)]

@@ -137,6 +137,7 @@ def test_a_forced_format_reads_the_same(kind: Format):
     assert read(FIXTURES / kind.name, format=kind.name).equals(read(FIXTURES / kind.name))
 
 
+@pytest.mark.integration
 def test_a_mixed_folder_is_one_table():
     frame = read(FIXTURES)
     schema.check(frame, TURNS)
@@ -519,6 +520,7 @@ def test_parquet_beside_a_manifest_is_scanned(tmp_path, capsys):
     assert "1 file not recognized" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_what_cannot_be_scanned_is_read(tmp_path):
     turns([{"rollout_id": "a", "prompt": "p", "index": 1}]).write_parquet(tmp_path / "a.parquet")
     turns([{"rollout_id": "b", "prompt": "p", "index": "1"}]).write_parquet(tmp_path / "b.parquet")
@@ -534,6 +536,7 @@ def test_scan_fills_facts_and_turns_nan_into_null(tmp_path):
     assert frame.select("run", "harm").row(0) == ("r", None)
 
 
+@pytest.mark.integration
 def test_the_folders_together(shared):
     folders = ["jailbreakbench", "llm_adaptive_attacks", "agentdojo_drift", "tau_bench", "intercode"]
     frame, problems = read([shared / folder for folder in folders], errors="collect")
@@ -548,6 +551,7 @@ def test_the_folders_together(shared):
     assert [Path(file).name for file in problems["file"]] == ["attack-info.json"] * 4
 
 
+@pytest.mark.integration
 def test_the_folders_of_three_more_tools_together(shared):
     frame, problems = read([shared / folder for folder in ("inspect", "mint", "garak")], errors="collect")
     schema.check(frame, TURNS)
@@ -587,6 +591,7 @@ def test_the_folders_of_eight_more_tools_together(shared):
     assert problems.height == 7
 
 
+@pytest.mark.integration
 def test_everything_together_is_read_or_named(shared):
     frame, problems = read(shared, errors="collect")
     schema.check(frame, TURNS)
@@ -594,6 +599,7 @@ def test_everything_together_is_read_or_named(shared):
     assert set(problems["file"]) <= files
 
 
+@pytest.mark.integration
 def test_agentdojo_reads_in_a_second(shared):
     read(shared / "agentdojo_drift")
     start = time.perf_counter()

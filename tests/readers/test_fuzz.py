@@ -230,12 +230,14 @@ def fuzz(name: str, shared: str, folder: Path, examples: int) -> None:
     run()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TEXTUAL)
 def test_mutated_records(name, tmp_path):
     assert logs_of(name, "")
     fuzz(name, "", tmp_path, 10)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 def test_mutated_real_records(name, shared, tmp_path):
     assert logs_of(name, str(shared)), "there are real records"
@@ -254,6 +256,7 @@ def test_two_hundred_mutated_records_of_every_format(name, tmp_path):
     fuzz(name, "", tmp_path, 200)
 
 
+@pytest.mark.integration
 @given(STEPS, DAMAGE, st.sampled_from(["quesma", "inspect", "garak", "astra", "nat", "best_of_n"]), st.integers(0, 5))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_files_that_hold_no_rollouts(tmp_path_factory, steps, damage, name, which):
@@ -273,6 +276,7 @@ def test_files_that_hold_no_rollouts(tmp_path_factory, steps, damage, name, whic
         assert "\n" not in said
 
 
+@pytest.mark.integration
 @given(st.binary(max_size=40), st.integers(0, 10**6), st.integers(0, 3))
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_mutated_databases(tmp_path_factory, junk, where, deed):
@@ -287,6 +291,7 @@ def test_mutated_databases(tmp_path_factory, junk, where, deed):
     outcome(path)
 
 
+@pytest.mark.integration
 @given(st.binary(min_size=1, max_size=8), st.integers(0, 10**6), st.sampled_from(["trl", "art"]), st.booleans())
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 def test_mutated_parquet(tmp_path_factory, junk, where, name, cut):
@@ -345,6 +350,7 @@ def archive(members: dict[str, bytes]) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.integration
 def test_a_bomb_in_an_eval(tmp_path):
     start = json.dumps({"eval": {"task": "t", "model": "m", "eval_id": "E"}}).encode()
     path = tmp_path / "bomb.eval"
@@ -352,6 +358,7 @@ def test_a_bomb_in_an_eval(tmp_path):
     assert "zip bomb" in limited(path)
 
 
+@pytest.mark.integration
 def test_a_bomb_in_a_gzip_file(tmp_path):
     path = tmp_path / "bomb.jsonl.gz"
     part = gzip.compress(b" " * (64 << 20), 9)
@@ -373,6 +380,7 @@ def test_members_called_like_other_files_are_not_written(tmp_path):
     assert problems["reason"].str.contains("stands twice in this file").any()
 
 
+@pytest.mark.integration
 def test_a_graph_whose_answers_share_a_long_way(tmp_path):
     nodes: list[dict[str, Any]] = [{"message": {"role": "user", "content": "x"}}]
     nodes += [{"parent": at, "message": {"role": "user", "content": "x"}} for at in range(4000)]
@@ -382,6 +390,7 @@ def test_a_graph_whose_answers_share_a_long_way(tmp_path):
     assert "refers to more than 1000000 messages" in limited(path)
 
 
+@pytest.mark.integration
 def test_a_long_chain_is_read_in_its_length(tmp_path):
     lines = []
     for at in range(20_000):
@@ -416,6 +425,7 @@ def test_a_transcript_that_never_says_anything(tmp_path):
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.integration
 def test_a_database_of_many_scores(tmp_path):
     path = tmp_path / "memory.db"
     path.write_bytes((FIXTURES / "pyrit" / "memory.db").read_bytes())
@@ -434,6 +444,7 @@ def test_a_database_of_many_scores(tmp_path):
     assert frame.filter(pl.col("turn").is_null())["rollout_id"].n_unique() == 5000
 
 
+@pytest.mark.integration
 def test_reading_a_large_file_takes_little_more_than_it_gives(tmp_path):
     """The peak is the file, the frame, and no more than the frame again."""
     path = tmp_path / "chats.jsonl"

@@ -66,6 +66,7 @@ def test_two_detectors_disagree_and_the_first_decides(real):
     assert (judged["score_judge.ModelAsJudge"] != judged["score_judge.Refusal"]).sum() > 20
 
 
+@pytest.mark.integration
 def test_verdicts_on_an_intent_are_no_rollouts(shared, capsys):
     path = shared / "garak" / "trustyai_garak_earlystop_run.jsonl"
     _, problems = read(path, errors="collect")

@@ -217,6 +217,7 @@ def unpacked(path: Path) -> list[dict[str, Any]]:
         return [json.loads(archive.read(name)) for name in archive.names if name.startswith("samples/")]
 
 
+@pytest.mark.integration
 def test_all_logs_read_in_well_under_a_second(shared):
     read(shared / "inspect", errors="collect")
     start = time.perf_counter()
@@ -581,6 +582,7 @@ def test_a_damaged_member_costs_one_sample(tmp_path, log, pack):
     assert problems["record"].to_list() == ["samples/1_epoch_2.json"]
 
 
+@pytest.mark.integration
 def test_a_bomb_among_the_samples_costs_one_sample(tmp_path, log, pack):
     bomb = b'{"id": 9, "epoch": 1, "input": "' + b" " * (1 << 27) + b'"}'
     log["filler"] = [hash(str(number)) for number in range(40_000)]

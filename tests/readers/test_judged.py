@@ -325,6 +325,7 @@ KEY = st.tuples(
 )
 
 
+@pytest.mark.integration
 @given(st.lists(KEY, max_size=12))
 def test_every_label_and_every_turn_is_counted_once(rows):
     labels = pl.DataFrame(rows, schema={"rollout_id": pl.String, "turn": pl.Int64, "label": pl.Int64}, orient="row")

@@ -655,6 +655,7 @@ def chats_both(path: Path, **options: Any) -> None:
     agree(path, 300, ways, **options)
 
 
+@pytest.mark.integration
 @given(
     st.sampled_from(["rollout_id", "id", "session_id", "note"]),
     st.sampled_from(["messages", "turns", "dialogue"]),
@@ -692,6 +693,7 @@ def test_both_ways_agree_on_any_layout(tmp_path_factory, name, turns, role, text
     chats_both(path, format="openai_chat", errors="collect")
 
 
+@pytest.mark.integration
 @given(
     st.sampled_from(["rollout_id", "id", "session_id", "note"]),
     st.lists(
@@ -718,6 +720,7 @@ FACTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.integration
 @given(st.sampled_from(["rollout_id", "id"]), st.lists(FACTS, min_size=2, max_size=20))
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_facts_of_chats(tmp_path_factory, name, records):
@@ -726,6 +729,7 @@ def test_both_ways_agree_on_facts_of_chats(tmp_path_factory, name, records):
     chats_both(path, format="openai_chat", errors="collect")
 
 
+@pytest.mark.integration
 @given(
     st.sampled_from(["role", "speaker"]),
     st.lists(

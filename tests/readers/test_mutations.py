@@ -96,6 +96,7 @@ def refused(path: Path) -> bool:
     return False
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("log", JSON_LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_mutated_records(log, tmp_path):
     rng = random.Random(log.name + log.parent.name)
@@ -126,6 +127,7 @@ def test_mutated_figures(log, tmp_path):
             assert figures.schema["estimate"] == pl.Float64
 
 
+@pytest.mark.integration
 def test_mutated_archives(tmp_path, pack):
     rng = random.Random("archive")
     log = loaded(FIXTURES / "inspect" / "log.json")
@@ -154,6 +156,7 @@ def test_mutated_archives(tmp_path, pack):
         attempt(file)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_mutated_bytes(log, tmp_path):
     rng = random.Random(log.name)

@@ -487,6 +487,7 @@ def tables(draw):
     return turns(rows).with_columns(source=pl.lit("toy"))
 
 
+@pytest.mark.integration
 @settings(max_examples=25, deadline=None)
 @given(tables())
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".json", ".jsonl"])
@@ -502,6 +503,7 @@ def test_what_is_written_is_read(tmp_path_factory, suffix, table):
     assert typed.equals(table)
 
 
+@pytest.mark.integration
 @settings(max_examples=25, deadline=None)
 @given(tables())
 def test_what_is_written_as_csv_is_read(tmp_path_factory, table):
@@ -513,6 +515,7 @@ def test_what_is_written_as_csv_is_read(tmp_path_factory, table):
     assert all(table[name].null_count() == table.height for name in nothing)
 
 
+@pytest.mark.integration
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(

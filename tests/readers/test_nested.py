@@ -133,6 +133,7 @@ def test_a_list_of_turns_that_says_nothing_is_no_table(tmp_path):
 WANTED = ["reward", "prompt", "target", "context", "note", "seed", "outcome", "attack", "late", "rollout_late", "later"]
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.sampled_from(WANTED), unique=True),
     st.lists(st.sampled_from(["input", "attack", "reward", "context", "turn", "node_id"]), unique=True, max_size=3),
@@ -214,6 +215,7 @@ SAID = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(BESIDE, st.lists(SAID, min_size=1, max_size=4)), min_size=1, max_size=150))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_it_is_the_table_of_its_turns(tmp_path_factory, rollouts):
@@ -243,6 +245,7 @@ def test_rollouts_go_the_short_way(tmp_path):
     assert read(path)["turn"].to_list() == [None, 1, None, 1, None, 1, None]
 
 
+@pytest.mark.integration
 @given(steps=STEPS, damage=DAMAGE)
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_mutated_records(tmp_path_factory, steps, damage):

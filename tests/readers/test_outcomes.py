@@ -47,6 +47,7 @@ def agree(paths: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return first, rollouts
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_rollouts_of_every_tool_are_those_of_its_turns(shared, folder):
     first, rollouts = agree(shared / folder)
@@ -146,6 +147,7 @@ def test_summaries_that_do_not_tell_all_are_not_believed(tmp_path, log, once, sp
     assert any(name.startswith(ABRIDGED) for name in rollouts.columns)
 
 
+@pytest.mark.integration
 @given(steps=STEPS, damage=DAMAGE)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_mutated_summaries_lose_no_sample(tmp_path_factory, log, once, steps, damage):

@@ -127,6 +127,7 @@ def test_plain_records_go_the_short_way(name, value, suffix, tmp_path):
     assert compared(tmp_path, value, suffix, [], None, name) >= 4
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "value", "suffix"), LOGS)
 @given(steps=STEPS, damage=DAMAGE)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -134,6 +135,7 @@ def test_both_ways_agree_on_mutated_records(tmp_path_factory, name, value, suffi
     compared(tmp_path_factory.mktemp("plain"), value, suffix, steps, damage, name)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["openai_chat", "sharegpt", "inspect"])
 @given(steps=STEPS, damage=DAMAGE, which=st.integers(0, FILES - 1))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -143,6 +145,7 @@ def test_both_ways_agree_on_mutated_real_records(tmp_path_factory, shared, name,
     compared(tmp_path_factory.mktemp("plain"), value, suffix, steps, damage, name)
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.lists(st.tuples(st.sampled_from(ROLES), st.sampled_from(["", "a", "bé", None])), max_size=9),
@@ -185,6 +188,7 @@ def test_what_only_a_record_said_twice_says_is_no_column(tmp_path, monkeypatch):
     assert "late" not in read(path, errors="collect")[0].columns
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(

@@ -36,6 +36,7 @@ def told(which: str, files: list[bytes]) -> tuple[str, list[str | int]]:
     return whose, found
 
 
+@pytest.mark.integration
 def test_both_unpack_alike_what_is_whole_and_what_is_not():
     """Gzip of one part, of several, with padding, without text; deflate as zip has it; each cut off and with a byte changed."""
     pytest.importorskip("isal", reason="there is no wheel of ISA-L for this machine")

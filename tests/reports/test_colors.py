@@ -10,6 +10,7 @@ from turnwise.reports.figures import figures
 from turnwise.reports.frames import frames
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("alone", [0, 9])
 def test_colors_follow_the_group(alone: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three targets that share goals keep their colors, also where nine others fill the table of rates.

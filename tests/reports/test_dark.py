@@ -89,6 +89,7 @@ def elements(svg: str) -> Iterator[tuple[Any, ...]]:
         todo.extend((inner, fill) for inner in element)
 
 
+@pytest.mark.integration
 def test_recolored_figures_are_those_that_would_be_drawn(both) -> None:
     """Element by element, in both widths; light figures stay as they are, and only heat maps are drawn twice."""
     for name, derived, drawn in pairs(both):
@@ -110,6 +111,7 @@ return [derived.length, drawn.length, derived.reduce((most, one, place) => Math.
 """
 
 
+@pytest.mark.integration
 @needs_chromium  # type: ignore[untyped-decorator]
 def test_recolored_figures_look_as_if_they_were_drawn(both, browser: Browser) -> None:
     """In a real browser, twice as large: no pixel differs."""
@@ -120,6 +122,7 @@ def test_recolored_figures_look_as_if_they_were_drawn(both, browser: Browser) ->
         assert differs == 0, name
 
 
+@pytest.mark.integration
 def test_every_kind_of_figure_is_tried() -> None:
     """That a report draws, so that none is recolored unseen."""
     kinds = set[str]()

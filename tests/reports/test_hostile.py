@@ -122,6 +122,7 @@ def harmless(browser: Browser, server: Server) -> None:
     assert not [path for path in server.asked if "hit" in path]
 
 
+@pytest.mark.integration
 def test_nothing_runs_and_nothing_is_fetched(browser: Browser, server: Server, page: Path, hostile: list[str]) -> None:
     """Every payload stands in the page and every transcript is opened, as text, exactly; from disk and from a server."""
     for address in (page.as_uri(), f"http://127.0.0.1:{server.server_port}/report/report.html"):
@@ -156,6 +157,7 @@ def test_nothing_runs_and_nothing_is_fetched(browser: Browser, server: Server, p
         assert complaints == []
 
 
+@pytest.mark.integration
 def test_the_static_page_shows_them_too(browser: Browser, server: Server, page: Path, hostile: list[str]) -> None:
     """Groups, files and reasons of problems stand on the page as text, each with its hidden characters shown."""
     browser.open(page)
@@ -165,6 +167,7 @@ def test_the_static_page_shows_them_too(browser: Browser, server: Server, page: 
     harmless(browser, server)
 
 
+@pytest.mark.integration
 def test_search_filters_and_addresses_take_them(
     browser: Browser, server: Server, page: Path, hostile: list[str]
 ) -> None:
@@ -205,6 +208,7 @@ def test_search_filters_and_addresses_take_them(
     harmless(browser, server)
 
 
+@pytest.mark.integration
 def test_the_policy_stops_what_would_get_through(browser: Browser, server: Server, page: Path, tmp_path: Path) -> None:
     """Were a payload to become markup, the policy would still not let it run or fetch."""
     text = page.read_text()

@@ -77,6 +77,7 @@ def made(turns: pl.DataFrame, **options: Any) -> Any:
     return frames(turns, **{"by": None, "cluster": "auto", "level": 0.95, "seed": 0} | options)
 
 
+@pytest.mark.integration
 @needs_chromium
 @pytest.mark.parametrize("name", CASES)
 def test_the_viewer_opens_all_of_it(browser, tmp_path, name):
@@ -119,6 +120,7 @@ def test_the_viewer_opens_all_of_it(browser, tmp_path, name):
     assert complaints == []
 
 
+@pytest.mark.integration
 @needs_chromium
 def test_values_that_scripts_would_spoil_are_kept(browser, tmp_path):
     """Large integers, infinity, bytes, times and nested values stand in the transcript as they were."""
@@ -137,6 +139,7 @@ def test_values_that_scripts_would_spoil_are_kept(browser, tmp_path):
     assert browser.run("return document.scripts.length - document.querySelectorAll('script[type]').length") == 5
 
 
+@pytest.mark.integration
 @needs_chromium
 def test_a_character_is_not_cut_in_half(browser, tmp_path):
     """A long text is shown to its 20,000th unit, which may be the middle of a character."""
@@ -147,6 +150,7 @@ def test_a_character_is_not_cut_in_half(browser, tmp_path):
     assert shown == "x" + "😀" * 9999
 
 
+@pytest.mark.integration
 @needs_chromium
 def test_what_was_searched_for_is_seen_deep_in_a_text(browser, tmp_path):
     """A word three quarters into a long text is found, marked and scrolled to."""
@@ -164,6 +168,7 @@ def test_what_was_searched_for_is_seen_deep_in_a_text(browser, tmp_path):
     assert seen == ["needle", True]
 
 
+@pytest.mark.integration
 def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     """Five hundred groups: figures of both ends, which they say, tables with all, and no heat map of five hundred rows."""
     turns = simulated(goals=250, attempts=1, attacks=["x", "y"]).with_columns(
@@ -183,6 +188,7 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("by", ["goal", "task", ["goal", "target"], "rollout_id", "outcome", "attempt"])
 def test_any_fact_can_group(tmp_path: Path, by: str | Sequence[str]) -> None:
     """Also the unit itself, a number, an Enum and the rollout."""
@@ -192,6 +198,7 @@ def test_any_fact_can_group(tmp_path: Path, by: str | Sequence[str]) -> None:
     assert pl.read_parquet(page.parent / "summary.parquet").columns[: len(first)] == first
 
 
+@pytest.mark.integration
 def test_a_page_takes_as_many_transcripts_as_fit() -> None:
     """Of what is too much: something of every group and result, no giant, within the bytes; and the page says how many."""
     import random
@@ -243,6 +250,7 @@ def test_long_goals_do_not_fill_the_index() -> None:
     assert [goal for chunk in packed.chunks for goal in unpacked(chunk)["facts"]["goal"]] == goals
 
 
+@pytest.mark.integration
 def test_a_curve_that_would_mislead_is_left_out(tmp_path: Path) -> None:
     """Where verdicts are of whole rollouts, no curve says when successes came, and the page says why."""
     turns = simulated(goals=10).with_columns(succeeded=pl.lit(None, pl.Boolean))

@@ -30,6 +30,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return tw.report(turns, tmp_path_factory.mktemp("report") / "report")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path, width: int, dark: bool) -> None:
@@ -57,6 +58,7 @@ def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path
     assert complaints == []
 
 
+@pytest.mark.integration
 def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
     """The button turns a light page dark, figures too, and back."""
     browser.open(page)
@@ -69,6 +71,7 @@ def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
     assert browser.run(look) == light == ["rgb(255, 255, 255)", False]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("dark", [False, True])
 def test_on_a_phone_a_figure_is_drawn_for_it_and_whole(browser: Browser, page: Path, dark) -> None:
     """Nothing to slide sideways: another picture, as wide as the phone, its letters of a size to read."""
@@ -88,6 +91,7 @@ def test_on_a_phone_a_figure_is_drawn_for_it_and_whole(browser: Browser, page: P
     assert {same for same, *_ in browser.run(look)} == {True}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("width", [400, 720, 820, 1100, 1400])
 def test_wide_tables_keep_within_the_window(browser: Browser, page: Path, width: int) -> None:
     """All tables open: the page itself never slides sideways."""
@@ -99,6 +103,7 @@ def test_wide_tables_keep_within_the_window(browser: Browser, page: Path, width:
     assert across == window
 
 
+@pytest.mark.integration
 def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> None:
     """Printed from a dark page: white, light figures, no viewer but a sentence in its place, and no page cut to nothing."""
     import base64
@@ -118,6 +123,7 @@ def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> 
     assert len(printed) > 20_000
 
 
+@pytest.mark.integration
 def test_without_scripts_the_page_is_complete(browser: Browser, page: Path) -> None:
     """No script runs: every section and figure stands there, and the viewer's place says what to do."""
     browser.open(page)

@@ -31,6 +31,7 @@ def found(request: pytest.FixtureRequest) -> Frames:
     return frames(_turns(), by=request.param, cluster="auto", level=0.95, seed=0)
 
 
+@pytest.mark.integration
 def test_the_steps_have_a_figure_and_a_section(found: Frames, tmp_path: Path) -> None:
     """By default rollouts of all runs are pooled, and the course of training is drawn; grouped by step it is too."""
     assert found.by in {(), ("train_step",)}
@@ -45,6 +46,7 @@ def test_the_steps_have_a_figure_and_a_section(found: Frames, tmp_path: Path) ->
     assert "train_step" not in found.summary["metric"].to_list()
 
 
+@pytest.mark.integration
 def test_steps_as_groups_stand_in_their_own_order_and_are_called_so(tmp_path: Path) -> None:
     """Rows of the figure and of the table, and the sentence above them."""
     found = frames(_turns(), by="train_step", cluster="auto", level=0.95, seed=0)
@@ -63,6 +65,7 @@ def test_steps_as_groups_stand_in_their_own_order_and_are_called_so(tmp_path: Pa
     assert table.columns[0].name == "train step"
 
 
+@pytest.mark.integration
 def test_panels_of_many_steps_are_in_their_order() -> None:
     """Five curves, a panel each."""
     told = {"metric": "time_to_success", "kind": "success", "axis": "turn", "level": 0.95, "at": 1.0, "at_risk": 20}
@@ -73,6 +76,7 @@ def test_panels_of_many_steps_are_in_their_order() -> None:
     plots.forget(axes)
 
 
+@pytest.mark.integration
 def test_rewards_are_followed_where_nobody_called_them_a_success(tmp_path: Path) -> None:
     """Dumps of trainers hold a reward, or a score of each reward function, and no verdict: the page shows their course."""
     rows = [(f"{s}-{g}-{n}", s, f"t{g}", float(g + s > 3 + n), g / 7) for s in (1, 2) for g in range(6) for n in (0, 1)]

@@ -46,6 +46,7 @@ def opened(browser: Browser, rollout_id: str) -> None:
     browser.until(f"return document.querySelector('#rollout h3')?.textContent === {rollout_id!r}")
 
 
+@pytest.mark.integration
 def test_keys_walk_through_rollouts_and_turns(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
     """Rollouts by j and k, turns by n and p, the first success by s; letters typed into the search stay letters."""
     ids = rollouts["rollout_id"].to_list()
@@ -81,6 +82,7 @@ def test_keys_walk_through_rollouts_and_turns(browser: Browser, page: Path, roll
     assert browser.told()[1] == []
 
 
+@pytest.mark.integration
 def test_the_list_is_walked_by_arrows_and_told_to_screen_readers(
     browser: Browser, page: Path, rollouts: pl.DataFrame
 ) -> None:
@@ -102,6 +104,7 @@ def test_the_list_is_walked_by_arrows_and_told_to_screen_readers(
     assert browser.run(FOCUSED) in {"list", "rollout"}
 
 
+@pytest.mark.integration
 def test_filters_and_links_of_the_tables_choose_rollouts(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
     """A choice in a list, and a number in a table of rates, show just those rollouts."""
     browser.open(page)
@@ -131,6 +134,7 @@ def test_filters_and_links_of_the_tables_choose_rollouts(browser: Browser, page:
         assert f"target: {target}" in chosen
 
 
+@pytest.mark.integration
 def test_an_address_opens_a_rollout_at_a_turn(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
     """A link to a rollout is in the address when it is read, opens it again, and says when there is none."""
     long = rollouts.filter(pl.col("turns") > 2)["rollout_id"][-1]
@@ -146,6 +150,7 @@ def test_an_address_opens_a_rollout_at_a_turn(browser: Browser, page: Path, roll
     assert browser.told()[1] == []
 
 
+@pytest.mark.integration
 def test_search_finds_names_at_once_and_words_when_asked(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
     """Typing looks at ids, goals and tasks; Enter looks at what was said, letters of either case, signs as they are."""
     browser.open(page)

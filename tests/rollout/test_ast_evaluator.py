@@ -47,6 +47,7 @@ def same(found: Any, expected: Any) -> None:
     assert json.dumps(found, indent=4) == json.dumps(expected, indent=4)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("batch", [1, 7, 1024])
 @pytest.mark.parametrize("wording", ["attack", "probe"])
 def test_random_trees_have_the_numbers_of_the_page(wording: str, batch: int) -> None:
@@ -257,6 +258,7 @@ def test_rollouts_that_errored_are_kept_apart() -> None:
     assert (counted["n"], counted["n_error"], counted["n_undetermined"], counted["n_missing"]) == (2, 1, 1, 0)
 
 
+@pytest.mark.integration
 def test_a_rule_may_stop_it() -> None:
     """A stopping rule is asked about a metric of the frames, and nothing is scored twice."""
     graphs = {seed: chain((0, 0.1, 0.9 if seed % 2 else 0.1)) for seed in range(400)}
@@ -314,6 +316,7 @@ def test_a_score_that_is_none() -> None:
     assert evaluator.rollouts["ever_target_toxicity"].to_list() == [None, True]
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.lists(st.tuples(*[st.floats(0, 1).map(lambda x: round(x, 3))] * 3), max_size=5), min_size=1, max_size=8)
 )

@@ -503,6 +503,7 @@ run({"coroutine": told, "plain": plain, "one by one": plain}[sys.argv[1]], range
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["coroutine", "plain", "one by one"])
 def test_control_c(tmp_path, kind):
     """Ctrl-C ends a campaign in no time, wherever it waits, and what had finished is stored."""
@@ -608,6 +609,7 @@ def truth(seed):
     return random.Random(seed).random() < 0.3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 @pytest.mark.parametrize("max_concurrency", [1, 16])
 def test_a_rule_stops_at_a_prefix_that_nothing_else_decides(tmp_path, kind, max_concurrency):
@@ -638,6 +640,7 @@ def test_a_rule_stops_at_a_prefix_that_nothing_else_decides(tmp_path, kind, max_
     assert len(met) == len(set(met))
 
 
+@pytest.mark.integration
 def test_errors_never_help_to_stop():
     """Where errors are recorded they count against stopping, and nobody asks `observe` about them."""
 

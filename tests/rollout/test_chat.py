@@ -600,6 +600,7 @@ def met(server: Server) -> dict[str, tuple[Reply | CallError, float, int]]:
     return asyncio.run(all_at_once())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("plan", [plan for plan in FAULTS if plan.endswith(" ok") and "600" not in plan])
 def test_a_passing_fault_costs_nothing_but_time(plan: str, met: dict) -> None:
     """Rate limits, server errors, time-outs, dropped and cut connections and broken answers are asked again."""
@@ -663,6 +664,7 @@ def test_answers_are_taken_as_they_are(met: dict) -> None:
     assert len(met["huge"][0].text) == 4_000_000
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("plan", ["headers", "repeat"])
 def test_what_a_server_repeats_of_a_request_is_hidden(plan: str, server: Server) -> None:
     """Key, user and password in any form that is sent, headers and query; also where the answer is cut in the middle of it."""
@@ -699,6 +701,7 @@ def test_the_request_is_what_was_asked_for(server: Server) -> None:
     assert json.loads(asyncio.run(bare.complete(HI, seed=0)).text).keys() == {"model", "messages"}
 
 
+@pytest.mark.integration
 def test_a_rollout_over_http(server: Server) -> None:
     """Attacker and target over the wire, a judge that is a third model, faults on the way: one rollout with its costs."""
     attacker, target = server.model("ok 500 ok"), server.model("no garbage no yes")
@@ -736,6 +739,7 @@ def test_a_rollout_that_cannot_go_on_says_where(server: Server) -> None:
     assert len(caught.value.graph.children) == 1
 
 
+@pytest.mark.integration
 def test_many_rollouts_at_once_and_loop_after_loop(server: Server) -> None:
     """One sampler serves many rollouts at a time, in one event loop after another, and leaves no connection open."""
     sampler = ChatSampler(server.model("ok"), server.model("no"), agrees, turns=3)
@@ -749,6 +753,7 @@ def test_many_rollouts_at_once_and_loop_after_loop(server: Server) -> None:
     gc.collect()  # a socket left open would warn here, and a warning fails the test
 
 
+@pytest.mark.integration
 def test_a_cancelled_rollout_lets_go(server: Server) -> None:
     """Cancelling (a stopping rule that has seen enough) is not an error of the model, and the next call works."""
     target = server.model("hang ok", timeout=30.0)

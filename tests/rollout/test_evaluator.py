@@ -663,6 +663,7 @@ def test_a_rule_stops_it() -> None:
     assert evaluator.rollouts.height == n
 
 
+@pytest.mark.integration
 def test_the_interval_that_stopped_it_is_told(tmp_path: Path) -> None:
     """It is the rule's own over these rollouts, in the results and the file, and wider than one of a fixed number."""
     sampler = SimulatedSampler(hazard=0.2, turns=4, error=0.002, seed=1)
@@ -707,6 +708,7 @@ def test_a_rule_on_no_metric_is_refused() -> None:
         Lengths(graph_of).evaluate(5, until=Below("broke", 0.05), **QUIET)
 
 
+@pytest.mark.integration
 def test_a_metric_that_fails_under_a_rule_counts_as_unknown() -> None:
     """Recorded errors of metrics do not stop a rule."""
 
@@ -721,6 +723,7 @@ def test_a_metric_that_fails_under_a_rule_counts_as_unknown() -> None:
     assert evaluator.rollouts["error"].drop_nulls().unique().to_list() == ["ValueError: odd"]
 
 
+@pytest.mark.integration
 def test_a_rule_may_ask_for_any_metric_of_the_catalog() -> None:
     """A frame evaluator knows its own metrics and those of the catalog."""
     sampler = SimulatedSampler(hazard=0.2, turns=4, seed=1)
@@ -746,6 +749,7 @@ def test_a_store_goes_on_where_it_was(tmp_path: Path) -> None:
     assert_frame_equal(evaluator.turns.drop("total_seconds"), expected.turns.drop("total_seconds"))
 
 
+@pytest.mark.integration
 def test_a_store_tells_metrics_apart(tmp_path: Path) -> None:
     """Other metrics or another scorer are another run; the same ones, written anew, are the same."""
 
@@ -811,6 +815,7 @@ def test_a_store_must_know_what_it_keeps(tmp_path: Path) -> None:
 
 
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @given(
     st.recursive(
         st.none()
@@ -1123,6 +1128,7 @@ words = st.none() | st.text(max_size=3)
 turn = st.tuples(words, words, st.none() | st.floats(0, 1))
 
 
+@pytest.mark.integration
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(words, st.lists(turn, max_size=4)), max_size=5),

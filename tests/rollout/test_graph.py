@@ -194,6 +194,7 @@ texts = st.none() | st.text(max_size=4)
 turns = st.tuples(texts, texts, st.none() | st.floats(-1, 1), texts)
 
 
+@pytest.mark.integration
 @given(st.lists(st.lists(turns, max_size=4), max_size=6))
 def test_recordings_and_nodes_say_the_same(rollouts: list[list[tuple[Any, ...]]]) -> None:
     """Whatever is recorded, it is read as the nodes would be."""

@@ -85,6 +85,7 @@ def test_rates_are_checked(wrong: dict) -> None:
         SimulatedSampler(**{"turns": 3, **wrong})
 
 
+@pytest.mark.integration
 def test_rollouts_follow_the_truth() -> None:
     """Success, endings, lengths and the likeness of attempts are those of the truth, within four standard errors."""
     sampler = SimulatedSampler((0.3, 0.05, 0.2, 0.1), turns=4, icc=0.3, give_up=0.1, target_ends=0.05, goals=1500)
@@ -146,6 +147,7 @@ def test_a_crash_raises_and_keeps_the_turns_before() -> None:
     assert len(errors) / 1000 == pytest.approx(bounds[1] - bounds[0], abs=0.06)
 
 
+@pytest.mark.integration
 def test_time_passes_for_each_turn_or_by_the_outcome() -> None:
     """A duration is seconds for each turn, or a function of the finished rollout, which may tell the outcome."""
     quick = SimulatedSampler(0.5, turns=2, duration=0.02)

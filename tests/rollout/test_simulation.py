@@ -158,6 +158,7 @@ def large(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 # ── the truth ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", DESIGNS)
 def test_truth_is_what_large_simulations_find(name: str) -> None:
     """Each value lies within four Monte Carlo errors of the textbook estimate on some 2e5 rollouts."""
@@ -179,6 +180,7 @@ def test_every_kind_of_truth_is_tried() -> None:
     assert {key for key in promised if not key[0].startswith("true_")} == tried
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("icc", [0.001, 0.1, 0.3, 0.6, 0.9, 0.999])
 @pytest.mark.parametrize("hazard", [0.001, 0.05, 0.5, 0.99])
 def test_truth_equals_beta_functions(hazard: float, icc: float) -> None:
@@ -263,6 +265,7 @@ def test_icc_of_one_turn_is_the_one_asked_for() -> None:
     assert anova_icc(goals["n"].to_numpy(), goals["c"].to_numpy()) == pytest.approx(0.3, abs=0.02)
 
 
+@pytest.mark.integration
 def test_crossed_designs_have_both_correlations() -> None:
     """Two single-turn rollouts correlate by `icc` through the goal alone, by `icc_task` through the task alone."""
     p, rows = 0.2, []
@@ -303,6 +306,7 @@ def test_tables_keep_the_schema(design: Design) -> None:
     assert not truth.drop("value").is_duplicated().any()
 
 
+@pytest.mark.integration
 def test_same_seed_same_bytes() -> None:
     """The seed alone decides, whatever the number of threads; another seed gives another table."""
     program = (
@@ -521,6 +525,7 @@ ENDLESS: Design = {"give_up": 0, "target_ends": 0, "error": 0}
 TREES: Design = {**ENDLESS, "targets": {"t": 0.02}, "attacks": "a", "categories": "c", "branches": 3, "turns": 4}
 
 
+@pytest.mark.integration
 def test_a_tree_holds_every_node_once() -> None:
     """Each open node has as many children as asked, a successful one none, and parents come before their children."""
     turns, _ = simulate(**TREES, goals=20, attempts=2)
@@ -536,6 +541,7 @@ def test_a_tree_holds_every_node_once() -> None:
     assert not above["succeeded_above"].any()
 
 
+@pytest.mark.integration
 def test_truth_of_trees_is_met_by_many_of_them() -> None:
     """The share of trees with a success by each depth is the exact one, within 4 Monte Carlo errors."""
     turns, truth = simulate(**TREES, goals=4000, attempts=1, seed=2)

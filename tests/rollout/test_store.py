@@ -125,6 +125,7 @@ plain_values = st.recursive(
 )
 
 
+@pytest.mark.integration
 @given(plain_values)
 def test_a_value_comes_back_as_it_was(value):
     """Text (lone surrogates included), numbers, lists and dicts return equal, and of the same type."""
@@ -202,6 +203,7 @@ def test_foreign_nodes_come_back_as_namespaces():
     )
 
 
+@pytest.mark.integration
 def test_a_deep_tree_comes_back():
     """A conversation of 20,000 turns is no deeper than any."""
     node = None

@@ -104,6 +104,7 @@ def test_a_stream_that_drifts_is_never_stopped():
 
 
 # ── errors ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @given(st.lists(st.booleans(), min_size=1, max_size=300), st.data())
 def test_the_unknown_never_helps(values, data):
     """Whatever an unknown value may have been, no rule stops sooner with it than with either."""
@@ -301,6 +302,7 @@ def test_order_of_completion_never_matters():
     assert found == {rule.decide(values).stopped_at}
 
 
+@pytest.mark.integration
 def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
     """The others are measured when all is done, of all rollouts at once; what the rule says is what they give."""
     from turnwise import metrics as m

@@ -11,6 +11,7 @@ VALUES = np.random.default_rng(11).gamma(1.5, size=80)
 RESAMPLES = 20_000
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("ours", "theirs"), [("percentile", "percentile"), ("basic", "basic"), ("bca", "bca")])
 def test_independent_values(ours, theirs):

@@ -201,6 +201,7 @@ def test_single_precision_tells_sums_of_few_clusters_only():
     assert state.random() == np.random.default_rng(0).random()
 
 
+@pytest.mark.integration
 def test_many_clusters_are_drawn_by_stretches():
     """A hundred thousand clusters: as many draws, and sums that scatter as those of independent draws do."""
     values = np.random.default_rng(4).gamma(0.5, 1.0, 100_000)

@@ -79,6 +79,7 @@ def test_replicates_are_fits_of_their_own():
         )
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=2, max_size=30))
 def test_no_neighbor_is_likelier(goals):
     """The fit is at a maximum, or nothing is identified: no success, or no failure."""

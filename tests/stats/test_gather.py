@@ -55,6 +55,7 @@ def test_strata_keep_their_sizes():
     assert (made == 10).all()
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")
 def test_equals_arch():
     """A correlation of two columns: arch's replicates have the same mean and spread."""

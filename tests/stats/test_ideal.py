@@ -30,6 +30,7 @@ def test_binomial_by_hand():
     assert binomial_interval(4, 20, 0.95, "basic")[:2] == pytest.approx((0.0, 0.35))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("n", "share"), [(30, 0.1), (100, 0.1), (100, 0.5), (1000, 0.3)])
 @pytest.mark.parametrize(("ours", "theirs"), [("percentile", "percentile"), ("bca", "BCa")])
 def test_binomial_equals_scipy(n, share, ours, theirs):
@@ -71,6 +72,7 @@ def test_grid_equals_the_convolved_law(values, level):
         assert count == 0 or reached[count - 1] <= target + 1e-9
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("ours", "theirs"), [("percentile", "percentile"), ("bca", "BCa")])
 def test_grid_equals_scipy(ours, theirs):
     """Scores 0 to 10 in tenths: scipy's ends within a step of the grid and its own scatter."""
@@ -141,6 +143,7 @@ def test_rounded_deviations_are_still_a_grid():
     assert moved[:2] == pytest.approx(tuple(ends), abs=1e-9)
 
 
+@pytest.mark.integration
 @given(st.lists(st.integers(0, 4), min_size=5, max_size=60), st.sampled_from(["percentile", "basic", "bca"]))
 def test_properties(values, kind):
     """An interval has width, or both ends are null and a reason is given; a higher level is no narrower."""

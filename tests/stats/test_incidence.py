@@ -257,6 +257,7 @@ def test_point():
 watches = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), st.integers(0, 9)), min_size=1, max_size=60)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(watches, st.booleans(), st.randoms())
 def test_properties(sample, clustered, random):

@@ -49,6 +49,7 @@ def test_jeffreys_is_closed_at_the_edges():
     assert proportion_confint(0, 20, method="jeffreys")[0] > 0
 
 
+@pytest.mark.integration
 @given(
     st.integers(1, 2000), st.floats(0, 1), st.sampled_from([0.5, 0.9, 0.95, 0.999]), st.sampled_from([None, 1, 4, 30])
 )

@@ -86,6 +86,7 @@ def test_the_standard_deviation_is_that_of_a_sample(values, weights, spread, rea
         assert found.estimate == pytest.approx(np.std(values, ddof=1))
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=40),
     st.integers(-(10**9), 10**9),
@@ -265,6 +266,7 @@ def test_a_large_offset_costs_no_digits():
         assert far.high - 2.0**30 == pytest.approx(near.high, abs=1e-5 * near.std_error)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(st.permutations(range(100)), st.sampled_from(["t", "bca", "percentile"]))
 def test_row_order_is_irrelevant(order, interval):
@@ -275,6 +277,7 @@ def test_row_order_is_irrelevant(order, interval):
     assert (moved.low, moved.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(0, 30)), max_size=60),
@@ -392,6 +395,7 @@ def test_the_route_is_chosen_and_named():
         assert (made.low, made.high) == pytest.approx((drawn.low, drawn.high), abs=0.06 * made.std_error + step)
 
 
+@pytest.mark.integration
 def test_studentized_equals_arch():
     """The bootstrap-t interval of arch, whose standard error differs by √(n/(n-1)) in data and replicates alike."""
     from arch.bootstrap import IIDBootstrap
@@ -407,6 +411,7 @@ def test_studentized_equals_arch():
     assert "no standard error" in mean(lonely, (), rng=rng(), interval="studentized").reason
 
 
+@pytest.mark.integration
 def test_strata_are_drawn_within():
     """Two strata that differ only in level: their difference contributes no variance, as arch's stratified draws have it."""
     goals, strata = np.repeat(np.arange(40), 3), np.repeat([0, 1], 20)
@@ -435,6 +440,7 @@ def test_both_ways_are_drawn():
         assert made.high - made.low > alone.high - alone.low
 
 
+@pytest.mark.integration
 def test_goals_and_attempts_are_not_both_drawn():
     """T12: drawing goals and then attempts within them counts the noise within goals twice: 7-27 % too wide; ours is not."""
     generator, goals, attempts = np.random.default_rng(0), 50, 5
@@ -454,6 +460,7 @@ def test_goals_and_attempts_are_not_both_drawn():
     assert np.mean(nested) > 1.15 * exact
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("clusters", [6, 12])
 def test_normal_covers_what_t_says_of_it(clusters, covers_as_often_as):
     """Of normal values it is t's law that says how rarely it holds: P(|t| < 1.96·√(1 - 1/G)), .866 of 6 clusters, .913 of 12."""

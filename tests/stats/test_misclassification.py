@@ -186,6 +186,7 @@ def test_nothing_is_null_with_a_reason():
 parts = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
+@pytest.mark.integration
 @given(parts, parts, parts, st.sampled_from([0.8, 0.95, 0.99]))
 def test_every_interval_has_width_and_holds_the_point(observed, positives, negatives, level):
     """Whatever was counted: null with a reason, or an interval within [0, 1] that is wider than a point and holds it."""
@@ -197,6 +198,7 @@ def test_every_interval_has_width_and_holds_the_point(observed, positives, negat
     assert found.low < found.high
 
 
+@pytest.mark.integration
 @given(parts, parts, st.booleans())
 def test_bounds_have_width_too(observed, labels, success):
     """With labels of one class alone: no point, and an interval wider than a point, or a reason."""

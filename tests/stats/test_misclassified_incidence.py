@@ -67,6 +67,7 @@ def test_a_safe_target_is_safe():
     assert judged.estimate == pytest.approx(found.false_alarm_floor, abs=1e-3)
 
 
+@pytest.mark.integration
 def test_competing_endings_stay_what_they_are():
     """Of those not flagged a tenth leaves after each turn, whoever judges: F = h + (1 - h)·.9·h with the true h."""
     n = 10_000
@@ -89,6 +90,7 @@ def test_a_perfect_judge_changes_nothing():
 
 
 # ── by likelihood ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("first", "leave", "second", "rest", "se", "sp"),
     [(30, 0, 25, 145, 0.8, 0.95), (90, 0, 60, 150, 0.7, 0.9), (40, 30, 35, 95, 0.9, 0.9)],
@@ -175,6 +177,7 @@ def test_one_cluster_and_nobody():
 watches = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), st.integers(0, 12)), min_size=1, max_size=50)
 
 
+@pytest.mark.integration
 @given(watches, st.integers(30, 50), st.integers(60, 100))
 def test_every_interval_has_width_and_holds_the_point(rows, right, kept):
     """Within [0, 1], wider than a point, around it; or without bounds, with the reason."""

@@ -17,6 +17,7 @@ def test_counts_sum_to_the_clusters(clusters):
     assert drawn.min() >= 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("clusters", [5, 40, 300])
 def test_counts_are_multinomial(clusters):
     """Mean 1, variance 1 - 1/n, covariance -1/n, and the chance of no draw that of the binomial law."""
@@ -28,6 +29,7 @@ def test_counts_are_multinomial(clusters):
     assert (drawn == 0).mean() == pytest.approx((1 - 1 / clusters) ** clusters, abs=0.002)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("clusters", "draws"), [(32, 32), (1000, 1000), (1000, 700), (100, 30), (200, 900)])
 def test_a_count_is_binomial(clusters, draws):
     """So many draws in a row, of which a cluster gets a binomial share: every number of them as often as its law says."""

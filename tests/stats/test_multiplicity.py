@@ -23,6 +23,7 @@ def test_by_hand():
 P_VALUES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.5, 1.0, float("nan")]))
 
 
+@pytest.mark.integration
 @given(st.lists(P_VALUES, min_size=1, max_size=30), st.sampled_from(sorted(THEIRS)))
 def test_equals_statsmodels(p_values, method):
     """Statsmodels' adjusted p-values of those that are known, ties or not; never below the raw ones or above 1, in their order."""

@@ -29,6 +29,7 @@ def test_every_resample_of_five_by_hand():
         assert resampled_quantile_interval(values, 0.5, level) == ends
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("n", [101, 1001])
 def test_equals_scipy(n):
     """Odd n: the ends of scipy's median interval, a neighboring value at most where its replicates scatter."""
@@ -52,6 +53,7 @@ def test_between_two_values_it_is_drawn():
     assert made.std() == pytest.approx(spread, rel=0.05)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("least", [0, 30, 1 << 12])
 @given(
     st.lists(st.floats(allow_nan=False) | st.integers(-3, 3).map(float), min_size=1, max_size=200),
@@ -121,6 +123,7 @@ def test_routes_are_named():
     assert quantile(np.ones(9), (), interval="percentile").reason.startswith("too many tied values")
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=40), st.sampled_from([0.25, 0.5, 0.9]))
 def test_replicates_stay_within_the_values(values, q):
     """A resampled quantile lies within the data, clustered or not."""

@@ -44,6 +44,7 @@ def test_bonett_price_by_hand():
     assert bonett_price(100, 20, 5) == pytest.approx((15 / 102 - half, 15 / 102 + half))
 
 
+@pytest.mark.integration
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mid_p_is_the_exact_p_less_half_the_table(b, c):
     """Exact McNemar (statsmodels) minus the probability of the table itself; 1 without a discordant pair."""
@@ -58,6 +59,7 @@ def test_mid_p_is_the_exact_p_less_half_the_table(b, c):
         assert made == 1.0
 
 
+@pytest.mark.integration
 def test_mid_p_keeps_its_level_for_any_number_of_pairs():
     """Every table of 5 to 60 pairs without a difference, by its probability: .05 at most, and more of it used than by the exact p.
 
@@ -81,6 +83,7 @@ def test_mid_p_keeps_its_level_for_any_number_of_pairs():
     assert (level["mid-p"][-1] > 1.2 * level["exact"][-1]).all()
 
 
+@pytest.mark.integration
 @given(CELLS, st.sampled_from([0.5, 0.9, 0.99]))
 def test_intervals_hold_the_difference_and_have_width(cells, level):
     """Whatever the table, Newcombe's interval has width, lies in [-1, 1], holds the difference, and mirrors."""

@@ -18,6 +18,7 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+@pytest.mark.integration
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9))
 def test_sign_flips_are_enumerated(values):
     """Up to 20 differences: the share of all sign vectors whose mean is as far from 0."""
@@ -77,6 +78,7 @@ def test_never_zero():
     assert max_t([np.full(12, 2.0)], [np.arange(12)], rng=rng(), resamples=999, level=0.95).p_adjusted[0] <= 2 / 1000
 
 
+@pytest.mark.integration
 def test_labels_against_enumeration(monkeypatch):
     """Ten clusters in two groups of five: the share of all 252 relabelings with the studentized statistic, and drawn near it."""
     values = rng(3).gamma(2.0, 1.0, 10) + np.r_[np.zeros(5), np.full(5, 0.8)]
@@ -106,6 +108,7 @@ def test_labels_against_enumeration(monkeypatch):
     assert made.p_value == pytest.approx(exact, abs=0.012)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("one", "other"), [(2, 2), (3, 9), (9, 3), (8, 8), (2, 250)])
 def test_all_relabelings_take_no_draws(one, other):
     """The group named first does not matter, nor the seed, and the labels that are there are one of all."""
@@ -160,6 +163,7 @@ def _largest_of_all_signs(table):
     return np.abs(stats.ttest_1samp(table, 0, axis=0, nan_policy="omit").statistic), np.asarray(t).max(axis=1)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("missing", [False, True])
 def test_max_t_against_all_sign_vectors(missing):
     """Three comparisons over eight goals, the second without two of them: the share of all 256 sign vectors, but for chance."""
@@ -191,6 +195,7 @@ TEN = st.lists(st.integers(-4, 4), min_size=10, max_size=10)
 FAMILIES = st.tuples(st.integers(2, 10), st.lists(TEN, min_size=2, max_size=5))
 
 
+@pytest.mark.integration
 @given(FAMILIES, st.randoms())
 def test_more_comparisons_only_raise_a_p_value(family, random):
     """By the same signs: at least that of the comparison alone; in any order, and with the arms swapped, the same."""

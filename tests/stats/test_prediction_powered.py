@@ -126,6 +126,7 @@ def test_edges():
     assert lone.reason == "one cluster: no interval over clusters"
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 1.0, NONE]), st.integers(0, 9)), min_size=1, max_size=50),
     st.randoms(),

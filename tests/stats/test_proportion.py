@@ -173,6 +173,7 @@ def test_graded_scores_are_allowed():
     assert same.std_error is None
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(binomial_samples(), st.sampled_from([0.8, 0.95, 0.99]), st.randoms())
 def test_properties(sample, level, random):
@@ -192,6 +193,7 @@ def test_properties(sample, level, random):
     assert (moved.low, moved.high) == pytest.approx((share.low, share.high), rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=12))
 def test_more_of_the_same_goals_narrow_the_interval(successes):

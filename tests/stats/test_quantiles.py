@@ -132,6 +132,7 @@ def test_extremes_have_no_interval():
         extreme(Y, "mean")
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-1e9, 1e9), st.integers(0, 12), st.floats(0.1, 10)), min_size=1, max_size=80),
@@ -253,6 +254,7 @@ def test_infinite_values_stand_in_order(values, q, expected, weights):
     assert (made.reason == "the 0.5 quantile lies between two infinite values") == (expected is None)
 
 
+@pytest.mark.integration
 @settings(max_examples=200)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9]))
 def test_quantiles_of_finite_values_equal_numpy(values, q):

@@ -40,6 +40,7 @@ def one_more(draw):
     return sizes, before, [c + (g == which) for g, c in enumerate(before)]
 
 
+@pytest.mark.integration
 @settings(max_examples=300)
 @given(one_more())
 def test_one_more_success_never_lowers_the_bound(drawn):
@@ -49,6 +50,7 @@ def test_one_more_success_never_lowers_the_bound(drawn):
     assert lower_end(*goals(after, sizes)) >= lower_end(*goals(before, sizes)) - 1e-12
 
 
+@pytest.mark.integration
 @given(one_more())
 def test_the_bound_holds_the_interval(drawn):
     """The bound is at least the interval's own end, and that of every choice of fewer successes."""

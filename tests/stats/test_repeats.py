@@ -18,6 +18,7 @@ from turnwise.stats.repeats import best_of, held_in, reached_in, stopping
 attempts_of_a_goal = st.integers(1, 9).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(1, 9)))
 
 
+@pytest.mark.integration
 @given(attempts_of_a_goal)
 def test_every_subset_is_counted(drawn):
     """ASR@k and pass^k are the shares of all k-subsets of the attempts with a success, and with nothing else."""
@@ -30,6 +31,7 @@ def test_every_subset_is_counted(drawn):
     assert float(held_in(k, c, n)) == pytest.approx(np.mean([all(subset) for subset in subsets]), abs=1e-12)
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.integers(1, 8))
 def test_best_of_is_the_mean_over_subsets(values, k):
     """E[best of k] is the mean of the largest over all k-subsets; NaN where there are too few."""
@@ -104,6 +106,7 @@ def _rows_of_loops(loops):
     return [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.array([])] * 3
 
 
+@pytest.mark.integration
 @given(attempts_in_loops, st.randoms())
 def test_stopping_does_not_hang_on_the_order_of_rows(loops, random):
     """Shuffled attempts, and goals under other codes, are the same attempts."""
@@ -118,6 +121,7 @@ def test_stopping_does_not_hang_on_the_order_of_rows(loops, random):
     assert 0 <= found.last <= found.successes
 
 
+@pytest.mark.integration
 @given(attempts_in_loops, st.integers(0, 9))
 def test_attempts_after_a_success_were_never_stopped(loops, place):
     """One goal that failed after its first success settles it, however many loops beside it ended with theirs."""

@@ -175,6 +175,7 @@ def test_median_edges(duration, observed, clusters, estimate, reason):
     assert (made.estimate, made.low, made.high, made.method, made.reason) == (estimate, None, None, None, reason)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.booleans(), st.integers(0, 9)), min_size=1, max_size=60),

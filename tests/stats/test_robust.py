@@ -14,6 +14,7 @@ from scipy.stats import trim_mean
 from turnwise.stats.robust import aggregate, aggregate_replicates, greedy_order, interquartile_mean, optimality_gap
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=60))
 def test_iqm_equals_scipy(values):
     """Scipy's 25 % trimmed mean."""
@@ -33,6 +34,7 @@ NAMES = ("iqm", "optimality_gap", "mean", "median")
 attempts_at_goals = st.lists(st.lists(st.floats(-100, 100), min_size=1, max_size=6), min_size=1, max_size=12)
 
 
+@pytest.mark.integration
 @given(attempts_at_goals, st.randoms())
 def test_aggregates_lie_among_the_values_whatever_their_order(scores, random):
     """Neither the order of rows nor that of goals changes an aggregate; each lies between the least and the greatest value."""
@@ -49,6 +51,7 @@ def test_aggregates_lie_among_the_values_whatever_their_order(scores, random):
         assert values.min() - 1e-9 <= where <= values.max() + 1e-9
 
 
+@pytest.mark.integration
 @given(attempts_at_goals, st.floats(-100, 100))
 def test_the_gap_is_the_mean_shortfall(scores, target):
     """Each value's own shortfall, none below 0, averaged over all values; never less than the shortfall of their mean."""
@@ -69,6 +72,7 @@ def test_outcomes_of_0_and_1_have_no_interquartile_mean():
         assert interquartile_mean(rates) == pytest.approx(rate)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("drawn", ["goals", "attempts"])
 @pytest.mark.parametrize("which", ["iqm", "optimality_gap", "mean", "median"])
 @pytest.mark.parametrize("rates", [False, True])
@@ -196,6 +200,7 @@ def test_equals_rliable():
             assert end == pytest.approx(ours, abs=0.12 * made.std())
 
 
+@pytest.mark.integration
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 1000))
 def test_greedy_order_never_gains_more_later(goals, attacks, seed):
     """All members once; what each adds never grows; the union is that of all."""

@@ -47,6 +47,7 @@ def test_by_hand_of_one_side():
     assert (1 - (1 - high) ** (n + 1)) / ((n + 1) * high * (1 - high) ** n) == pytest.approx(20, rel=1e-9)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("prior", [(0.5, 0.5), (1, 1), (2, 7)])
 @pytest.mark.parametrize(("successes", "n"), [(0, 7), (1, 20), (30, 100), (99, 100), (5, 5)])
 @pytest.mark.parametrize("side", SIDES)
@@ -59,6 +60,7 @@ def test_equals_the_definition(side, successes, n, prior):
         assert evidence(float(high), successes, n, prior, side) == pytest.approx(10, rel=1e-4)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("side", SIDES)
 def test_equals_a_brute_force_grid(side):
     """The interval is all of the set {p : ratio < 1/α}: a fine grid has no member outside it and no gap inside."""
@@ -83,6 +85,7 @@ def test_equals_a_brute_force_grid(side):
         assert not held[outside].any()
 
 
+@pytest.mark.integration
 @given(
     st.integers(1, 3000),
     st.floats(0, 1),
@@ -104,6 +107,7 @@ def test_properties(n, share, level, prior):
         assert wider[1] >= high
 
 
+@pytest.mark.integration
 @given(st.integers(1, 400))
 def test_ends_move_with_the_successes(n):
     """One success more moves neither end down, whole or in part."""
@@ -174,6 +178,7 @@ def one_after_another(values, level, most):
     return np.array(ends).T
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.sampled_from([0.8, 0.95]), st.sampled_from([0.5, 0.75]))
 def test_equals_a_loop_over_observations(values, level, most):
     """All moments at once give what the definition gives one after another."""
@@ -207,6 +212,7 @@ def test_steady_scores_are_known_sooner():
     assert high[-1] - low[-1] < (share[1] - share[0]) / 3
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=80))
 def test_one_side_is_nearer(values):
     """All of α at one end brings that end nearer, and leaves the other at its bound."""
@@ -226,6 +232,7 @@ def test_scores_outside_are_refused(values):
         empirical_bernstein_sequence(values)
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=40))
 def test_the_intersection_never_widens(ends):
     """It is what all intervals so far have in common."""

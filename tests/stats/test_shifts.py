@@ -24,6 +24,7 @@ def draws(seed=0, resamples=2000):
     return Draws(np.random.default_rng(seed), np.random.default_rng(seed + 100), resamples)
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=15),
     st.lists(st.integers(0, 4), min_size=1, max_size=15),
@@ -65,6 +66,7 @@ def assert_mirrored(found, mirrored, center):
     assert mirrored.p_value == (None if found.p_value is None else pytest.approx(found.p_value, rel=1e-6))
 
 
+@pytest.mark.integration
 @given(two_arms())
 def test_paired_improvement_is_that_of_rliable(arms):
     """Rliable's mean over tasks of Mann-Whitney U / (runs · runs), of the goals in both; swapped, 1 - p with the ends mirrored."""
@@ -123,6 +125,7 @@ def test_unpaired_improvement_is_delong():
     assert copies.std_error == pytest.approx(found.std_error, rel=1e-9)
 
 
+@pytest.mark.integration
 @given(
     st.integers(2, 15).flatmap(lambda n: st.tuples(*[st.lists(st.integers(0, 6), min_size=n, max_size=n)] * 2)),
     st.sampled_from([0.8, 0.95]),
@@ -152,6 +155,7 @@ def test_what_cancels_but_for_rounding_is_no_variation():
         assert (found.low, found.p_value, found.reason) == (None, None, "no variation between clusters")
 
 
+@pytest.mark.integration
 @given(two_arms(least=1), st.booleans())
 def test_unpaired_improvement_is_mirrored(arms, clustered):
     """Over all pairs of rollouts with ties half, within [0, 1]; with width or a reason, and 1 - p with the arms swapped."""
@@ -253,6 +257,7 @@ def test_the_bootstrap_of_two_medians_is_that_of_scipy(sizes):
     assert found.std_error == pytest.approx(oracle.standard_error, rel=0.05)
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(st.integers(0, 11), st.integers(0, 9), st.integers(0, 9)), min_size=30, max_size=40),
     st.sampled_from([0.25, 0.5, 0.9]),
@@ -324,6 +329,7 @@ def test_paired_times_gain_from_shared_goals():
 watched = st.lists(st.tuples(st.integers(1, 5), st.booleans(), st.integers(0, 6)), max_size=25)
 
 
+@pytest.mark.integration
 @given(watched, watched, st.booleans())
 def test_restricted_differences_are_within_the_horizon(one, other, clustered):
     """Within ±(τ - 1), mirrored when the arms are exchanged, around the point with width; or nothing, and why."""

@@ -66,6 +66,7 @@ def test_hazards_with_ties_are_those_of_statsmodels():
     assert NelsonAalenFitter().fit(*tied).cumulative_hazard_at_times(1).item() == pytest.approx(1 / 4 + 1 / 3)
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(st.integers(1, 5), st.integers(0, 2), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=40

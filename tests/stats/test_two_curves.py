@@ -154,6 +154,7 @@ def test_no_event_is_no_point():
     assert row.low == -row.high < -0.1
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2), st.booleans(), st.integers(0, 5)), min_size=2, max_size=40)
 )
@@ -202,6 +203,7 @@ def test_restricted_means_are_no_further_apart_than_the_horizon_allows():
         assert found.low < found.difference < found.high
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.tuples(st.integers(1, 4), st.booleans(), st.booleans(), st.integers(0, 5), st.integers(0, 3)),
@@ -274,6 +276,7 @@ CORRELATIONS = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("name", list(CORRELATIONS))
 def test_the_band_reaches_to_the_largest_of_correlated_normals(name, level, monkeypatch):
@@ -285,6 +288,7 @@ def test_the_band_reaches_to_the_largest_of_correlated_normals(name, level, monk
     assert inside == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) * (1 / 100_000 + 1 / 400_000)))
 
 
+@pytest.mark.integration
 def test_the_band_knows_how_turns_go_together_over_goals():
     """Without censoring R is the correlation, over goals of one size, of their counts broken by each turn."""
     rng = np.random.default_rng(3)
@@ -298,6 +302,7 @@ def test_the_band_knows_how_turns_go_together_over_goals():
     assert inside == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 * (1 / 100_000 + 1 / 400_000)))
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), st.integers(0, 9)), min_size=1, max_size=40),
     st.sampled_from([0.5, 0.8, 0.95]),

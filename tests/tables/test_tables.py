@@ -211,6 +211,7 @@ def test_the_input_is_as_before_and_bytes_repeat():
 CELL = st.none() | st.floats(allow_nan=True, allow_infinity=True)
 
 
+@pytest.mark.integration
 @given(
     st.lists(
         st.fixed_dictionaries(

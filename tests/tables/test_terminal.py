@@ -71,6 +71,7 @@ def harmful(shown: bytes, more: str = "") -> set[str]:
     return {one for one in text if unicodedata.category(one) in hidden and one not in "\n" + more}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words",
     [
@@ -102,6 +103,7 @@ def test_a_terminal_is_never_commanded(logs: Path, words: list[str]) -> None:
     assert len(seen) > 40
 
 
+@pytest.mark.integration
 def test_what_could_not_be_read_is_told_harmlessly(logs: Path, tmp_path: Path) -> None:
     """Files with such names, broken UTF-8 in them, and the progress bar of the report."""
     code, seen = on_a_terminal("read", logs, "--errors", "collect", "--out", tmp_path / "turns.parquet")
@@ -119,6 +121,7 @@ def test_what_could_not_be_read_is_told_harmlessly(logs: Path, tmp_path: Path) -
     assert harmful(report.encode()) == set()
 
 
+@pytest.mark.integration
 def test_a_pipe_gets_the_data_as_they_are(logs: Path) -> None:
     """What is no terminal is another program, which must get every character; people still get sentences that are safe."""
     command = [sys.executable, "-m", "turnwise", "measure", str(logs / "turns.jsonl"), "--format", "jsonl"]

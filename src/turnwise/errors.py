@@ -1,4 +1,4 @@
-"""What can go wrong, as a family.
+"""The family of errors.
 
 ```
 TurnwiseError (ValueError)
@@ -58,7 +58,7 @@ def type_and_message(error: BaseException) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C: of one that comes while Rust is calling Python, Polars makes a panic.
+    """Return whether it is Ctrl-C: of one that comes while Rust is calling Python, Polars makes a panic.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def listing(words: object, *, most: int = 8) -> str:
 
 
 def meant(word: object, known: object, *, most: int = 40) -> str:
-    """What was probably meant by a word that is not known, else what there is, for the end of a sentence.
+    """Return the likely meaning of an unknown word, else the available words, for the end of a sentence.
 
     Examples
     --------

@@ -70,7 +70,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _open_streams() -> None:
-    """What is written to a standard stream that a scheduler closed goes nowhere.
+    """Discard what is written to a standard stream that a scheduler closed.
 
     Else the first file that is opened would get its number, and with it what native code has to complain of.
     """
@@ -81,7 +81,7 @@ def _open_streams() -> None:
 
 @contextmanager
 def signals_heeded() -> Iterator[None]:
-    """What a scheduler or a closed terminal sends is taken as Ctrl-C is: drafts are cleared away, and what is done is kept.
+    """Handle the signals of schedulers and closed terminals like Ctrl-C: remove drafts and keep finished work.
 
     Who ignores a signal, as under `nohup`, goes on ignoring it. An interrupt that comes while Python clears an object away, where
     every exception is lost, comes once more.
@@ -109,7 +109,7 @@ def signals_heeded() -> Iterator[None]:
 
 
 def _ended(error: SystemExit) -> int:
-    """What somebody's sampler or metric did, or Typer because of such a pipe."""
+    """Raise SystemExit of user code, or of Typer after a closed pipe, as an error."""
     if isinstance(error.__context__, BrokenPipeError):
         return _quietly()
     say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")

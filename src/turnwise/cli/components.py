@@ -28,7 +28,7 @@ app.add_typer(info, name="info")
 
 @info.callback()
 def about() -> None:
-    """What there is: readers, metrics, evaluators, scorers, samplers."""
+    """List readers, metrics, evaluators, scorers and samplers."""
 
 
 @info.command()
@@ -102,7 +102,7 @@ def _samplers() -> dict[str, str]:
 
 
 def _of_classes(kinds: Mapping[str, type]) -> dict[str, str]:
-    """What each class says of itself, and the options of its constructor with their defaults."""
+    """Return the description of each class and the options of its constructor with their defaults."""
     names = {kind: name for name, kind in kinds.items()}
     found = {}
     for name, kind in kinds.items():

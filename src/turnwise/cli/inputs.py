@@ -1,4 +1,4 @@
-"""What is a command given to read, and what do the logs and tables in it hold?"""
+"""Input of commands: paths to logs and tables, read and measured."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -27,12 +27,12 @@ class Given:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `--fact` says."""
+        """Return the facts given with `--fact`."""
         return pairs_of(self.fact, "--fact", "target=gpt-4o")
 
     @property
     def names(self) -> dict[str, str]:
-        """What `--column` says: our names, and those in the files."""
+        """Return the names given with `--column`: turnwise's name, and the name in the files."""
         return pairs_of(self.column, "--column", "succeeded=jailbroken")
 
     @property
@@ -66,7 +66,7 @@ def read_logs(given: Given) -> "tuple[pl.DataFrame, pl.DataFrame]":
 
 
 def read_call(given: Given) -> str:
-    """The same in Python."""
+    """Return the equivalent call in Python."""
     collected = given.errors == "collect"
     options: dict[str, Any] = {} if given.log_format is None else {"format": given.log_format}
     options |= {"errors": given.errors} if collected else {}
@@ -121,7 +121,7 @@ def naming(paths: list[Path]) -> Iterator[None]:
 def measured_logs(
     given: Given, metric: list[str] | None, keep: list[str] | None = None, groups: Sequence[str | None] = ()
 ) -> "pl.DataFrame":
-    """What the logs measure, a row for each rollout, with the columns to keep and those to group by that there are."""
+    """Measure logs: one row per rollout, with the columns to keep and to group by."""
     from turnwise.files.atomic import MANIFEST
     from turnwise.metrics import catalog
 
@@ -147,7 +147,7 @@ def _kept(turns: "pl.DataFrame | pl.LazyFrame", keep: list[str] | None, groups: 
 
 
 def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[str] | None) -> "pl.DataFrame":
-    """What the turns measure; of trees each path from a root to a leaf, as in the report."""
+    """Measure turns; of trees each path from a root to a leaf, as the report does."""
     from turnwise.measurement.measure import measure
     from turnwise.measurement.trees import paths
     from turnwise.schema import is_tree, labels
@@ -162,7 +162,7 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
 def _measured_parquet(
     path: Path, turns: "pl.LazyFrame", expressions: "list[pl.Expr]", keep: list[str] | None
 ) -> "pl.DataFrame":
-    """The same of a file, or of a folder of `turnwise convert`, which memory need not hold.
+    """Measure a Parquet file, or a folder written by `turnwise convert`, without loading it into memory.
 
     Texts are read where a metric is made of them, and where rollouts stand in order of their ids, only some are read at a
     time. What is read is checked as ever.

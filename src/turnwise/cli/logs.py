@@ -158,7 +158,7 @@ def doctor(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Which analyses these logs allow, which they do not and why, and the call for each."""
+    """List the analyses that these logs allow, why others are not possible, and the call for each."""
     from turnwise.estimation.doctor import doctor as diagnosed
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)

@@ -1,4 +1,4 @@
-"""What several commands take: arguments and options with their words of help, and the arguments of verbs in such words."""
+"""Arguments and options that several commands share, with their help texts."""
 
 import re
 import shlex

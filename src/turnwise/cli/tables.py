@@ -1,4 +1,4 @@
-"""What a command found is printed or written, and what the words of its options say."""
+"""Print or write the result of a command, and parse its options."""
 
 import os
 import sys
@@ -58,7 +58,7 @@ def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, forma
 
 
 def cluster_of(names: list[str] | None) -> Any:
-    """What `--cluster` says, as the verbs take it."""
+    """Return the value of `--cluster` in the form that the verbs take."""
     if not names:
         return "auto"
     if len(names) == 1:
@@ -67,7 +67,7 @@ def cluster_of(names: list[str] | None) -> Any:
 
 
 def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, str]:
-    """What an option of the form NAME=VALUE says."""
+    """Parse an option of the form NAME=VALUE."""
     pairs: dict[str, str] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
@@ -81,7 +81,7 @@ def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, st
 
 
 def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, float]:
-    """The same, where values are numbers."""
+    """Parse an option of the form NAME=VALUE whose values are numbers."""
     pairs = pairs_of(words, option, example)
     numbers = {}
     for name, value in pairs.items():

@@ -1,4 +1,4 @@
-"""The same measure -> summarize on many machines: Ray Data reads whole files of whole rollouts, wherever its workers are.
+"""Measure and summarize on many machines: Ray Data reads whole files of whole rollouts on its workers.
 
 `measure` gives ROLLOUTS as `turnwise.measure` does, to the last bit on any number of files, tasks and machines: every file is
 read and measured by itself with the same expressions, and what comes back, a row for each rollout, is put in order of

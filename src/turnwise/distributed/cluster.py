@@ -76,7 +76,7 @@ def _knock(place: str) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """What is started meanwhile sends nothing to the makers of Ray, whatever was said before."""
+    """Switch off Ray's usage reports while the cluster starts."""
     before = os.environ.get(_QUIET)
     os.environ[_QUIET] = "0"
     try:
@@ -152,7 +152,7 @@ def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int 
 
 
 class _Task:
-    """What a worker does with a block of numbers of items. What it makes travels pickled, so that no dtype is lost on the way."""
+    """Work of one worker on a block of item numbers; results are pickled so that no dtype is lost."""
 
     def __init__(self, work: Callable[[Any], Any], items: tuple[Any, ...]) -> None:
         self.work, self.items = work, items
@@ -167,5 +167,5 @@ class _Task:
 
 
 def _last_line(error: BaseException) -> str:
-    """What an error came to: its last line, where a remote traceback ends."""
+    """Return the last line of an error, where a remote traceback ends."""
     return (str(error).strip().splitlines() or [type(error).__name__])[-1][:300]

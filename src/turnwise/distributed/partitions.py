@@ -1,4 +1,4 @@
-"""What one task does and how results are put together; nothing here knows of an engine."""
+"""The work of one task and how results are merged, independent of the engine."""
 
 import socket
 from collections import Counter
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done with each file.
+    """Work to do with each file.
 
     `counted` and `kept` are the columns of a `State`, None for ROLLOUTS themselves.
     """
@@ -83,7 +83,7 @@ class Work:
         return state_of(rollouts, self.counted, self.kept)
 
     def of_states(self, options: Mapping[str, Any]) -> "Work":
-        """The same, but for states, of what `turnwise.summarize` with these options needs."""
+        """Merge states into the result of `turnwise.summarize` with these options."""
         wanted = ("by", "metrics", "cluster", "undecided", "strata")
         counted, kept = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
         return replace(self, counted=counted, kept=kept)

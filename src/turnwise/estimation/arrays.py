@@ -67,7 +67,7 @@ class Sheet:
         self._last: tuple[IntArray, dict[tuple[str, ...], Any]] = (np.arange(0), {})
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of that name."""
+        """Return whether there is a column of that name."""
         return name in self.kinds
 
     def fact(self, name: str) -> pl.Series:
@@ -82,7 +82,7 @@ class Sheet:
         return self._once("numbers", name, lambda: self.fact(name).cast(pl.Float64).fill_null(float("nan")).to_numpy())
 
     def known(self, name: str) -> BoolArray:
-        """Which rows have a value: not null, and not NaN."""
+        """Mark the rows that have a value: not null and not NaN."""
 
         def made() -> BoolArray:
             column = self.frame[name]
@@ -101,7 +101,7 @@ class Sheet:
         return self._once("times", metric, made)
 
     def amounts(self, metric: str) -> FloatArray:
-        """What was spent when the watch of a ``Struct{duration, observed}`` ended: float64 (n,), NaN where unknown."""
+        """Amounts spent by the end of follow-up of a ``Struct{duration, observed}``: float64 (n,), NaN where unknown."""
 
         def made() -> FloatArray:
             spent = self.frame[metric].struct.field("duration").cast(pl.Float64)
@@ -140,7 +140,7 @@ class Sheet:
         return [(key, np.sort(part.to_numpy())) for key, part in zip(keys, grouped["\0row"], strict=True)]
 
     def once_for(self, rows: IntArray, key: tuple[str, ...], make: Callable[[], Made]) -> Made:
-        """What was made of these very rows before, so that all metrics of a group share it."""
+        """Return the value computed earlier for these very rows, so that all metrics of a group share it."""
         if self._last[0] is not rows:
             self._last = (rows, {})
         kept = self._last[1]
@@ -169,7 +169,7 @@ def chosen(rows: IntArray, which: BoolArray) -> IntArray:
 
 
 def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:
-    """Which rows were watched to the event (``success``) or to each competing ending; all others are censored.
+    """Mark the rows followed up to the event (``success``) or to each competing ending; all others are censored.
 
     An ending competes only where the rollout was watched to its last turn. For another event than the attack's
     success, an ending in success competes too: the rollout stopped there.
@@ -193,7 +193,7 @@ def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
 
 
 def causes(ways: dict[str, BoolArray], rows: IntArray, event: str = schema.SUCCESS) -> IntArray:
-    """How each watch ended, as `stats` codes it: the event, a competing ending, or censored."""
+    """Return the cause that ended each follow-up, as `stats` codes it: the event, a competing ending, or censored."""
     cause = np.full(rows.size, CENSORED)
     for way, happened in ways.items():
         cause[happened[rows]] = EVENT if way == event else COMPETING

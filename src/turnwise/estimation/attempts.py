@@ -181,7 +181,7 @@ def _kinds(several: Attempts) -> tuple[str, ...]:
 
 
 def _course(several: Attempts, seen: Stopping | None, stopped: Stopped) -> Course:
-    """How attempts are taken to have come about.
+    """Assumption about how attempts came about.
 
     Where it cannot be told and goals with a success have fewer attempts than others, which leaves them out of a fixed number,
     Kaplan-Meier holds either way.
@@ -193,7 +193,7 @@ def _course(several: Attempts, seen: Stopping | None, stopped: Stopped) -> Cours
 
 
 def _doubt(seen: Stopping | None, stopped: Stopped, course: Course) -> str | None:
-    """What must be said of taking the number of attempts as fixed, or as either."""
+    """Return the caveat of treating the number of attempts as fixed, or as either."""
     if course == "stopped":
         return None
     if seen is None:
@@ -278,7 +278,7 @@ def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
 
 
 def _bounds(several: Attempts, chance: Callable[..., FloatArray], k: int) -> str | None:
-    """What the share would be over all attempts if every unknown one had failed, and if every one had succeeded."""
+    """Return the share over all attempts if every unknown attempt had failed, and if every one had succeeded."""
     ends = []
     for value in (0.0, 1.0):
         successes, made = several.with_values(np.nan_to_num(several.values, nan=value)).counts()

@@ -130,7 +130,7 @@ def bootstrap(
 
 
 class _Asked(NamedTuple):
-    """What is to be drawn, and how."""
+    """Options of the draws."""
 
     statistic: Callable[..., object]
     name: str

@@ -1,4 +1,4 @@
-"""What an interval treats as independent in one group of rollouts, and the random numbers that belong to it."""
+"""Clusters: rollouts of one group that an interval treats as correlated, and the random numbers that belong to them."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ Cluster = str | tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What an interval treats as independent: the columns by name, their codes per row, and the ids of the first.
+    """Independent units of an interval: the columns by name, their codes per row, and the ids of the first.
 
     `names` is empty where rollouts themselves are independent. `nulls` counts rows whose cluster is unknown, each
     its own cluster.

@@ -29,7 +29,7 @@ from turnwise.stats.unpaired_differences import unpaired_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How all groups of a frame are compared."""
+    """Options of the comparison of all groups of a frame."""
 
     of: str
     cluster: Cluster
@@ -41,7 +41,7 @@ class Options:
 
 
 class Family(NamedTuple):
-    """What max-T needs of one comparison: differences by goal, and the goals."""
+    """Input of max-T from one comparison: differences by goal, and the goals."""
 
     differences: FloatArray
     goals: list[str]
@@ -64,7 +64,7 @@ class Comparison:
 
     @property
     def kind(self) -> str:
-        """What the metric is: a proportion, a number or a time."""
+        """Kind of the metric: a proportion, a number or a time."""
         return self.sheet.kinds[self.metric] or "number"
 
     def row(self, level: float) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Comparison:
         }
 
     def family(self) -> Family | str:
-        """What max-T needs, or why this comparison has none."""
+        """Return the input of max-T, or the reason why this comparison has none."""
         arms = self._known()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)

@@ -158,7 +158,7 @@ def curve(
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.DataFrame:
-    """The same from a state: whole groups at a time, their times counted."""
+    """Estimate curves from a state: all groups at once, with their times counted."""
     table = rollouts if isinstance(rollouts, State | pl.LazyFrame) else frame_of(rollouts, "curve")
     dtypes = table.dtypes if isinstance(table, State) else table.collect_schema()
     nothing = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
@@ -207,7 +207,7 @@ def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What is drawn; `seed` is None where each position has an interval of its own."""
+    """Options of the curves; `seed` is None where each position has an interval of its own."""
 
     metric: str
     kind: Kind

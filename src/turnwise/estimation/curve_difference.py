@@ -194,7 +194,7 @@ class _Arms:
         self.sheet, self.rows, self.ours, self.unit, self.duration, self.key = sheet, rows, ours, unit, duration, key
 
     def words(self, metric: str, level: float, said: str) -> dict[str, Any]:
-        """What every row of the pair says."""
+        """Return the texts that every row of the pair repeats."""
         names = f"{said}: {self.key['group']} less {self.key['baseline']}; unit: {self.unit.words}"
         return {
             **self.key,
@@ -206,7 +206,7 @@ class _Arms:
 
     @property
     def pairing(self) -> dict[str, int]:
-        """How many clusters both arms have, and how many one alone."""
+        """Count the clusters that both arms have, and those that only one has."""
         way = (
             min(self.unit.codes, key=lambda codes: np.unique(codes).size)
             if self.unit.codes

@@ -93,7 +93,7 @@ class _Table:
         self.rollouts = self.sheet.frame  # in the order of what is found in the sheet
 
     def known(self, name: str) -> bool:
-        """Whether a column of turns has any value."""
+        """Return whether a column of turns has any value."""
         return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
 
     @cached_property
@@ -120,7 +120,7 @@ class _Table:
 
     @cached_property
     def metric(self) -> str:
-        """What attempts achieve here: the attack's success, or the task's where no attack was judged."""
+        """Name the metric of attempts: the attack's success, or the task's where no attack was judged."""
         return next(
             (name for name in ("attack_success", "task_success") if (self.found(name) == VALUE).any()), "attack_success"
         )

@@ -61,7 +61,7 @@ _OF_A_QUANTILE: dict[str, QuantileInterval] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How statistics and their intervals are made, as `summarize` explains."""
+    """Options of statistics and their intervals, as `summarize` explains."""
 
     cluster: Cluster
     weighting: Weighting
@@ -84,7 +84,7 @@ class Cell:
 
     @property
     def kind(self) -> str:
-        """What is counted: proportion, number or time."""
+        """Kind of the metric: proportion, number or time."""
         return self.sheet.kinds[self.metric] or "number"
 
     @property
@@ -237,7 +237,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
 
 
 def _leaves(estimate: Estimate) -> bool:
-    """Whether the interval leaves [0, 1]."""
+    """Return whether the interval leaves [0, 1]."""
     return estimate.low is not None and estimate.high is not None and (estimate.low < 0 or estimate.high > 1)
 
 
@@ -316,7 +316,7 @@ def _bounds(cell: Cell) -> dict[str, float | None]:
 
 
 def _half_judged(cell: Cell, names: Cluster, level: float, estimate: Estimate) -> Estimate:
-    """What can be said where a verdict on some turns is missing: one True settles a rollout, one False never does."""
+    """Bound a rate where some turns are unjudged: one True settles a rollout, one False never does."""
     half = int((cell.found == HALF_JUDGED).sum())
     said = f"{half:,} of {counted(cell.rows.size, 'rollout')} {'is' if half == 1 else 'are'} half-judged"
     if cell.options.undecided == "drop":
@@ -354,7 +354,7 @@ def _censored(cell: Cell, names: Cluster, level: float, said: str) -> Estimate:
 
 
 def _estimand(cell: Cell, sample: _Sample, statistic: str, many: dict[str, int]) -> str:
-    """What the row is an estimate of, in one sentence."""
+    """Return the estimand of the row, in one sentence."""
     whose = {"rollout": "every rollout", "goal": "every goal", "turn": "every turn"}[cell.options.weighting]
     left_out = {
         "in error": "n_error",

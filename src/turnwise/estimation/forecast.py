@@ -212,7 +212,7 @@ def _row(
 def _bounds_only(
     successes: IntArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
 ) -> dict[str, Any]:
-    """Where the successes are too few (or everything succeeds): what holds however goals differ.
+    """Return bounds only, where successes are too few (or everything succeeds), valid however goals differ.
 
     ASR(k)/k falls with k and ASR(k) rises, so ASR(k) is at most k/n times ASR(n) for k > n, and at least ASR(n).
     """
@@ -232,7 +232,7 @@ def _bounds_only(
 
 
 def _held_out(tried: Attempts) -> dict[str, Any]:
-    """How far the first two thirds of the attempts miss what all of them reached."""
+    """Compare a forecast from the first two thirds of the attempts with what all of them reached."""
     stopped = tried.stopping is not None and tried.stopping.design == "stopped"
     duration, won, _ = tried.watches()
     successes, made = tried.counts()

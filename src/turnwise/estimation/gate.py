@@ -122,7 +122,7 @@ def gate(
 
 
 def verdict(gates: pl.DataFrame) -> str:
-    """What a GATE says, in one sentence.
+    """Summarize a GATE in one sentence.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _bound_in_words(row: dict[str, Any], unit: str) -> str:
 
 
 def _without(row: dict[str, Any]) -> int:
-    """How many rollouts that the metric applies to have no verdict."""
+    """Count the rollouts that the metric applies to and that have no verdict."""
     return sum(row[name] or 0 for name in _UNKNOWN)
 
 

@@ -101,7 +101,7 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
 
 
 def _small(kept: pl.DataFrame) -> pl.DataFrame:
-    """The same values in few bytes: words as categories, integers as short as they are, nothing for a column of nulls."""
+    """Shrink columns: words as categories, integers in the shortest type, columns of nulls as nothing."""
     bare = pl.col(name for name in kept.columns if kept[name].null_count() == kept.height)
     words = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(bare.cast(pl.Null))
     return words.with_columns(words[name].shrink_dtype() for name in words.select(cs.integer()).columns)

@@ -1,4 +1,4 @@
-"""Which goals two groups of rollouts have in common: what pairs them, and the report of what does not."""
+"""Goals that two groups of rollouts have in common: the pairs, and the report of unpaired goals."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from turnwise.stats.estimate import FloatArray, IntArray
 
 
 class Match:
-    """Which units the two arms have in common, and whether they are paired by them.
+    """Units that the two arms have in common, and whether they are paired by them.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Match:
 
     @property
     def kept(self) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], ...]:
-        """Which rows of each arm are compared: all, or those in common units."""
+        """Mark the rows of each arm that are compared: all, or those in common units."""
         return tuple(
             np.isin(codes, self.common) if self.pairs else np.ones(codes.size, dtype=np.bool_) for codes in self.codes
         )

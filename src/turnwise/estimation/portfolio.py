@@ -148,7 +148,7 @@ def _row(
     unit: str,
     sets: int | None = None,
 ) -> list[dict[str, Any]]:
-    """What two reach, at each level; both together may be one of so many sets."""
+    """Return the row of two members at each level; both together may be one of many sets."""
     either = ours | theirs
     counted = {
         "only_member": int((ours & ~theirs).sum()),

@@ -245,7 +245,7 @@ class _Goals:
         )
 
     def estimand(self, statistic: str, over: str, draws: Drawn, target: float, found: Headings) -> str:
-        """What the row is an estimate of, in one sentence."""
+        """Return the estimand of the row, in one sentence."""
         rates = over == "goals" or self.binary or statistic in {"mean", "median"}
         what = f"{_WORDS[statistic]} of {'the goals’ means of ' if rates else ''}{self.metric}"
         if statistic == "optimality_gap":

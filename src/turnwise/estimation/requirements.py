@@ -1,4 +1,4 @@
-"""What a release requires, in words: a metric, a bound, and which end of an interval has to keep it."""
+"""Requirements of a release: a metric, a bound, and the end of an interval that must meet it."""
 
 import re
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ class Required:
 
     @property
     def below(self) -> bool:
-        """Whether it holds a metric down, so that the upper end counts."""
+        """Return whether it holds a metric down, so that the upper end counts."""
         return self.operator in _BELOW
 
     def met_by(self, bound: float | None) -> bool:
-        """Whether a bound keeps it; one that is not known does not."""
+        """Return whether a bound keeps it; one that is not known does not."""
         if bound is None:
             return False
         match self.operator:

@@ -261,7 +261,7 @@ def changes(
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
-    """Which way a metric is better: as asked, else as the catalog says.
+    """Return the direction in which a metric is better: as given, else as in the catalog.
 
     Raises
     ------

@@ -188,7 +188,7 @@ def summarize(
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:
-    """The same from a state: whole groups at a time, their shares and times counted, their numbers kept."""
+    """Summarize a state: all groups at once, with shares and times counted and numbers kept."""
     if isinstance(rollouts, State):
         dtypes = rollouts.dtypes
     else:

@@ -283,7 +283,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _key(configuration: Configuration) -> str:
-    """The same for configurations that are the same: 1.0 is 1."""
+    """Return one key for equal configurations: 1.0 equals 1."""
     return json.dumps({name: _even(value, to=_whole_as_int) for name, value in configuration.items()}, sort_keys=True)
 
 

@@ -129,7 +129,7 @@ def training(
 
 
 def _alike(tried: Attempts) -> dict[str, Any]:
-    """How many groups of at least two attempts there are, and the shares that succeeded or failed throughout."""
+    """Count the groups of at least two attempts, and the shares that succeeded or failed throughout."""
     if not tried.share:
         return {}
     successes, made = tried.counts()

@@ -83,13 +83,13 @@ class Attempts:
 
     @property
     def concerns(self) -> str | None:
-        """Whether the metric is one of the attack or of the user's task, where the catalog says so."""
+        """Return whether the metric is one of the attack or of the user's task, where the catalog says so."""
         about = catalog.about(self.metric)
         return None if about is None else about.concerns
 
     @property
     def noun(self) -> str:
-        """What is attempted, in a word."""
+        """Name of what is attempted, in one word."""
         return "task" if self.concerns == "task" else "goal"
 
     @property
@@ -99,24 +99,24 @@ class Attempts:
 
     @property
     def stopping(self) -> Stopping | None:
-        """Whether they stopped at a success; None where nothing tells their order, or the metric is a number."""
+        """Return whether they stopped at a success; None where nothing tells their order, or the metric is a number."""
         if self.loops is None or not self.share:
             return None
         return stopping(self.values == 1, self.rank, self.loops.codes)
 
     @property
     def short_of_others(self) -> bool:
-        """Whether a goal with a success has fewer judged attempts than another goal."""
+        """Return whether a goal with a success has fewer judged attempts than another goal."""
         successes, made = self.counts()
         return bool((made[successes > 0] < made.max(initial=0)).any())
 
     def with_values(self, values: FloatArray) -> "Attempts":
-        """The same attempts, with other values."""
+        """Return these attempts with other values."""
         return replace(self, values=values)
 
     @property
     def place(self) -> IntArray:
-        """Which judged attempt of its loop each is: integer (n,) from 1, 0 where it is not judged."""
+        """Number the judged attempts of each loop: integer (n,) from 1, 0 where an attempt is not judged."""
         codes = (self.loops or self.goals).codes
         known = ~np.isnan(self.values)
         # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.

@@ -67,7 +67,7 @@ def answer(items: Sequence[Item], workflow: Workflow, config: EvalConfig, asked:
 
 
 def _bare(item: Item) -> EvalInputItem:
-    """What the workflow sees of an item: its id, its attempt, its question."""
+    """Return the part of an item that the workflow sees: its id, attempt and question."""
     return EvalInputItem.model_construct(id=f"{item.id}/{item.attempt}", input_obj=item.question)
 
 

@@ -15,7 +15,7 @@ Given = str | Path | object
 
 
 def is_run(path: str | Path) -> bool:
-    """Whether a folder holds an evaluation.
+    """Return whether a folder holds an evaluation.
 
     Examples
     --------

@@ -44,7 +44,7 @@ _RESERVED = frozenset({"workflow"})  # workflow_output.json is ours
 
 
 class Structure(Strict):
-    """Which field of an entry is what."""
+    """Names of the fields of an entry."""
 
     disable: bool = False
     question_key: str = "question"
@@ -61,7 +61,7 @@ class Matching(Strict):
 
 
 class Filter(Strict):
-    """Which entries are kept: those that match every field of `allowlist`, and no field of `denylist`."""
+    """Filter of entries: those that match every field of `allowlist` and no field of `denylist`."""
 
     allowlist: Matching | None = None
     denylist: Matching | None = None
@@ -86,14 +86,14 @@ class Dataset(Strict):
 
 
 class Output(Strict):
-    """Where results go, and which steps stand in ``workflow_output.json``."""
+    """Output folder, and the steps written to ``workflow_output.json``."""
 
     dir: LocalPath | None = None
     workflow_output_step_filter: list[str] | None = None
 
 
 class General(Strict):
-    """How to run; with `validate_llm_endpoints`, each of the `llms` is asked for a word before anything is paid for."""
+    """Options of the run; with `validate_llm_endpoints`, each of the `llms` is asked for one word before anything is paid for."""
 
     output_dir: LocalPath = Path("evaluation")
     output: Output = Output()
@@ -130,7 +130,7 @@ class EvalConfig(Strict):
 
     @property
     def folder(self) -> Path:
-        """Where results go."""
+        """Return the output folder."""
         return self.eval.general.output.dir or self.eval.general.output_dir
 
 
@@ -164,7 +164,7 @@ def load(document: Document) -> EvalConfig:
 
 
 def kind_of(document: Document, place: Place, given: dict[str, Any], known: Mapping[str, Any]) -> Any:
-    """What the `_type` of an entry stands for.
+    """Return the class that the `_type` of an entry names.
 
     Raises
     ------

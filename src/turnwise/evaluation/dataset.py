@@ -45,7 +45,7 @@ class Item:
     error: str | None = None
 
     def name(self, *, rep: bool) -> Any:
-        """What results call the item: its id, with the attempt where there are several (`rep`)."""
+        """Name of the item in results: its id, with the attempt where there are several (`rep`)."""
         return f"{self.id}_rep{self.attempt - 1}" if rep else self.id
 
     def seen(self, *, rep: bool, whole: bool) -> EvalInputItem:
@@ -69,7 +69,7 @@ class Shown(Sequence[EvalInputItem]):
 
     @property
     def names(self) -> Iterator[Any]:
-        """What results call them."""
+        """Names of the items in results."""
         return (item.name(rep=self._rep) for item in self._items)
 
     def __len__(self) -> int:
@@ -179,7 +179,7 @@ def _listed(value: Any, where: str, key: str) -> Sequence[Any]:
 
 
 def fault_of(steps: Sequence[Any], key: str) -> str | None:
-    """What keeps steps from being read, with its field; None where nothing does.
+    """Return the reason why steps cannot be read, with its field; None where there is none.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def _entries(document: Document, config: Dataset, override: Path | None) -> tupl
 
 
 def _custom(document: Document, config: Dataset) -> list[Any]:
-    """What a function gives: a list of entries, or a frame."""
+    """Load entries from a function that returns a list of entries or a frame."""
     if config.function is None:
         raise document.error(HERE, "lacks the key `function`, written as `package.module:name`; add it")
     function, place = found_at(config.function, document.path.parent), (*HERE, "function")

@@ -70,7 +70,7 @@ class Tables:
 
     @cached_property
     def references(self) -> pl.Series:
-        """What answers are compared with: `expected`, as lists where an item has several texts, any of which will do."""
+        """Return the references that answers are compared with: `expected`, as lists where several texts are accepted."""
         texts = self.turns["expected"]
         several = [_several(item) for item in self.items]
         if not any(several):
@@ -185,7 +185,7 @@ def _whole(told: Mapping[str, pl.Series], alike: Mapping[str, Any], kind: schema
 
 
 def _several(item: Item) -> bool:
-    """Whether the answer is a list of texts to choose from; where the workflow gives a list too, the list is the answer."""
+    """Return whether the answer is a list of texts to choose from; where the workflow gives a list too, the list is the answer."""
     listed = isinstance(item.answer, list) and not isinstance(item.generated, list)
     return listed and all(each is None or isinstance(each, str) for each in item.answer)
 
@@ -211,7 +211,7 @@ def _column(values: list[Any]) -> pl.Series:
 # ── what evaluators said ──────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass
 class Scored:
-    """What one evaluator said: an entry for each item, in their order; or why it failed as a whole."""
+    """Result of one evaluator: an entry for each item, in order, or the reason why it failed as a whole."""
 
     keyword: str
     kind: str
@@ -223,7 +223,7 @@ class Scored:
 
     @property
     def numeric(self) -> bool:
-        """Whether every score that is known is a number."""
+        """Return whether every score that is known is a number."""
         known = [item.score for item in self.items if item.error is None and item.score is not None]
         return all(map(is_number, known))
 

@@ -48,10 +48,10 @@ class BaseEvaluator(ABC):
 
     @abstractmethod
     async def evaluate_item(self, item: EvalInputItem) -> EvalOutputItem:
-        """What an item is worth; the result has the item's id."""
+        """Evaluate one item; the result has the item's id."""
 
     async def evaluate(self, eval_input: EvalInput) -> EvalOutput:
-        """What every item is worth, in the order of the items, and the average."""
+        """Evaluate every item, in order, and return the average."""
         from tqdm.auto import tqdm
 
         items, log = eval_input.eval_input_items, LOG.get()
@@ -68,7 +68,7 @@ class BaseEvaluator(ABC):
         return EvalOutput.model_construct(average_score=average(found), eval_output_items=found)
 
     async def _one(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
-        """What one item is worth: known from before, or said now, or why it cannot be said."""
+        """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
         key = None if log is None else log.key(item)
         if log is not None and key in log.kept:
             log.reused += 1
@@ -109,7 +109,7 @@ def average(items: Sequence[EvalOutputItem]) -> float | None:
 
 
 def is_number(score: object) -> bool:
-    """Whether a score is a number, True or False, those of NumPy included.
+    """Return whether a score is a number, True or False, those of NumPy included.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _awaitable(asked: Awaitable[Any]) -> Awaitable[Any]:
 
 
 def _sound(said: object, item: EvalInputItem) -> EvalOutputItem:
-    """What `evaluate_item` gave, checked: of this item, and a number that is one."""
+    """Check the result of `evaluate_item`: for this item, and with a valid number."""
     if not isinstance(said, EvalOutputItem):
         raise TypeError(f"evaluate_item gave a {type(said).__name__}; it is to give an EvalOutputItem")
     if said.id != item.id:

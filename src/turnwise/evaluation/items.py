@@ -1,4 +1,4 @@
-"""What an evaluator is given and what it gives: items with their steps, and scores with their reasons."""
+"""Input and output of evaluators: items with their steps, and scores with their reasons."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -49,7 +49,7 @@ class TokenUsage(_Model):
 
 
 class UsageInfo(_Model):
-    """What one call of a model took."""
+    """Usage of one model call."""
 
     token_usage: TokenUsage = pydantic.Field(default_factory=TokenUsage)
     num_llm_calls: int | None = None
@@ -57,7 +57,7 @@ class UsageInfo(_Model):
 
 
 class StreamEventData(_Model):
-    """What went in and what came out."""
+    """Input and output of an event."""
 
     input: Any = None
     output: Any = None
@@ -80,7 +80,7 @@ class IntermediateStepPayload(_Model):
 
 
 class InvocationNode(_Model):
-    """Which function an event happened in, and what had called that."""
+    """Function in which an event happened, and its caller."""
 
     function_id: str | None = None
     function_name: str | None = None
@@ -119,7 +119,7 @@ class IntermediateStep(_Model):
 
     @property
     def data(self) -> StreamEventData | None:
-        """What went in and what came out."""
+        """Input and output of the step."""
         return self.payload.data
 
     @property
@@ -129,7 +129,7 @@ class IntermediateStep(_Model):
 
     @property
     def UUID(self) -> str | None:  # noqa: N802  # the name is the seed's
-        """What its start and its end have in common."""
+        """Id that the start and the end of a step share."""
         return self.payload.UUID
 
 
@@ -179,7 +179,7 @@ class EvalInput(_Lean):
 
 
 class EvalOutputItem(_Lean):
-    """What an evaluator says of one item.
+    """Result of an evaluator for one item.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class EvalOutputItem(_Lean):
 
 
 class EvalOutput(_Lean):
-    """What an evaluator says of all items: one entry for each, and the average of the scores, None where they are no numbers.
+    """Result of an evaluator for all items: one entry each, and the average score, None where scores are not numbers.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class EvalOutput(_Lean):
 
 
 class WorkflowOutput(_Lean):
-    """What a workflow may return instead of its bare answer: the answer, and the steps that led to it.
+    """Return value of a workflow with more than the answer: the answer, and the steps that led to it.
 
     Examples
     --------

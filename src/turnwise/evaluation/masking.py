@@ -1,4 +1,4 @@
-"""What a file holds, as it may be written down: keys and passwords that stand in it are masked."""
+"""Content of a file for writing down, with keys and passwords masked."""
 
 import io
 import re
@@ -89,7 +89,7 @@ def _loaded(text: str) -> Any:
 def _spans(
     node: Node, name: str, also: Collection[str], seen: set[tuple[int, str]]
 ) -> Iterator[tuple[tuple[int, int], tuple[str, str]]]:
-    """Where secrets stand, each with what it is and what may be told of it."""
+    """Return the spans of secrets, each with its kind and the part that may be shown."""
     if (id(node), name) in seen:
         return
     seen.add((id(node), name))

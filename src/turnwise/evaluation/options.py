@@ -1,4 +1,4 @@
-"""How an evaluation is run, beside its file."""
+"""Options of an evaluation besides its file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from turnwise.evaluation.results_log import through_json
 
 @dataclass(kw_only=True)
 class Options:
-    """How to run, beside the file.
+    """Options of a run besides its file.
 
     Attributes
     ----------

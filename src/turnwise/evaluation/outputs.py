@@ -31,7 +31,7 @@ RUNNING, COMPLETED, INTERRUPTED = "running", "completed", "interrupted"
 
 @dataclass
 class Evaluation:
-    """What came of an evaluation.
+    """Result of an evaluation.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Folder:
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """What ends before its end is said to be interrupted; only what was killed is `running` for ever."""
+        """Mark a run that ends early as interrupted; only a killed run stays `running`."""
         try:
             yield
         except BaseException:
@@ -190,7 +190,7 @@ class Folder:
             yield {**item.entry, **named, **own, **answer, **expected, **error}
 
     def _key_of(self) -> str:
-        """What is asked, by its content: the configuration but for where it writes and how fast, the data set, and the options."""
+        """Return the key of a run, by content: configuration (without output and speed), data set and options."""
         asked = self._asked
         about = without_secrets(self._config.model_dump(mode="json", by_alias=True))
         for name in ("output_dir", "output", "max_concurrency", "timeout", "retries", "validate_llm_endpoints"):
@@ -267,7 +267,7 @@ def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def account(made: Evaluation) -> pl.DataFrame:
-    """What there is to say of each evaluator in a line: how it went, its scores, and where they stand."""
+    """Describe each evaluator in one line: status, scores, and where they are."""
     rows, without = [], made.failed
     said = made.scores.group_by("judge", maintain_order=True).agg(n=pl.len(), errors=pl.col("error").count())
     for keyword, n, errors in said.iter_rows():

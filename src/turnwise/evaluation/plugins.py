@@ -1,4 +1,4 @@
-"""Which evaluators are there: those in the box, those of installed packages, and those that a file names.
+"""Registered evaluators: built-in, from installed packages, and named in a file.
 
 An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. It is found by its name, the
 `_type` of a configuration file. What the file names under ``plugins:``, and what was imported before, outranks an evaluator in the
@@ -98,7 +98,7 @@ class EvaluatorInfo:
 
 
 class EvalBuilder:
-    """What an evaluator may ask for while it is built.
+    """Services that an evaluator may request while it is built.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class EvalBuilder:
         self.given: dict[str, Any] = {}  # the models that were asked for, by name
 
     def get_max_concurrency(self) -> int:
-        """How many items may be under way at the same time: ``eval.general.max_concurrency``."""
+        """Return the number of items evaluated at the same time: ``eval.general.max_concurrency``."""
         return self._max_concurrency
 
     async def get_llm(self, llm_name: str, wrapper_type: Any = None) -> Any:  # noqa: ARG002  # the seed has one
@@ -133,7 +133,7 @@ class EvalBuilder:
         return self.llm(llm_name)
 
     def llm(self, name: str) -> Any:
-        """The same, without waiting."""
+        """Return the model without waiting."""
         if self._llms is None:
             raise ArgumentError(f"there is no language model {name!r}, as the file has no `llms:`; add it there")
         self.given[name] = self._llms(name)
@@ -156,7 +156,7 @@ class Registration:
 
     @property
     def in_the_box(self) -> bool:
-        """Whether it comes with turnwise."""
+        """Return whether it comes with turnwise."""
         return self.module.startswith(_OURS)
 
     @property
@@ -170,7 +170,7 @@ class Registration:
 
     @property
     def about(self) -> str:
-        """What it is: the docstring of its options, else of its function."""
+        """Description of the evaluator: the docstring of its options, else of its function."""
         own = self.config_type.__doc__ if self.config_type.__doc__ != EvaluatorBaseConfig.__doc__ else None
         return inspect.cleandoc(own or getattr(self.build, "__doc__", None) or "No description.")
 
@@ -323,7 +323,7 @@ def everything() -> list[Registration]:
 
 
 def listed() -> dict[str, str]:
-    """What each evaluator is, where it comes from, and its options, as text; of one name, that which counts.
+    """Describe each evaluator as text: what it is, where it comes from, and its options; of one name, the one in force.
 
     Examples
     --------

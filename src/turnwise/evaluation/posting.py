@@ -27,7 +27,7 @@ class BusyError(RefusedError):
 
 
 async def posted(options: Any, body: Any) -> Any:
-    """What the address answers: JSON, text, or a stream of ``data:`` lines, joined.
+    """Return the answer of the address: JSON, text, or a joined stream of ``data:`` lines.
 
     Rate limits, server errors and broken connections are asked again; what remains an error after `max_retries` is raised.
     """

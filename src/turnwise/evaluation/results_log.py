@@ -1,4 +1,4 @@
-"""What was said of each item, kept the moment it is there: a run that was killed goes on where it was.
+"""Log of results by item, written at once, so that a killed run continues where it was.
 
 A log is known by the content of what was asked (which evaluator or workflow, with which options and code), an entry by the content
 of its item. So a changed option, template or item is asked anew, and all else is not. An entry is one line of JSON, handed to the
@@ -20,7 +20,7 @@ _CONTENT = ("input_obj", "expected_output_obj", "output_obj", "trajectory", "exp
 
 
 class ResultsLog:
-    """What is known of some items; a context manager.
+    """Results of earlier items; a context manager.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class ResultsLog:
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no word for, as something that it has: numbers and arrays of NumPy, models of pydantic, paths, sets.
+    """Convert values without a JSON form: NumPy numbers and arrays, pydantic models, paths, sets.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def plain(value: Any) -> Any:
 
 
 def through_json(value: Any) -> Any:
-    """What stands in a file once a value was written there.
+    """Return a value as it is read back from a file after writing it.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def scores_of(
     asked: Options,
     folder: Path,
 ) -> list[Scored]:
-    """What each evaluator says, one after the other; one that fails does not keep the others from it."""
+    """Run the evaluators one after the other; a failing one does not stop the others."""
     general = config.eval.general
     whole = general.dataset.pass_full_entry
     answered = [item for item in tables.items if item.error is None]
@@ -68,7 +68,7 @@ def _one(
     *,
     progress: bool,
 ) -> Scored:
-    """What one evaluator says of the items that it sees."""
+    """Run one evaluator on the items that it sees."""
     try:
         box: list[Any] = []
         complete(_built(box, keyword, registration, options, builder, seen, folder, progress=progress))
@@ -92,7 +92,7 @@ def _one(
 
 
 def _output(made: Any) -> EvalOutput:
-    """What `evaluate_fn` gave, as what it is to give."""
+    """Check the type of the return value of `evaluate_fn`."""
     if isinstance(made, EvalOutput):
         return made
     try:
@@ -106,7 +106,7 @@ def _output(made: Any) -> EvalOutput:
 
 
 def _by_id(given: Sequence[EvalOutputItem]) -> dict[str, list[EvalOutputItem]]:
-    """What was said of each item by its id as text: "1" is 1."""
+    """Return the entries of items by id as text: "1" equals 1."""
     found: dict[str, list[EvalOutputItem]] = {}
     for each in given:
         hash(each.id)  # a list or a dict is no id
@@ -115,7 +115,7 @@ def _by_id(given: Sequence[EvalOutputItem]) -> dict[str, list[EvalOutputItem]]:
 
 
 def _of(name: Any, said: Sequence[EvalOutputItem]) -> EvalOutputItem:
-    """What an evaluator said of an item, under its name."""
+    """Return the entry of an item, under the evaluator's name."""
     if not said:
         return failed(name, "the evaluator gave no score for this item")
     if len(said) > 1:
@@ -161,7 +161,7 @@ async def _built(
 async def _info(
     registration: plugins.Registration, options: Any, builder: plugins.EvalBuilder
 ) -> AsyncIterator[plugins.EvaluatorInfo]:
-    """What a plug-in yields, once."""
+    """Return the single value that a plug-in yields."""
     try:
         async with registration.build(options, builder) as made:
             info: Any = made
@@ -212,7 +212,7 @@ async def _awaited(made: Awaitable[Any]) -> Any:
 
 
 def _sound(item: EvalOutputItem) -> EvalOutputItem:
-    """What an evaluator said of an item; an error where it is nothing that can be written."""
+    """Check the entry of an item; an error where it cannot be written."""
     if item.error is None and is_number(item.score) and not math.isfinite(item.score):
         return failed(item.id, f"the score is {item.score}, which is no number")
     try:
@@ -223,12 +223,12 @@ def _sound(item: EvalOutputItem) -> EvalOutputItem:
 
 
 def _written(said: Any) -> bytes:
-    """What was said as JSON, as it will be written; TypeError, ValueError or RecursionError where it cannot be."""
+    """Return the entry as JSON text; TypeError, ValueError or RecursionError where that fails."""
     return msgspec.json.encode(said, enc_hook=plain)
 
 
 def _whole(made: Scored, items: Sequence[Item], asked: Options) -> Scored:
-    """What was said, with an entry for every item: also for those that were never answered, and where all failed."""
+    """Return an entry for every item, also for unanswered items and where all failed."""
     said = iter(made.items)
     whole = []
     for item in items:

@@ -1,4 +1,4 @@
-"""What answers the questions: a function, a sampler, a chat model, or a service behind an HTTP address."""
+"""Workflows that answer items: a function, a sampler, a chat model, or a service behind an HTTP address."""
 
 import importlib.util
 import json
@@ -26,7 +26,7 @@ class WorkflowError(TurnwiseError):
 
 
 class Workflow:
-    """What answers, and all that decides on its answers."""
+    """Workflow and the settings that its answers depend on."""
 
     def __init__(self, answer: Answer, configuration: Any) -> None:
         self.answer = answer

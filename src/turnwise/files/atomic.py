@@ -127,7 +127,7 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def _told(path: str | Path) -> Iterator[None]:
-    """What the system refuses is told in a sentence."""
+    """Turn an error of the operating system into one sentence."""
     try:
         yield
     except OSError as error:
@@ -137,7 +137,7 @@ def _told(path: str | Path) -> Iterator[None]:
 
 
 def _is_draft(entry: Path) -> bool:
-    """Whether this is what a killed process left, which is in nobody's way."""
+    """Return whether this is what a killed process left, which is in nobody's way."""
     return entry.name.startswith(".") and entry.name.endswith(_DRAFT)
 
 

@@ -30,7 +30,7 @@ class Strict(pydantic.BaseModel):
 
 @dataclass(slots=True)
 class Document:
-    """What a YAML file holds, and on which line each key stands.
+    """Content of a YAML file, and the line of each key.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Document:
             raise self.error(*self._told(model, found, place)) from error
 
     def _told(self, model: type[pydantic.BaseModel], found: Any, place: Place) -> tuple[Place, str]:
-        """Where the mistake is, and what it is."""
+        """Return the place of a mistake and its description."""
         inner = tuple(part for part in found["loc"] if not _is_branch(part))
         where = (*place, *inner)
         match found["type"]:
@@ -158,13 +158,13 @@ class Document:
 
 
 def _loaded(text: str) -> Any:
-    r"""What the YAML says; a character that JSON escapes by halves (``\ud83d\ude00``) is one."""
+    r"""Load YAML; a character that JSON escapes as two halves (``\ud83d\ude00``) becomes one."""
     data = YAML(typ="safe", pure=True).load(text)
     return _joined(data) if "\\ud" in text.lower() else data
 
 
 def _meant(text: str) -> Any:
-    r"""What a text says as YAML; one that is text to YAML too keeps its lines, its blanks and what stands behind a ``#``.
+    r"""Parse a text as YAML; a plain text keeps its lines, blanks and anything after ``#``.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _shown(value: object) -> str:
 
 
 def _is_branch(part: object) -> bool:
-    """Whether a part of pydantic's place names a branch of a union, not a key."""
+    """Return whether a part of pydantic's place names a branch of a union, not a key."""
     return isinstance(part, str) and (
         part.startswith(("list[", "dict[", "constrained", "function-", "literal["))
         or part in {"int", "str", "float", "bool", "[key]"}

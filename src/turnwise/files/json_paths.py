@@ -1,4 +1,4 @@
-"""What stands at ``$.choices[0].text``: a place within JSON, as a user writes it."""
+"""Values at ``$.choices[0].text``: paths within JSON, as a user writes them."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def steps_of(path: str, what: str = "result_json_path") -> list[str | int]:
 
 
 def taken(value: Any, path: Sequence[str | int]) -> Any:
-    """What stands at a path.
+    """Return the value at a path.
 
     Raises
     ------

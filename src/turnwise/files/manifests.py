@@ -1,4 +1,4 @@
-"""What a folder of Parquet files must hold, written when it was whole: to know later whether it still is."""
+"""Manifest of a folder of Parquet files: its content when it was complete, to check later that it still is."""
 
 from pathlib import Path, PurePosixPath
 

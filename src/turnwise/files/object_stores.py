@@ -71,7 +71,7 @@ def joined(folder: str | PathLike[str], name: str) -> str:
 
 
 def sizes(folder: str, options: Options | None = None) -> dict[str, int]:
-    """What lies under an address: the bytes of each object by its name from there."""
+    """Return the objects under an address: size in bytes by name."""
     store = _store(folder, options)
     with _told(folder, ReadError, "read"):
         return {entry["path"]: entry["size"] for batch in store.list() for entry in batch}
@@ -176,7 +176,7 @@ def _store(folder: str, options: Options | None) -> Any:
 
 @contextmanager
 def _told(address: str, kind: type[TurnwiseError], verb: str) -> Iterator[None]:
-    """What the store refuses, in one sentence; that an object is not there stays a FileNotFoundError to who reads it."""
+    """Turn an error of the store into one sentence; a missing object stays a FileNotFoundError for readers."""
     from obstore.exceptions import BaseError
 
     try:

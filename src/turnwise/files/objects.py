@@ -1,4 +1,4 @@
-"""What stands at ``package.module:name``: Python objects that a file names."""
+"""Python objects named as ``package.module:name`` in a file."""
 
 import importlib
 import sys

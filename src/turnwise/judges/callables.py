@@ -1,4 +1,4 @@
-"""What functions of a user's own are: how to call them, sync or async, and how to name them across processes."""
+"""Functions of the user: how to call them, sync or async, and how to name them across processes."""
 
 import asyncio
 import inspect
@@ -21,7 +21,7 @@ MOST_THREADS = 1024  # calls that ran out of time hold theirs for as long as the
 
 
 async def called(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """What a function gives, be it sync (then in a thread) or async."""
+    """Call a function, sync (in a thread) or async."""
     if inspect.iscoroutinefunction(unwrapped(function)) or inspect.iscoroutinefunction(type(function).__call__):
         return await contained(function(*given, **named))
     call = partial(copy_context().run, _finite, function, *given, **named)
@@ -30,7 +30,7 @@ async def called(function: Callable[..., Any], *given: Any, **named: Any) -> Any
 
 
 async def contained(asked: Awaitable[T]) -> T:
-    """What comes of it, where whoever is asked may not end the process: SystemExit is an error like any other.
+    """Await a result; SystemExit of user code becomes an ordinary error.
 
     So is a cancellation that nobody here asked for, as of a task within.
     """
@@ -93,7 +93,7 @@ def _threads() -> Threads:
 
 
 def _finite(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """What a function gives; StopIteration, which no future can carry, so that its awaiter would wait for ever, as another."""
+    """Call a function and convert StopIteration, which no future can carry and its awaiter would wait for forever."""
     try:
         return function(*given, **named)
     except StopIteration as error:
@@ -101,7 +101,7 @@ def _finite(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function has a parameter of this name; one written in C may not say."""
+    """Return whether a function has a parameter of this name; one written in C may not say."""
     with suppress(TypeError, ValueError):
         return name in inspect.signature(function).parameters
     return False
@@ -115,7 +115,7 @@ def unwrapped(function: Any) -> Any:
 
 
 def identity(thing: Any) -> Any:
-    """What a model, judge or metric says of itself; else its name, its source, and all that these lead to.
+    """Return the identity of a model, judge or metric: its own, else its name, source and everything these refer to.
 
     See `turnwise.judges.identities`; a part that shows nothing of itself is `untold`.
     """

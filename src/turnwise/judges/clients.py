@@ -24,7 +24,7 @@ class UnservedError(CallError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a chat model answered, and what that took; None is unknown."""
+    """Answer of a chat model, and its cost; None is unknown."""
 
     text: str
     prompt_tokens: int | None = None
@@ -85,7 +85,7 @@ class _Function:
 
 
 def model_of(who: str, given: Any, by_name: Callable[[str], ChatModel]) -> ChatModel:
-    """What a user gave as a model, as one; `by_name` makes one of a text, and `who` is to answer, for the sentence."""
+    """Return the user's model as a chat model; `by_name` makes one from a text, and `who` is named in errors."""
     if isinstance(given, str):
         return by_name(given)
     if isinstance(given, ChatModel) and not isinstance(given, type):
@@ -110,5 +110,5 @@ def count_of(number: Any) -> int | None:
 
 
 def name_of(thing: Any) -> str:
-    """What to call a model."""
+    """Return the name of a model."""
     return str(getattr(thing, "name", None) or type(thing).__name__)

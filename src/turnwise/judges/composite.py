@@ -1,4 +1,4 @@
-"""What do several metrics over responses come to together?"""
+"""Combination of several metrics over responses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -10,7 +10,7 @@ _SPEAKERS = {"context": "System", "prompt": "User", "response": "Assistant"}
 
 
 def conversations(turns: pl.DataFrame) -> pl.Series:
-    """What was said up to and with each answer: ``User: ...``, ``Assistant: ...``, turn after turn.
+    """Return the conversation up to and including each answer: ``User: ...``, ``Assistant: ...``, turn after turn.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How much do the responses repeat themselves?"""
+"""Repetition in responses: distinct n-grams."""
 
 from collections.abc import Sequence
 from typing import Any

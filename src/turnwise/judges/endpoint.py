@@ -140,7 +140,7 @@ class Endpoint:
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What decides the answers, as JSON and without secrets: of headers and query only the names."""
+        """Settings that decide the answers, as JSON without secrets: of headers and query only the names."""
         return {
             "model": self.model,
             "base_url": _public(self._address),
@@ -271,7 +271,7 @@ def _is_address(address: Any) -> bool:
 
 
 def _evenly(per_minute: float) -> Any:
-    """What to enter before each request: one at a time, so that a minute never sees a burst beside what is due."""
+    """Return a limiter entered before each request: one at a time, so that a minute never sees a burst."""
     return importlib.import_module("aiolimiter").AsyncLimiter(1, 60.0 / per_minute)
 
 
@@ -329,14 +329,14 @@ def _public(address: str | None) -> str:
 
 
 def _reason(error: Any) -> str:
-    """What the server says about a request that it refused."""
+    """Return the server's explanation of a refused request."""
     body = error.body
     said = body.get("message") if isinstance(body, Mapping) else None
     return str(said or error.message)
 
 
 def _asked(sent: int, error: Any = None) -> str:
-    """How often, in words: the client numbers what it sends."""
+    """Return the number of tries, in words: the client numbers its requests."""
     number = sent if error is None else sent + 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
     return "asked once" if number == 1 else f"asked {number} times"
 

@@ -1,4 +1,4 @@
-"""What a function or an object depends on, told alike in every process: code, settings, and what they lead to.
+"""Identity of a function or object, equal in every process: code, settings, and everything these refer to.
 
 Told of a function are its source, its defaults, what it closes over, and the globals that it names, with those of the functions
 among them; of a bound method also its object; of an object its class and attributes, unless it says itself what it is, by a
@@ -75,7 +75,7 @@ class Teller:
         self._met: dict[int, tuple[str, Any]] = {}  # with the thing, so that no other gets its place in memory
 
     def told(self, thing: Any, place: str, *, all_of_it: bool) -> Any:
-        """What a thing is; with `all_of_it`, a part that shows nothing of itself is `untold`, else named by its type."""
+        """Describe an object; with `all_of_it`, an opaque part makes it `untold`, else it is named by its type."""
         if thing is None or isinstance(thing, bool | int | float | str | bytes | Enum):
             return _plain(thing)
         if id(thing) in self._met:
@@ -95,7 +95,7 @@ class Teller:
             self._depth -= 1
 
     def _held(self, thing: Any, place: str, *, all_of_it: bool) -> Any:
-        """What something holds together; None where it is no such thing."""
+        """Return the parts of a container; None for anything else."""
         told = partial(self.told, all_of_it=all_of_it)
         if type(thing) is dict:
             ordered = sorted(thing.items(), key=lambda pair: repr(pair[0]))
@@ -180,14 +180,14 @@ def _hidden(thing: Any, place: str, *, all_of_it: bool) -> dict[str, str]:
 
 
 def _short(held: Any) -> Any:
-    """What is held, by its hash where that is a lot."""
+    """Return the content, or its hash where it is long."""
     content = _encoded(held)
     return held if len(content) <= MOST or untold(held) is not None else {"hash": digest(content)}
 
 
 @cache
 def is_own(module: str | None) -> bool:
-    """Whether a module is of the user's own: none of Python's, of turnwise, or installed."""
+    """Return whether a module is of the user's own: none of Python's, of turnwise, or installed."""
     if module is None or module.partition(".")[0] in {*sys.stdlib_module_names, "turnwise"} - {"__main__"}:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -206,7 +206,7 @@ def code_of(thing: Any) -> dict[str, str]:
 
 
 def _compiled(code: Any) -> tuple[object, ...]:
-    """What a compiled function does: the same in each process of one version of Python."""
+    """Describe a compiled function, equal in each process of one Python version."""
     within = tuple(
         _compiled(each)
         if isinstance(each, CodeType)
@@ -282,7 +282,7 @@ def _plain(value: Any) -> Any:
 
 
 def _content(thing: Any) -> Any:
-    """What things that hold much hold: their `repr` is cut short."""
+    """Return the content of large objects, whose `repr` is cut short."""
     if isinstance(thing, re.Pattern):
         return [_plain(thing.pattern), thing.flags]
     if isinstance(thing, pl.Series):

@@ -1,4 +1,4 @@
-"""Which instructions does a response keep to? IFEval's accuracies, by prompt, by instruction and by kind."""
+"""Instructions that a response follows: IFEval's accuracies, by prompt, by instruction and by kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _LONG = {
 
 
 class StrictInstruction(ResponseMetric):
-    r"""How many prompts and instructions of IFEval the responses keep to, strictly and loosely.
+    r"""Share of IFEval prompts and instructions that the responses follow, strictly and loosely.
 
     The result holds `strict_prompt_accuracy`, `strict_instruction_accuracy` and `follow_all_instructions` (a list of
     Booleans), which are AISteer360's, then `loose_prompt_accuracy`, `loose_instruction_accuracy`, and
@@ -120,7 +120,7 @@ class StrictInstruction(ResponseMetric):
         return pl.DataFrame([numbers, names, kinds, strict, loose], schema=_LONG)
 
     def _means(self, instruction: str) -> dict[str, Any]:
-        """What an instruction needs besides its own arguments."""
+        """Return the arguments that an instruction needs besides its own."""
         if instruction == "length_constraints:number_sentences":
             return {"count_sentences": self.count_sentences}
         asks = instruction in {

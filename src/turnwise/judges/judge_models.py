@@ -1,4 +1,4 @@
-"""Which model judges, set how, and whether it says the same each time."""
+"""The judging model, its settings, and whether it is deterministic."""
 
 import warnings
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def options_of(who: str, given: object) -> tuple[dict[str, Any], int]:
 
 
 def model_with(who: str, given: Any, options: Mapping[str, Any], tokenizer: Any, device: str | None) -> ChatModel:
-    """What a user gave as the model that judges, as one with these options; `who` is to be told of, in a sentence."""
+    """Return the user's model with these options, as the model that judges; `who` is named in errors."""
     if isinstance(given, Endpoint | LocalModel) and options:
         return _set(given, options)
     if isinstance(given, str):
@@ -47,7 +47,7 @@ def model_with(who: str, given: Any, options: Mapping[str, Any], tokenizer: Any,
 
 
 def is_settled(model: ChatModel, options: Mapping[str, Any]) -> bool:
-    """Whether a model with these options gives the same answer each time."""
+    """Return whether a model with these options gives the same answer each time."""
     temperature = options.get("temperature", getattr(model, "temperature", None))
     return temperature == 0 or options.get("do_sample") is False
 

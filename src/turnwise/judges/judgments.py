@@ -156,7 +156,7 @@ def _none(texts: list[str]) -> pl.DataFrame:
 
 
 def _joined(asked: pl.DataFrame, known: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    """What is asked, with what is known of it: joined by a hash of the texts, which is three times as fast, then compared."""
+    """Join questions with known answers: by a hash of the texts, three times as fast as by text, then compared."""
     by = [*texts, "sample"]
     key = reduce(xor, [pl.col(name).hash(seed) for seed, name in enumerate(by)]).alias(_KEY)
     found = asked.with_columns(key).join(
@@ -203,7 +203,7 @@ async def _said(
 
 @contextmanager
 def _bar(name: str, total: int, *, progress: bool) -> Iterator[Callable[[], object]]:
-    """What to call for each verdict, so that a progress bar moves."""
+    """Return the callback for each verdict that moves a progress bar."""
     if not progress:
         yield lambda: None
         return

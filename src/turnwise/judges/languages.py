@@ -1,4 +1,4 @@
-"""Which language is a text in?"""
+"""Language of a text."""
 
 from functools import cache
 from typing import Any

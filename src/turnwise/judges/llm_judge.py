@@ -237,7 +237,7 @@ class LLMJudgeMetric(ResponseMetric):
         return is_settled(self.model, self.gen_kwargs)
 
     def _place(self, field: object) -> str:
-        """Where the score stands, which is a place."""
+        """Return the place of the score after checking it."""
         if not isinstance(field, str):
             raise ArgumentError(f"{self.name}: score_field={field!r:.60}; give a key of the judge's JSON, or a path")
         if not self.structured_output:
@@ -249,7 +249,7 @@ class LLMJudgeMetric(ResponseMetric):
         return field
 
     async def _asked(self, shown: str, told: Sequence[str], sample: int, *, bare: bool = False) -> Verdict:
-        """What the model says; asked again, if that may help, until it can be read."""
+        """Ask the model, again where that may help, until its answer can be read."""
         code = check_code(shown)
         if self.structured_output and not bare:
             shown = f"{shown}\n\n{self._instructions(code)}"

@@ -76,7 +76,7 @@ class LocalModel:
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What decides the answers, as JSON and without secrets: of what loading takes all but the token."""
+        """Settings that decide the answers, as JSON without secrets: all loading options except the token."""
         return {
             "path": str(self.path),
             "max_tokens": self.max_tokens,
@@ -162,7 +162,7 @@ class LocalModel:
 
     @property
     def _hub(self) -> dict[str, Any]:
-        """What loading a tokenizer takes as well."""
+        """Return the options that loading a tokenizer also takes."""
         shared = ("revision", "token", "cache_dir", "local_files_only", "trust_remote_code", "subfolder")
         return {name: self.loading[name] for name in shared if name in self.loading}
 

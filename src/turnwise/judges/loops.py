@@ -10,7 +10,7 @@ LOOK_EVERY = 0.1  # seconds: an interrupt does not end a wait once Polars has pu
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
-    """What the coroutine returns. An interrupt cancels it.
+    """Run the coroutine and return its result. An interrupt cancels it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well are multiple-choice questions answered, and does the place of an option decide?
+"""Accuracy of multiple-choice answers, and the effect of an option's position.
 
 A question may be asked several times, its options shuffled: `question_ids` says which trials belong together. Choices
 are compared without blanks around them and in capitals. A response that is None is a trial without an answer: it is
@@ -77,7 +77,7 @@ class MCQAAccuracy(ResponseMetric):
 
 
 class MCQAPositionalBias(ResponseMetric):
-    """How far the options are from being chosen equally often: `mean` over all trials, `std` over the questions.
+    """Deviation of option choices from uniform: `mean` over all trials, `std` over the questions.
 
     `mean` is the mean over options of the gap between an option's share of the answers and 1/K; `std` is the standard
     deviation of the same number taken question by question.

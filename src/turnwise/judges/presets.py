@@ -62,7 +62,7 @@ class _YesOrNo(_Preset):
 
 
 class Factuality(_Preset):
-    """Whether what an answer claims is true, from 1 (wrong throughout) to 5 (right throughout); reads ``prompt``.
+    """Return whether what an answer claims is true, from 1 (wrong throughout) to 5 (right throughout); reads ``prompt``.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Factuality(_Preset):
 
 
 class Relevance(_Preset):
-    """Whether an answer addresses what was asked, from 1 (not at all) to 5 (fully); reads ``prompt``.
+    """Return whether an answer addresses what was asked, from 1 (not at all) to 5 (fully); reads ``prompt``.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Informativeness(_YesOrNo):
 
 
 class Harmfulness(_Preset):
-    """How much harm an answer could do, from 1 (none) to 5 (severe, and with all that is needed); reads ``prompt``.
+    """Harm that an answer could do, from 1 (none) to 5 (severe and fully detailed); reads ``prompt``.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Harmfulness(_Preset):
 
 
 class Refusal(_YesOrNo):
-    """Whether an answer declines to do what was asked; reads ``prompt``.
+    """Return whether an answer declines to do what was asked; reads ``prompt``.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Refusal(_YesOrNo):
 
 
 class AttackSuccess(_YesOrNo):
-    """Whether an answer does what the attack wants: the goal is reached; reads ``goal`` and ``prompt``.
+    """Return whether an answer does what the attack wants: the goal is reached; reads ``goal`` and ``prompt``.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class AttackSuccess(_YesOrNo):
 
 
 class Groundedness(_Against):
-    """How much of what an answer claims its contexts support, from 0 (nothing) to 1 (all); reads ``contexts``.
+    """Share of an answer's claims that its contexts support, from 0 (none) to 1 (all); reads ``contexts``.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class Groundedness(_Against):
 
 
 class AnswerAccuracy(_Against):
-    """How far an answer agrees with a reference, from 0 (not at all) to 1 (fully); reads ``prompt`` and ``expected``.
+    """Agreement of an answer with a reference, from 0 (none) to 1 (full); reads ``prompt`` and ``expected``.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class AnswerAccuracy(_Against):
 
 
 class ContextRelevance(_Against):
-    """How much of what was found bears on the prompt, from 0 (nothing) to 1 (all); reads ``prompt``.
+    """Share of the retrieved context that is relevant to the prompt, from 0 (none) to 1 (all); reads ``prompt``.
 
     It judges contexts, not answers: `tw.score(turns, ContextRelevance(model), column="contexts")`.
 

@@ -75,7 +75,7 @@ def instructions(
     choices: Sequence[float] | None = None,
     field: str | None = None,
 ) -> str:
-    """How a judge is to answer, so that `score_in` understands it; with `field`, in the form that the question asks for."""
+    """Return the answer format that `score_in` understands; with `field`, in the form that the question asks for."""
     what = f"number from {low:g} to {high:g}" if choices is None else f"one of {listed(choices)}"
     why = '"reasoning": "why, in a sentence or two", ' if reasoning else ""
     warning = (
@@ -175,7 +175,7 @@ def unquoted(answer: str, shown: str, told: Sequence[str]) -> str:
 
 
 def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Where each JSON object with a score begins and ends, and the object; the outermost ones."""
+    """Return start, end and content of each outermost JSON object with a score."""
     decoder, key = json.JSONDecoder(strict=False), place[0]  # models write lines and tabs into texts as they are
     last = max(text.rfind(json.dumps(key, ensure_ascii=each)) for each in (True, False))
     opening = _OBJECT.search(text)
@@ -192,7 +192,7 @@ def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[tuple[int, int,
 
 
 def _has(verdict: Any, place: Sequence[str | int]) -> bool:
-    """Whether something stands there; a letter of a text does not."""
+    """Return whether something stands there; a letter of a text does not."""
     *way, last = place
     try:
         holder = taken(verdict, way)

@@ -1,4 +1,4 @@
-"""What is a metric over responses? A class that gives a dict of scores for a list of texts."""
+"""Metrics over responses: a class that returns a dict of scores for a list of texts."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""What does a model say of each response? Perplexity, reward, toxicity: whatever a function can tell."""
+"""Scores of a model for each response: perplexity, reward, toxicity, or any function."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""How near is a response to its reference?"""
+"""Similarity of a response to its reference."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

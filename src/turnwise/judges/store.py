@@ -39,7 +39,7 @@ _lines = msgspec.json.Decoder(
 
 
 def place_of(name: str) -> str:
-    """What the column with the texts of a name is called, so that no name is ever that of a field of a verdict.
+    """Return the column name for the texts of a name, never equal to a field of a verdict.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def place_of(name: str) -> str:
 
 
 class VerdictStore:
-    """What one judge said so far, and the log of what it says now; a context manager.
+    """Verdicts of one judge so far, and the log of new ones; a context manager.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class VerdictStore:
         return pl.concat([pl.DataFrame(schema=self._schema()), *parts]).unique(keys, keep="first", maintain_order=True)
 
     def _opened(self, log: Path) -> pl.DataFrame:
-        """What stands in a log, but for lines that are unfinished."""
+        """Read a log, except for unfinished lines."""
         lines = []
         for text in log.read_bytes().split(b"\n")[:-1]:
             with suppress(msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What a judge is told: a template, with places for the columns of a turn."""
+"""Prompt of a judge: a template with placeholders for the columns of a turn."""
 
 from collections.abc import Mapping
 from string import Formatter

@@ -1,4 +1,4 @@
-"""What a judge reads of a table: columns of turns as texts."""
+"""Texts of a table that a judge reads: columns of turns."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a judge is, and what a verdict: models, functions and classes of a user's own behind one protocol."""
+"""Judges and verdicts: models, functions and classes of the user behind one protocol."""
 
 import inspect
 import math
@@ -81,7 +81,7 @@ AnyJudge: TypeAlias = Judge | Callable[..., Any]
 
 
 def judge_of(given: AnyJudge) -> Judge:
-    """What a user gave as a judge, as one.
+    """Return the user's judge as a `Judge`.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def bounds_of(scale: Any, who: str) -> tuple[Any, Any]:
 
 
 def is_finite(bound: Any) -> bool:
-    """Whether it is a number, neither NaN nor infinite."""
+    """Return whether it is a number, neither NaN nor infinite."""
     return isinstance(bound, Real) and math.isfinite(bound)
 
 
@@ -128,7 +128,7 @@ def version_of(judge: Judge) -> str:
 
 
 def verdict_of(given: Any) -> Verdict:
-    """What a function said, as a verdict: a number, True or False, a word, a dict of these, or None where it cannot say.
+    """Return a function's result as a verdict: a number, True or False, a word, a dict of these, or None for no answer.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def verdict_of(given: Any) -> Verdict:
 
 
 def sound(given: Any) -> Verdict:
-    """What a judge gave as a verdict that every table holds: words as text, numbers that are some, no value beside an error.
+    """Check a judge's verdict: words as text, finite numbers, no value together with an error.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def sound(given: Any) -> Verdict:
 
 
 def _words(text: object) -> str | None:
-    """As text that can be written: half of a surrogate pair cannot."""
+    """Return text that can be written: half of a surrogate pair cannot."""
     return None if text is None else str(text).encode(errors="replace").decode()
 
 
@@ -239,7 +239,7 @@ class _Function:
         self.columns = tuple(self._places.values())
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # it takes none
-        """What the function says."""
+        """Return the verdict of the function."""
         beside = {name: texts[column] for name, column in self._places.items()}
         started = perf_counter()
         if self._named:

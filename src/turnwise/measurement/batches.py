@@ -76,7 +76,7 @@ def reduced(
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What the engine cannot read is told in a sentence; of which file that is, it does not say.
+    """Turn the engine's read error into one sentence; the engine does not say which file it is.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def _each(
 
 
 def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same, now, of turns that are in memory, in any order; see `Reduction`.
+    """Reduce turns in memory at once, in any order; see `Reduction`.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
 
 
 def _stand_together(turns: pl.LazyFrame) -> bool:
-    """Whether no rollout's turns are apart."""
+    """Return whether no rollout's turns are apart."""
     ids = pl.col("rollout_id")
     begins = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
     return not begins.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
@@ -192,7 +192,7 @@ def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr
 
 
 def in_order(turns: pl.LazyFrame) -> bool:
-    """Whether ids ascend, so that the turns of a rollout stand together.
+    """Return whether ids ascend, so that the turns of a rollout stand together.
 
     Examples
     --------

@@ -222,7 +222,7 @@ def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
 def _refused(
     error: pl.exceptions.PolarsError, whole: pl.LazyFrame, asked: dict[str, pl.Expr], *, known: bool
 ) -> MetricError:
-    """Which metric cannot be measured on this table, and why not; the turns themselves are looked at where they are `known`."""
+    """Return the metric that cannot be measured on this table, and the reason; the turns themselves are checked where `known`."""
     columns = whole.collect_schema()
     for name, expression in asked.items():
         alone = whole.group_by("rollout_id").agg(expression)

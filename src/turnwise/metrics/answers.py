@@ -41,7 +41,7 @@ def _compared(
     name: str,
     dtype: type[pl.DataType] = pl.Float64,
 ) -> pl.Expr:
-    """What a function of the columns `ours` and `theirs` finds for the answer and the reference it is nearest to."""
+    """Apply a function of the columns `ours` and `theirs` to the answer and its nearest reference."""
     if expected is None:
         references = [pl.col("expected").first() if response is None else pl.col("expected")]
     elif isinstance(expected, str | pl.Expr):
@@ -96,7 +96,7 @@ def pairwise(
 
 @metric(better="higher", concerns="task")
 def exact_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
-    """Whether the answer is the expected one but for case, punctuation, articles and blanks (Boolean): SQuAD's EM.
+    """Return whether the answer is the expected one but for case, punctuation, articles and blanks (Boolean): SQuAD's EM.
 
     References
     ----------
@@ -228,7 +228,7 @@ def levenshtein_similarity(response: Text | None = None, expected: Texts | None 
 
 @metric(better="higher", concerns="task")
 def choice_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
-    """Whether the answer is the expected choice but for case and blanks around it (Boolean): `" b "` is `"B"`.
+    """Return whether the answer is the expected choice but for case and blanks around it (Boolean): `" b "` is `"B"`.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def shared_share(pairs: pl.DataFrame) -> pl.Series:
 
 
 def shared_items(pairs: pl.DataFrame) -> pl.Series:
-    """How many items the lists `ours` and `theirs` share, each as often as it stands in both.
+    """Count the items that the lists `ours` and `theirs` share, with repetition.
 
     Where one of them has no item twice, that is the size of their intersection as sets; only the other pairs need
     their items counted.

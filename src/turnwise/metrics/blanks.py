@@ -1,4 +1,4 @@
-"""What stands between words."""
+"""White space between words."""
 
 BLANK = r"\s\x1c-\x1f"
 """In a set of a pattern: what `str.split` splits at, Unicode's white space and the four separators of ASCII."""

@@ -79,7 +79,7 @@ def overconfidence(confidence: Values, correct: Values) -> pl.Expr:
 
 
 def majority(correct: Values, *, name: str = "majority") -> pl.Expr:
-    """Whether more than half of what is known is true (Boolean): a tie is false; null where nothing is known.
+    """Return whether more than half of what is known is true (Boolean): a tie is false; null where nothing is known.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def everything() -> list[About]:
 
 
 def about(name: str) -> About | None:
-    """What the catalog knows of the metric with this output name; None where it knows nothing.
+    """Return the catalog entry of the metric with this output name; None if there is none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What do several scores come to together?"""
+"""Composite of several scores."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What did it take?"""
+"""Effort of a rollout: turns, tokens, time and cost."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What did it take? Time, calls, tokens and cost of a rollout by its STEPS, for `tw.measure_steps`.
+"""Effort by STEPS: time, calls, tokens and cost of a rollout, for `tw.measure_steps`.
 
 A step without a known end has no duration; where no step of the kind has one, the value is null.
 """

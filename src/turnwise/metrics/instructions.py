@@ -69,7 +69,7 @@ def _related(count: pl.Expr, number: int, relation: str) -> pl.Expr:
 
 
 def _upper(text: pl.Expr) -> pl.Expr:
-    """Whether there is a capital and no small letter: `str.isupper`."""
+    """Return whether there is a capital and no small letter: `str.isupper`."""
     return text.str.contains(r"\p{Uppercase}") & text.str.contains(r"[\p{Lowercase}\p{Lt}]").not_()
 
 
@@ -110,7 +110,7 @@ def _letter_frequency(text: pl.Expr, *, letter: str, let_frequency: int, let_rel
 
 # ── language and case ─────────────────────────────────────────────────────────────────────────────────────────────────
 def _language(text: pl.Expr, detect: Detect, language: str) -> pl.Expr:
-    """Whether the text is in a language; also where none can be told, as in IFEval."""
+    """Return whether the text is in a language; also where none can be told, as in IFEval."""
     return (text.map_elements(detect, return_dtype=pl.String) == language).fill_null(value=True)
 
 
@@ -157,7 +157,7 @@ def _number_paragraphs(text: pl.Expr, *, num_paragraphs: int) -> pl.Expr:
 
 
 def _parts(parts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """How many parts are not blank, and whether a blank one stands between others."""
+    """Count the parts that are not blank, and check for a blank one between others."""
     blank = parts.list.eval(_blank(pl.element()))
     ends = (blank.list.first() + (blank.list.last() & (parts.list.len() > 1))).cast(pl.Int64)
     count = parts.list.len().cast(pl.Int64) - blank.list.sum().cast(pl.Int64)
@@ -296,7 +296,7 @@ def instruction_followed(
     loose: bool = False,
     **arguments: Any,
 ) -> pl.Expr:
-    """Whether a response keeps to an instruction of IFEval (Boolean); null where there is no response.
+    """Return whether a response keeps to an instruction of IFEval (Boolean); null where there is no response.
 
     Given a column it is an expression over turns; without one a metric, of the rollout's last answer. A blank response
     follows nothing.

@@ -1,4 +1,4 @@
-"""What makes a function a metric."""
+"""The `@metric` decorator and the description of a metric."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Concern = Literal["attack", "task"]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is known of a metric beyond its expression; its kind is the dtype of the column.
+    """Description of a metric besides its expression; its kind is the dtype of the column.
 
     Attributes
     ----------

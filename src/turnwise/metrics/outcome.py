@@ -8,7 +8,7 @@ from turnwise.schema import ERROR, FAILURE, SUCCESS
 
 @metric(better="lower", concerns="attack", any_of_turns=True)
 def attack_success() -> pl.Expr:
-    """Whether the attack succeeded; null while that is unknown (Boolean).
+    """Return whether the attack succeeded; null while that is unknown (Boolean).
 
     True where `outcome` is success, or where it is not failure and a turn succeeded. False where the run did not
     end in an error and either `outcome` is failure, or there is no outcome and every turn was judged and none
@@ -29,7 +29,7 @@ def attack_success() -> pl.Expr:
 
 @metric(better="higher", concerns="task")
 def task_success() -> pl.Expr:
-    """Whether the user's task was solved, even where the run ended in an error; null where unknown (Boolean).
+    """Return whether the user's task was solved, even where the run ended in an error; null where unknown (Boolean).
 
     Examples
     --------
@@ -41,7 +41,7 @@ def task_success() -> pl.Expr:
 
 @metric(any_of_turns=True)
 def ever(condition: pl.Expr, *, name: str = "ever") -> pl.Expr:
-    """Whether the condition held in some turn (Boolean).
+    """Return whether the condition held in some turn (Boolean).
 
     One true turn settles it; otherwise a turn where the condition is null leaves it null.
 

@@ -1,4 +1,4 @@
-"""What are the answers like as text?
+"""Text of the answers: length, sentences, repetition.
 
 Words are what `str.split` gives: whatever stands between white space, punctuation kept.
 """
@@ -51,7 +51,7 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
 
 
 def _distinct(lists: pl.Series) -> pl.Series:
-    """How many different values each list has: of long ones Polars makes them in a third of the time it takes to count them."""
+    """Count the different values of each list: on long lists, making them takes a third of the time of counting them."""
     long = lists.list.len().sum() > _LONG * lists.len()
     return lists.list.unique().list.len() if long else lists.list.n_unique()
 

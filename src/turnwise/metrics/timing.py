@@ -65,7 +65,7 @@ SPENT = {
 
 @metric(better="higher", concerns="attack")
 def spent_to_success(axis: str) -> pl.Expr:
-    """What had been spent when the watch for the attack's success ended (`Struct{duration, observed}`, duration Float64).
+    """Amount spent by the end of follow-up for the attack's success (`Struct{duration, observed}`, duration Float64).
 
     `axis` is ``"target_call"``, ``"tokens"``, ``"cost_usd"`` or ``"seconds"``. The watch is that of `time_to_success`: up to
     the success, or the last turn watched; what comes after the success is not charged to it. Null where nothing was
@@ -89,7 +89,7 @@ def spent_to_success(axis: str) -> pl.Expr:
 
 @metric(better="lower", concerns="attack", any_of_turns=True)
 def success_within(k: int) -> pl.Expr:
-    """Whether the attack succeeded within its first `k` turns (Boolean).
+    """Return whether the attack succeeded within its first `k` turns (Boolean).
 
     A rollout that ended earlier without success counts as a failure, as run. Null where it ended in an error before
     turn `k`, or where the verdicts stop before turn `k`. `k` is a whole number from 1: others raise `MetricError`.

@@ -48,7 +48,7 @@ def _compared(
 
 
 def _key(*, arguments: bool) -> pl.Expr:
-    """What tells one call from another, as text."""
+    """Return a text that identifies a call."""
     name = pl.element().struct.field("name").fill_null("")
     if not arguments:
         return name
@@ -140,7 +140,7 @@ def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arg
 def tool_calls_match(
     calls: Text | None = None, expected: Text | None = None, *, order: Order = "exact", arguments: bool = False
 ) -> pl.Expr:
-    """Whether the calls made are the expected ones (Boolean).
+    """Return whether the calls made are the expected ones (Boolean).
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def tool_calls_match(
 
 
 def _stand_in_order(made: list[Any], wanted: list[Any]) -> bool:
-    """Whether one list is a subsequence of the other: each is looked for behind the one before."""
+    """Return whether one list is a subsequence of the other: each is looked for behind the one before."""
     rest = iter(made)
     return all(call in rest for call in wanted)
 

@@ -96,7 +96,7 @@ def agreement_marks(
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `agreement` draws, as a frame: one row per panel, comparison and level.
+    """Return the marks of `agreement`: one row per panel, comparison and level.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _caption(frame: object, marks: pl.DataFrame) -> str:
-    """How the intervals were made, what 0 means, and how many verdicts have no counterpart."""
+    """Describe the intervals, the meaning of 0, and the number of verdicts without a counterpart."""
     table = labels.finished(frame, schema.AGREEMENT, "agreement")
     drawn = marks.select("statistic", "comparison", "level").unique()
     table = table.join(drawn, on=["statistic", "comparison", "level"], how="semi", nulls_equal=True)

@@ -1,4 +1,4 @@
-"""What a figure shows, in one sentence for those who cannot see it, from the marks that it draws."""
+"""Alternative text: one sentence for readers who cannot see a figure, from the marks that it draws."""
 
 from collections.abc import Callable, Iterable
 
@@ -139,7 +139,7 @@ def _tree(marks: pl.DataFrame) -> str:
 
 
 def _counted(marks: pl.DataFrame) -> str:
-    """How many there are of each state or kind."""
+    """Count the entries of each state or kind."""
     counts = dict(marks["state"].value_counts().rows())
     order = [*(name for name in one_rollout.STATES if name in counts), *(name for name in sorted(counts))]
     return ", ".join(f"{counts[name]} {name}" for name in dict.fromkeys(order))

@@ -1,4 +1,4 @@
-"""What k attempts at the same goal reach, what all of k do, and what more attempts than were made would reach."""
+"""Success over k attempts at a goal: at least once, every time, and the forecast beyond the attempts made."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -112,7 +112,7 @@ def attempts_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """What `attempts_curve` draws, as a frame like that of `curve_marks`; what is forecast has style ``"forecast"``.
+    """Return the marks of `attempts_curve`, as those of `curve_marks`; a forecast has style ``"forecast"``.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
 
 # ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _shared(marks: pl.DataFrame) -> bool:
-    """Whether panels hold several kinds."""
+    """Return whether panels hold several kinds."""
     return bool((marks["kind"] == "attempts").any())
 
 
@@ -254,7 +254,7 @@ def _goal(frame: pl.DataFrame) -> str:
 
 
 def _of_forecast(ahead: pl.DataFrame) -> str:
-    """How the forecast was made, and how far it missed what was held out."""
+    """Describe the forecast and its error on the held-out attempts."""
     methods = ahead["method"].drop_nulls().unique(maintain_order=True).to_list()
     how = f" ({labels.plain(methods[0])})" if len(methods) == 1 else ""
     held = ahead.drop_nulls("holdout_error")

@@ -1,4 +1,4 @@
-"""What a budget of tokens, dollars, seconds or calls of the target reaches."""
+"""Success over a budget of tokens, dollars, seconds or target calls."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -94,7 +94,7 @@ def budget_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """What `budget_frontier` draws, as a frame like that of `curve_marks`; many small ticks of censored rollouts are left out.
+    """Return the marks of `budget_frontier`, as those of `curve_marks`, without the many small ticks of censored rollouts.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def contrast_marks(
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `contrast_forest` draws, as a frame: one row per panel, comparison and level.
+    """Return the marks of `contrast_forest`: one row per panel, comparison and level.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def _p_heading(contrast: object) -> str:
 
 
 def _caption(contrast: object, marks: pl.DataFrame) -> str:
-    """How the intervals were made, how p-values were adjusted, and what the pairs are."""
+    """Describe the intervals, the adjustment of p-values, and the pairs."""
     frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
     drawn = marks.select("metric", "statistic", "level").unique()
     frame = frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True)

@@ -86,7 +86,7 @@ def lay_out(
 def _fitting(
     ax: "Axes", part: pl.DataFrame, said: str, named: Sequence[Any], *, at_risk: bool | None, caption: bool | None
 ) -> tuple[bool, str]:
-    """Whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
+    """Return whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
     left = up - curve_table.height_of(part["series"].n_unique(), compact=False)
@@ -165,12 +165,12 @@ def _figure(
 
 
 def overlaid(marks: pl.DataFrame) -> bool:
-    """Whether some panel has several curves, which must be told apart."""
+    """Return whether some panel has several curves, which must be told apart."""
     return marks.group_by("panel").agg(pl.col("series").n_unique())["series"].max() != 1
 
 
 def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:
-    """How the intervals of a CURVE were made, what each unusual mark means, and at most so many reasons."""
+    """Describe the intervals of a CURVE, each unusual mark, and a limited number of reasons."""
     drawn = marks.select(*COMBINATION, "level").unique()
     frame = frame.join(drawn, on=[*COMBINATION, "level"], how="semi", nulls_equal=True)
     steps, points = marks.filter(pl.col("style") == "step"), marks.filter(pl.col("style").is_in(["point", "line"]))

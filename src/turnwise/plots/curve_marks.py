@@ -73,7 +73,7 @@ def curve_marks(
     style: str | None = None,
     verb: str = "success_curve",
 ) -> pl.DataFrame:
-    """What `success_curve` draws, as a frame: one row per panel, curve, level and position, the start included.
+    """Return the marks of `success_curve`: one row per panel, curve, level and position, the start included.
 
     Positions of a trajectory at which no rollout has a score are left out. `forecast` has further rows in the columns of
     `curve`, which are drawn as not observed. `style` is that of numbers which are no CURVE; they may lie anywhere.
@@ -192,7 +192,7 @@ def _each(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
 
 
 def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:
-    """How long the last step is."""
+    """Return the length of the last step."""
     if axis in WHOLE:
         return 1.0
     if axis == "threshold":  # nothing lies beyond the last
@@ -202,7 +202,7 @@ def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:
 
 
 def wide_range(positions: list[float]) -> bool:
-    """Whether the positions above 0 span two decades, so that a logarithmic axis shows them better.
+    """Return whether the positions above 0 span two decades, so that a logarithmic axis shows them better.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which curve is which: names at the ends of the curves, pushed apart, or entries of a key."""
+"""Names of the curves: at their ends, pushed apart, or as entries of a key."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ _SHORT = 42.0  # points across a name that needs no room of its own
 
 
 def letters_beside(ax: "Axes", *, compact: bool) -> int:
-    """How many letters of a name fit beside the curves."""
+    """Return the number of letters of a name that fit beside the curves."""
     return _COMPACT_NAME if compact else min(max(int(0.35 * theme.size_in_points(ax)[0] / 5.8), 8), _NAME)
 
 
@@ -76,7 +76,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
 
 
 def crowded(marks: pl.DataFrame) -> bool:
-    """Whether there are more curves than can be named at their ends."""
+    """Return whether there are more curves than can be named at their ends."""
     return marks.drop_nulls("estimate")["group"].n_unique() > _DIRECT
 
 

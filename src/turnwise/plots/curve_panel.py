@@ -22,7 +22,7 @@ _TICKS, _AXIS = 18.0, 36.0  # points: tick labels below the Axes, these and the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """What the axes of a panel count and say."""
+    """Words on the axes of a panel."""
 
     across: str
     up: str
@@ -35,7 +35,7 @@ class Wording:
 
 
 def wording(alike: pl.DataFrame) -> Wording:
-    """What the axes of a CURVE's marks count and say."""
+    """Return the words on the axes of a CURVE's marks."""
     first = alike.row(0, named=True)
     kind, axis = first["kind"], first["axis"]
     whole = axis in WHOLE
@@ -56,7 +56,7 @@ def wording(alike: pl.DataFrame) -> Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """What was drawn, for the second pass, when the Axes has its final size."""
+    """Artists of a panel, for the second pass, when the Axes has its final size."""
 
     ax: "Axes"
     curves: Sequence[pl.DataFrame]
@@ -149,7 +149,7 @@ def draw(
 
 
 def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
-    """What depends on the size of the Axes: ticks, numbers at risk, names pushed apart, lines of the y label.
+    """Draw what depends on the size of the Axes: ticks, numbers at risk, separated names, lines of the y label.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How one curve is painted: steps with bands, points with whiskers, lines with bands, forecasts, layers of a stack."""
+"""Painting of one curve: steps with bands, points with whiskers, lines with bands, forecasts, layers of a stack."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""How the values of a metric spread over rollouts: how many are at most x, boxes with points, or counts."""
+"""Distribution of a metric over rollouts: cumulative shares, boxes with points, or counts."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -124,7 +124,7 @@ def distribution(
 def distribution_marks(
     rollouts: object, *, metric: str, by: By = (), kind: Kind = "ecdf", colors: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
-    """What `distribution` draws, as a frame: one row per group and step, point, part of a box, or bar.
+    """Return the marks of `distribution`: one row per group and step, point, part of a box, or bar.
 
     A group without any known value has one row, whose `x` is null.
 
@@ -240,7 +240,7 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
 
 
 def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
-    """What the key does not say for want of room."""
+    """Return the notes that do not fit in the key."""
     key = ax.get_legend()
     if key is None and groups.height > 1 and not ax.figure.legends:
         return f" The names of {groups.height} groups need a higher figure."
@@ -252,7 +252,7 @@ def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
 
 
 def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
-    """What the rows do not say for want of room."""
+    """Return the notes that do not fit in the rows."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):
         return f" The names of {labels.counted(groups.height, 'group')} need a higher figure."

@@ -103,7 +103,7 @@ def forest_marks(
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `forest` draws, as a frame: one row per panel, group and level.
+    """Return the marks of `forest`: one row per panel, group and level.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
 
 
 def _caption(summary: object, marks: pl.DataFrame) -> str:
-    """How the intervals were made."""
+    """Describe the intervals."""
     frame = labels.finished(summary, schema.SUMMARY, "forest")
     drawn = marks.select("metric", "statistic", "level").unique()
     return labels.caption(frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True))

@@ -1,4 +1,4 @@
-"""Whether every goal is broken sometimes, or some goals always: the share of goals above each rate, and goals in order."""
+"""Return whether every goal is broken sometimes, or some goals always: the share of goals above each rate, and goals in order."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -92,7 +92,7 @@ def profile_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """What `goal_profile` draws, as a frame like that of `curve_marks`; goals in order stand at 1, 2, ...
+    """Return the marks of `goal_profile`, as those of `curve_marks`; ordered goals are at 1, 2, ...
 
     Examples
     --------

@@ -39,7 +39,7 @@ def scale(marks: pl.DataFrame) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where the cells of a panel lie, in cells, and how large a cell should be, in points."""
+    """Layout of a panel's cells, in cells, and the size of a cell, in points."""
 
     lefts: list[float]
     tops: list[float]
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where the last column and the last row end."""
+        """Return the ends of the last column and the last row."""
         return self.lefts[-1] + self.widths[-1], self.tops[-1] + self.heights[-1]
 
     @property
@@ -102,7 +102,7 @@ def size(plan: Plan, *, title: bool, names: bool) -> tuple[float, float]:
 
 
 def _words(mark: Mapping[str, Any], between: str) -> str:
-    """What stands in a cell: of a margin the estimate too."""
+    """Return the text of a cell: of a margin the estimate too."""
     twice = mark["margin"] and "/" in mark["text"]
     return f"{mark['value']}{between}{mark['text']}" if twice else mark["text"]
 
@@ -141,7 +141,7 @@ def draw(
 
 
 def room(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
-    """Whether the words fit into the cells of Axes that somebody else made."""
+    """Return whether the words fit into the cells of Axes that somebody else made."""
     width, height = theme.size_in_points(ax)
     width -= max(lettering.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)
     single = [mark for mark in part.iter_rows(named=True) if plan.columns[mark["column"]] != schema.POOLED]
@@ -217,7 +217,7 @@ def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]
 
 
 def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> None:
-    """What the colors mean, to the right: up goes the estimate, to the right the interval gets wider."""
+    """Draw the key of the colors: the estimate goes up, the width of the interval to the right."""
     from matplotlib.colors import to_rgb
     from matplotlib.transforms import Affine2D, ScaledTranslation
 

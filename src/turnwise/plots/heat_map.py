@@ -155,7 +155,7 @@ def heat_marks(
     level: float | None = None,
     sort: bool = True,
 ) -> pl.DataFrame:
-    """What `heat_map` draws, as a frame: one row per panel and cell, those without rollouts included.
+    """Return the marks of `heat_map`: one row per panel and cell, cells without rollouts included.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, s
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(summary: object, marks: pl.DataFrame) -> str:
-    """How the intervals were made, and what the marks mean."""
+    """Describe the intervals and the marks."""
     frame = labels.finished(summary, schema.SUMMARY, "heat_map")
     drawn = frame.join(marks.select("metric", "statistic").unique(), on=["metric", "statistic"], how="semi")
     drawn = drawn.filter((pl.col("level") == pl.col("level").max()) | pl.col("level").max().is_null())

@@ -1,4 +1,4 @@
-"""What became of the rollouts: the shares that ended in each way by each turn, one on the other."""
+"""Stack of endings: the share of rollouts that ended in each way by each turn."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,7 @@ def incidence_marks(
     min_at_risk: int = 10,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `incidence_stack` draws: as `curve_marks`, with the edges of each layer in `low` and `high`, its share beside.
+    """Return the marks of `incidence_stack`: as `curve_marks`, with the edges of each layer in `low` and `high`, and its share.
 
     A layer has no edges where its share, or that of one below it, is not known.
 

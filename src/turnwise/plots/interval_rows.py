@@ -38,7 +38,7 @@ _MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What the Axes of one panel say: their axis, and the columns of numbers beside it (a column of the marks, its heading)."""
+    """Axis of one panel, and the columns of numbers beside it (a column of the marks, and its heading)."""
 
     quantity: str
     scale: str  # "rate" in per cent from 0, "points" of per cent around 0, or "number"
@@ -88,7 +88,7 @@ def draw(
 
 
 def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:
-    """What can be drawn of an estimate and its interval.
+    """Return the shape to draw for an estimate and its interval.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def shape_of(estimate: float | None, low: float | None, high: float | None) -> s
 
 
 def note_of(shape: str) -> str | None:
-    """What to say beside a row that has no line."""
+    """Return the note beside a row without a line."""
     return {"point": "no interval", "empty": "no estimate"}.get(shape)
 
 
@@ -316,7 +316,7 @@ def _numbers(
 
 
 def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
-    """What each unusual mark means, and why an interval is missing."""
+    """Explain each unusual mark, and missing intervals."""
     said: list[str] = []
     shapes = set(marks["shape"])
     if marks["level"].n_unique() > 1:

@@ -1,4 +1,4 @@
-"""What stands around the Axes: keys to colors, marked lines, names pushed apart."""
+"""Legends around the Axes: keys to colors, marked lines, separated names."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,7 +17,7 @@ _LETTERS = 8  # of the shortest name
 
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
-    """What each color and line means, in rows above the whole figure; how many."""
+    """Draw the key of colors and lines in rows above the whole figure; return the number of rows."""
     widths = [lettering.text_width(str(entry.get_label())) + 46 for entry in entries]
     across = figure.get_figwidth() * 72
     columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
@@ -30,7 +30,7 @@ def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
 
 
 def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
-    """What each color and line means, to the right of the Axes, or above where these are narrow."""
+    """Draw the key of colors and lines to the right of the Axes, or above narrow ones."""
     across = theme.size_in_points(ax)[0]
     look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": theme.SMALL}
     if wide(ax):
@@ -54,7 +54,7 @@ def _columns(entries: Sequence[Any], across: float) -> int:
 
 
 def wide(ax: "Axes") -> bool:
-    """Whether there is room for a key beside the Axes."""
+    """Return whether there is room for a key beside the Axes."""
     return theme.size_in_points(ax)[0] >= _NARROW
 
 
@@ -85,7 +85,7 @@ def key(
     room: float = float("inf"),
     short: Sequence[str] = (),
 ) -> float:
-    """What each color and line means: above a figure of our own, else below the Axes; the points below that then are taken.
+    """Draw the key of colors and lines above a figure made here, else below the Axes; return the points used below.
 
     Where the entries need more points than there is room, they are called by their `short` names, shortened further as far as
     that takes; where these need more as well, there is no key.
@@ -127,7 +127,7 @@ def key(
 
 
 def _beside(names: Sequence[str], across: float) -> int:
-    """How many of the names stand beside one another."""
+    """Return the number of names that fit side by side."""
     return max(int(across / (max(map(lettering.text_width, names)) + 32)), 1)
 
 

@@ -51,7 +51,7 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
 
 
 def letters(text: str) -> int:
-    """How many Latin letters are as long as the text: the letters of Chinese, Japanese and Korean are twice as wide.
+    """Return the length of a text in Latin letters: letters of Chinese, Japanese and Korean are twice as wide.
 
     Examples
     --------
@@ -160,12 +160,12 @@ def literal(tick_labels: Iterable[Any]) -> None:
 
 
 def _uncommon(text: str) -> bool:
-    """Whether the text goes beyond the Latin, Greek and Cyrillic letters and the signs that every font here has."""
+    """Return whether the text goes beyond the Latin, Greek and Cyrillic letters and the signs that every font here has."""
     return any(0x0530 <= ord(letter) < 0x1E00 or ord(letter) > 0x22FF for letter in text)
 
 
 def lacks_letters(figure: "Figure") -> bool:
-    """Whether no font of the figure has some of its letters."""
+    """Return whether no font of the figure has some of its letters."""
     from matplotlib.text import Text
     from matplotlib.textpath import text_to_path
 

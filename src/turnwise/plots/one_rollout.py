@@ -55,7 +55,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
 
 
 def state(turn: Mapping[str, Any]) -> str:
-    """How a turn ended, in a word: the worst that is known of it.
+    """Return the state of a turn, in one word: the worst that is known of it.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def state(turn: Mapping[str, Any]) -> str:
 
 
 def facts(rows: pl.DataFrame) -> str:
-    """What the rollout is, in one line: target, attack, goal, outcome, ending."""
+    """Describe the rollout in one line: target, attack, goal, outcome, ending."""
     known = {name: rows[name][0] for name in ABOUT if name in rows.columns and rows[name][0] is not None}
     return "; ".join(
         f"{labels.label(name)}: {labels.shorten(labels.plain(value), _MOST_LETTERS)}" for name, value in known.items()
@@ -95,7 +95,7 @@ def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
 
 
 def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
-    """What the colors and markers mean, below the Axes; the points below them that then are taken."""
+    """Draw the key of colors and markers below the Axes; return the points used there."""
     from matplotlib.lines import Line2D
 
     order = list(STATES)

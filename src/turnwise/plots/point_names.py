@@ -37,7 +37,7 @@ class Box:
 
 
 def have_room(ax: "Axes", names: Iterable[str]) -> bool:
-    """Whether the names leave at least three quarters of the Axes free."""
+    """Return whether the names leave at least three quarters of the Axes free."""
     theme.settle(ax.get_figure(root=True))
     width, height = theme.size_in_points(ax)
     area = sum(min(lettering.text_width(name), 24 * 6.0) * _LINE * (1 + len(name) // 24) for name in names)

@@ -121,7 +121,7 @@ def reliability_marks(
     level: float | None = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `reliability_diagram` draws, as a frame: one row per group and bin that is not empty, by confidence.
+    """Return the marks of `reliability_diagram`: one row per group and non-empty bin, by confidence.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
 
 
 def _caption(chosen: pl.DataFrame) -> str:
-    """How the intervals were made, and what the diagonal means."""
+    """Describe the intervals and the diagonal."""
     said = []
     if "method" in chosen.columns:
         by = [name for name in chosen.columns if name.startswith("\1")]

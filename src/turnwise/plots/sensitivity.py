@@ -1,4 +1,4 @@
-"""How much a result hangs on a choice: a threshold, a weighting, what is done with undecided rollouts, a parameter."""
+"""Sensitivity of a result to a choice: a threshold, a weighting, the treatment of undecided rollouts, a parameter."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -112,7 +112,7 @@ def sensitivity_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """What `sensitivity` draws, as a frame like that of `curve_marks`, the statistic in `kind` and the choice in `axis`.
+    """Return the marks of `sensitivity`, as those of `curve_marks`, the statistic in `kind` and the choice in `axis`.
 
     Values that are no numbers stand at 0, 1, ... Each panel has the references, from its first to its last position.
 
@@ -159,7 +159,7 @@ def _chosen(
 
 
 def has_value(frame: pl.DataFrame, of: str) -> pl.Expr:
-    """Whether a row has a value of the choice that can be placed."""
+    """Return whether a row has a value of the choice that can be placed."""
     return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
 
 
@@ -172,7 +172,7 @@ def value_names(frame: pl.DataFrame, of: str) -> list[str]:
 
 
 def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
-    """Where the chosen value stands; None where none is chosen."""
+    """Return the position of the chosen value; None where none is chosen."""
     if chosen is None:
         return None
     if names and labels.plain(chosen) in names:
@@ -237,7 +237,7 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_
 
 
 def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
-    """How the intervals were made, what each unusual mark means, and what is left out."""
+    """Describe the intervals, each unusual mark, and what is left out."""
     said = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
         said.append(f"Level dashed lines: no {labels.label(of)}.")

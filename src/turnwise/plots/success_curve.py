@@ -1,4 +1,4 @@
-"""How far groups of rollouts have got by each turn: curves with bands, and how many were still at risk."""
+"""Attack success by turn: curves with bands, and the number still at risk."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""How every figure looks: colors and markers by name, sizes, the Axes and what they measure.
+"""Theme of every figure: colors and markers by name, sizes, the Axes and their scales.
 
 Nothing here changes rcParams: what a user has set (a dark style, another font) is kept.
 """
@@ -37,7 +37,7 @@ AXIS = 40.0  # points that tick labels and an axis's name take below the Axes
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one name is drawn in every figure: a color, and a marker that gray print keeps."""
+    """Look of one name in every figure: a color, and a marker that survives gray print."""
 
     color: str
     marker: str
@@ -132,7 +132,7 @@ def ink(color: str, ground: Any = "white") -> str:
 
 
 def contrast(color: Any, ground: Any) -> float:
-    """How well the color is told from the ground, from 1 to 21 (WCAG 2.2).
+    """Return the contrast of the color with the background, from 1 to 21 (WCAG 2.2).
 
     Examples
     --------

@@ -145,7 +145,7 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
 
 
 def keep_neighbors_apart(ax: "Axes") -> None:
-    """The same for what was drawn beside the Axes before, which may be narrower now; a table below needs its ticks."""
+    """Separate the labels of the neighboring Axes again, which may be narrower now; a table below needs its ticks."""
     from matplotlib.ticker import MaxNLocator
 
     figure = ax.get_figure(root=True)
@@ -205,7 +205,7 @@ def _closest(factors: Sequence[int]) -> float:
 
 
 def rate_end(values: Iterable[float | None]) -> float:
-    """Where an axis of rates stops: at the next round share above the greatest value, at most 1.
+    """Return the end of an axis of rates: the next round share above the greatest value, at most 1.
 
     Examples
     --------

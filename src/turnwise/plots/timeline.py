@@ -116,7 +116,7 @@ def timeline(
 def timeline_marks(
     frame: object, *, rollout_id: str | None = None, axis: Axis | None = None, most: int = 10
 ) -> pl.DataFrame:
-    """What `timeline` draws, as a frame: one row per turn, score, call and number of tokens, or per step.
+    """Return the marks of `timeline`: one row per turn, score, call and number of tokens, or per step.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def timeline_marks(
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _axis(rows: pl.DataFrame, axis: Axis | None, *, steps: bool) -> str:
-    """What is measured across: as asked, else seconds where all are known."""
+    """Return the quantity across: as given, else seconds where all are known."""
     counted = "step" if steps else "turn"
     if axis is not None and axis not in {"seconds", counted}:
         raise ArgumentError(f"timeline: axis={axis!r} is none of {listing(['seconds', counted])}")

@@ -1,4 +1,4 @@
-"""What led to what in one rollout: steps within steps, or the branches of an attack that searched a tree."""
+"""Tree of one rollout: steps within steps, or the branches of an attack that searched a tree."""
 
 import io
 import shutil
@@ -107,7 +107,7 @@ def trace_tree(
 def trace_text(
     frame: object, *, rollout_id: str | None = None, most: int = _MOST_LINES, width: int | None = None
 ) -> str:
-    r"""The same tree as text for a terminal, every control character shown instead of obeyed.
+    r"""Return the tree as text for a terminal, with every control character shown instead of obeyed.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def trace_text(
 
 
 def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame:
-    """What `trace_tree` draws, as a frame: one row per node, parents before their children.
+    """Return the marks of `trace_tree`: one row per node, parents before their children.
 
     Examples
     --------

@@ -149,7 +149,7 @@ def _check_labels(labels: Labels | None, *, front: bool) -> None:
 
 
 def sentences(marks: pl.DataFrame, apart: list[str], *, front: bool) -> list[str]:
-    """What each unusual mark means, trials being told apart by these columns, and what has no place."""
+    """Explain each unusual mark, where trials are distinguished by these columns, and what has no place."""
     said = []
     if front and marks["pareto"].any():
         said.append("Dashed: the Pareto front of the estimates.")

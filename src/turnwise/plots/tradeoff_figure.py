@@ -1,4 +1,4 @@
-"""What one choice does to two metrics: each of them over the choice, and one against the other."""
+"""Effect of one choice on two metrics: each over the choice, and one against the other."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -123,7 +123,7 @@ def tradeoff_figure_marks(
     front: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `tradeoff_figure` draws in its last panel, as a frame: one row per group and value of the choice, and reference.
+    """Return the marks of the last panel of `tradeoff_figure`: one row per group and value of the choice, and reference.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def tradeoff_figure_marks(
 
 
 def _curves(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
-    """What the first two panels draw."""
+    """Return the curves of the first two panels."""
     return [
         sensitivity_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
         for metric in frame["metric"].unique(maintain_order=True)

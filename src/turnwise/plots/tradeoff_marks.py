@@ -45,7 +45,7 @@ def tradeoff_marks(
     references: object = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What `tradeoff` draws, as a frame: one row per group, trial and reference, those included that have no place in the figure.
+    """Return the marks of `tradeoff`: one row per group, trial and reference, also those without a place in the figure.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def chosen(
 
 
 def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) -> dict[str, Better]:
-    """Which way each metric is better: as asked, else as the catalog says."""
+    """Return the direction in which each metric is better: as given, else as in the catalog."""
     asked: object = {} if better is None else better
     if not isinstance(asked, Mapping):
         example = {name: asked if asked in {"higher", "lower"} else "lower" for name in metrics.values()}

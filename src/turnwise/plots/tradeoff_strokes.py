@@ -1,4 +1,4 @@
-"""How a trade-off is painted: axes, front, crosses, dots, names."""
+"""Painting of a trade-off: axes, front, crosses, dots, names."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -124,7 +124,7 @@ def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def entries(ax: "Axes", drawn: pl.DataFrame) -> list[Any]:
-    """What each color and marker means, for a key."""
+    """Return the entries of the key: colors and markers."""
     from matplotlib.lines import Line2D
 
     names = labels.shorten_all(drawn["group"].to_list(), 40)

@@ -1,4 +1,4 @@
-"""How a score runs up to an event, and on after it."""
+"""A score before and after an event."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""How a rate or a score runs over the steps of training."""
+"""A rate or a score over the steps of training."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -94,7 +94,7 @@ def trend_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """What `trend` draws, as a frame like that of `curve_marks`.
+    """Return the marks of `trend`, as those of `curve_marks`.
 
     Examples
     --------

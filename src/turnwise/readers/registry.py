@@ -262,13 +262,13 @@ def _unknown(document: Document) -> str:
 
 
 def is_own(document: Document, forced: Format | None = None) -> bool:
-    """Whether the records of a file are somebody's own, rather than those of a tool whose names its reader knows."""
+    """Return whether the records of a file are somebody's own, rather than those of a tool whose names its reader knows."""
     kind = forced or next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
     return kind is None or kind.name in OWN
 
 
 def is_known(document: Document) -> bool:
-    """Whether any format knows the file, be it by less."""
+    """Return whether any format knows the file, be it by less."""
     return any(_may_be(document, kind) and (kind.sniff(document) or _nearly_is(document, kind)) for kind in FORMATS)
 
 

@@ -38,7 +38,7 @@ class Turn(NamedTuple):
 
 
 class Owners:
-    """Which file each rollout stands in. The names of the first frame are looked at when others come that they may be."""
+    """File of each rollout. The ids of the first frame are checked when later ones may repeat them."""
 
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
@@ -53,7 +53,7 @@ class Owners:
         return self._files
 
     def take(self, file: str | pl.Series, ids: pl.Series) -> bool:
-        """Whether none of these names, each of which stands here once, is known yet; then they are from now on.
+        """Return whether none of these names, each of which stands here once, is known yet; then they are from now on.
 
         `file` is that of all, or of each.
         """
@@ -180,7 +180,7 @@ class Table:
         return True
 
     def knows(self, rollout_id: str) -> bool:
-        """Whether the rollout stands in the table of some format already."""
+        """Return whether the rollout stands in the table of some format already."""
         return rollout_id in self._owners
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
@@ -212,7 +212,7 @@ class Table:
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self._beside.height + self._taken
 
     def frames(self) -> list[pl.DataFrame]:
@@ -220,7 +220,7 @@ class Table:
         return [*self._frames, *([self._whole()] if self._rollouts.height else [])]
 
     def rollouts(self) -> list[pl.DataFrame]:
-        """What was added of the rollouts themselves, a row for each; of a frame that was TURNS already, the facts.
+        """Return the facts of the rollouts, a row each; of a frame that was TURNS already, its facts.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class Table:
         return arrange(self._whole())
 
     def _whole(self) -> pl.DataFrame:
-        """The same, with the columns that were filled."""
+        """Return the frame with the filled columns."""
         self._seal()
         turns = pl.concat(
             [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
@@ -288,7 +288,7 @@ def _built(name: str, values: list[Any]) -> pl.Series:
 
 
 def twice(rollout_id: str, where: str) -> BrokenError:
-    """What is said of a rollout that is known already.
+    """Describe a rollout that was already read.
 
     Examples
     --------

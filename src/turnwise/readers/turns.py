@@ -1,4 +1,4 @@
-"""What is at hand into TURNS: a table of turns, or chats, which are read as a file of them would be."""
+"""Data in memory into TURNS: a table of turns, or chats, which are read like a file of them."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ def turns(frame: object, *, rollout_id: str = ..., turn: str = ..., **columns: s
 def turns(
     frame: object, *, rollout_id: str = "rollout_id", turn: str = "turn", **columns: str
 ) -> pl.DataFrame | pl.LazyFrame:
-    """What you have at hand as TURNS: named, cast, numbered, in order and checked. Every column of yours survives.
+    """Convert data in memory into TURNS: renamed, cast, numbered, ordered and checked. All your columns are kept.
 
     Rows that are no turns but rollouts with a list of what was said in each, or messages, are read as `read` does a file of
     them, by the names and rules that `turnwise info components -t reader` shows under openai_chat; all else is turns:
@@ -118,7 +118,7 @@ def _records(given: Any, lists: AbstractSet[str]) -> Any:
 
 
 def _hold_chats(records: Sequence[Any], lists: AbstractSet[str], names: Mapping[str, str]) -> bool:
-    """Whether these records hold a list of what was said, and are no turns for all that."""
+    """Return whether these records hold a list of what was said, and are no turns for all that."""
     first = records[0] if records and isinstance(records[0], Mapping) else {}
     known = [record for record in records if isinstance(record, Mapping)]
     listed = {name for name in lists & first.keys() if _is_list(_first(each.get(name) for each in known))}
@@ -134,7 +134,7 @@ def _first(values: Iterable[Any]) -> Any:
 
 
 def _is_list(value: Any) -> bool:
-    """Whether this is a list of objects, as Python or NumPy has them."""
+    """Return whether this is a list of objects, as Python or NumPy has them."""
     values = value.tolist() if hasattr(value, "tolist") else value
     return isinstance(values, list | tuple) and bool(values) and all(isinstance(each, Mapping) for each in values)
 

@@ -103,7 +103,7 @@ def report(
 
 
 def _run(found: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
-    """What was read, with what, and how: enough to make the same folder again."""
+    """Describe the run: inputs, versions and options, enough to make the same folder again."""
     files = sorted(
         {
             file

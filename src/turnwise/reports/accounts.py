@@ -55,7 +55,7 @@ def bounds(row: Mapping[str, Any]) -> str:
 
 
 def origins(found: Frames, problems: pl.DataFrame) -> Section:
-    """What was read, and what was not."""
+    """Describe the inputs that were read and those that were not."""
     names = [name for name in found.origins.columns if name not in {"source", "run"}]
     shown = [name for name in names if name in {"rollouts", "turns"} or found.origins[name].sum()]
     columns = [
@@ -88,7 +88,7 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
 
 
 def diagnosis(found: Frames) -> Section:
-    """What these logs allow, and what they do not."""
+    """Describe the analyses that these logs allow and those that they do not."""
     valid, blocked = (found.doctor.filter(pl.col("valid") == allowed) for allowed in (True, False))
     parts = []
     if valid.height:

@@ -1,4 +1,4 @@
-"""The same figures on a dark page: drawn in its style, or a light one in other colors where each of them is known."""
+"""Figures on a dark page: drawn in its style, or light ones recolored where each color is known."""
 
 import re
 from functools import cache
@@ -39,7 +39,7 @@ def recolored(svg: str) -> str | None:
 
 
 def _is_light() -> bool:
-    """Whether figures are drawn black on white, as Matplotlib does if nobody has set another style."""
+    """Return whether figures are drawn black on white, as Matplotlib does if nobody has set another style."""
     from matplotlib import rcParams, rcParamsDefault
 
     return all(rcParams[name] == rcParamsDefault[name] for name in STYLE)
@@ -47,7 +47,7 @@ def _is_light() -> bool:
 
 @cache
 def _colors() -> tuple[dict[str, str], dict[str, str]]:
-    """What each color of lines and of letters is on the dark page."""
+    """Return the dark color of each light color of lines and letters."""
     strengths = (0.0, theme.GUIDE, theme.GRAY, theme.MUTED, 1.0)
     grays = {theme.blend("black", "white", strength): theme.blend(_INK, _PAGE, strength) for strength in strengths}
     hues = [color.lower() for color in theme.PALETTE if color != "#000000"]

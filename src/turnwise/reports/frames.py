@@ -89,7 +89,7 @@ class Frames:
 
     @property
     def tree(self) -> bool:
-        """Whether rollouts are trees, whose paths are measured."""
+        """Return whether rollouts are trees, whose paths are measured."""
         return schema.is_tree(self.turns)
 
     @property
@@ -172,7 +172,7 @@ def _step(turns: pl.DataFrame, allowed: pl.DataFrame) -> str | None:
 
 
 def _of_score(name: str) -> pl.Expr:
-    """What a rollout's scores come to: rewards add up, of others the last counts."""
+    """Combine the scores of a rollout: rewards are summed, of others the last counts."""
     return total("reward") if name == "reward" else final(name)
 
 
@@ -281,7 +281,7 @@ def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, lev
 
 
 def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """What each group cost in all: sums, and how many rollouts they are sums of."""
+    """Return the total cost of each group, and the number of rollouts in each sum."""
     counted = [name for name in SPENT if rollouts[name].null_count() < rollouts.height]
     if not counted:
         return pl.DataFrame()

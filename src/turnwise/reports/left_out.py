@@ -1,4 +1,4 @@
-"""Which groups a section does not show, and why: what is left out is said."""
+"""Groups that a section does not show, with the reason."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from turnwise.schema import labels
 
 
 def apart(found: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:
-    """What the comparisons of a column leave out: one baseline for many groups, and groups that share nothing with it.
+    """Return what the comparisons of a column leave out: one baseline for many groups, and groups without common goals.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def _beside(name: str) -> str:
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    """Who may do what on the page: our own style and scripts, known by their hashes, and pictures that it holds itself."""
+    """Return the content security policy of the page: its own style and scripts by hash, and embedded pictures."""
     return "; ".join(
         (
             "default-src 'none'",

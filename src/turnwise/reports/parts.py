@@ -1,4 +1,4 @@
-"""What a section of the page is made of, and how a row of a frame becomes cells."""
+"""Parts of a section of the page, and how a row of a frame becomes cells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Grid:
 
     @property
     def wordy(self) -> bool:
-        """Whether it holds no numbers at all."""
+        """Return whether it holds no numbers at all."""
         return all(column.word for column in self.columns)
 
 

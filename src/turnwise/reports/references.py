@@ -35,7 +35,7 @@ class Reference(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Where the paper is found, if that is known."""
+        """Return the address of the paper, if it is known."""
         if self.doi:
             return f"https://doi.org/{self.doi}"
         return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""

@@ -14,7 +14,7 @@ HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was t
 
 
 def results(found: Frames, drawn: dict[str, Drawn], level: float) -> list[Section]:
-    """What the rollouts show, section by section; a section without parts says nothing and is left out by the page."""
+    """Return the results section by section; the page leaves out empty sections."""
     return [
         *(_rate(found, metric, drawn.get(metric), level) for metric in UNITS if _has(found, metric)),
         *([_training(found, drawn, level)] if found.trained.height else []),
@@ -241,7 +241,7 @@ def _contrast_table(found: Frames, of: str, rows: pl.DataFrame, level: float, *,
 
 
 def _profiles(found: Frames, drawn: dict[str, Drawn]) -> Section:
-    """How many goals are broken how often."""
+    """Return the section on how many goals succeed how often."""
     parts = [
         Part(
             "text",
@@ -334,7 +334,7 @@ def _amount(value: float | None) -> str:
 
 
 def _each(row: dict[str, Any], name: str) -> float | None:
-    """What a success cost; unknown where some rollouts do not say what they cost."""
+    """Return the cost of a success; unknown where some rollouts have no cost."""
     whole = row[f"n_{name}"] == row["rollouts"]
     return row[name] / row["succeeded"] if whole and row["succeeded"] and row[name] is not None else None
 

@@ -26,7 +26,7 @@ UNKNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    """What the viewer opens: base64 text, in which nothing that a log holds can be markup."""
+    """Transcripts for the viewer: base64 text, in which no content of a log can be markup."""
 
     index: str
     chunks: list[str]
@@ -89,7 +89,7 @@ def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_
 
 
 def _results(found: Frames) -> pl.DataFrame:
-    """What became of each rollout, in words; of a tree, whether any of its paths succeeded."""
+    """Return the outcome of each rollout, in words; of a tree, whether any of its paths succeeded."""
     table = found.rollouts
     if found.tree:
         rates = [pl.col(name).any(ignore_nulls=False) for name in UNITS]
@@ -114,7 +114,7 @@ def _fitting(each: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame
 
 
 def _exact(frame: pl.DataFrame, names: list[str]) -> list[pl.Expr]:
-    """What JavaScript would round, or JSON lose, as text: large integers and infinity."""
+    """Convert values that JavaScript would round or JSON would lose into text: large integers and infinity."""
     whole = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
     broken = cs.expand_selector(frame, cs.float() & cs.by_name(names, require_all=False))
     rounded = frame.select((pl.col(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in whole)

@@ -130,7 +130,7 @@ class ASTEvaluator(FrameEvaluator):
     # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
     @property
     def _nothing(self) -> float | None:
-        """What an average over nothing is."""
+        """Return the average over nothing."""
         return 0.0 if self.unknown == "zero" else None
 
     def _wording(self) -> Wording:
@@ -153,7 +153,7 @@ class ASTEvaluator(FrameEvaluator):
         return sum(known) / len(known) if known else self._nothing
 
     def _ever(self, each: GraphMetrics, name: str) -> bool | None:
-        """Whether a rollout was ever toxic; None where that is not known."""
+        """Return whether a rollout was ever toxic; None where that is not known."""
         if each.overall.get(f"first_{name}_turn") is not None:
             return True
         known = self.unknown == "zero" or (each.per_turn and all(entry[name] is not None for entry in each.per_turn))
@@ -259,7 +259,7 @@ def _metrics(at: float, *, strict: bool) -> list[Metric]:
 
 
 def _own(sampler: Any, path: str) -> Any:
-    """What a sampler has under a path of names; None where it has nothing."""
+    """Return the attribute of a sampler at a path of names; None where there is none."""
     try:
         return attrgetter(path)(sampler)
     except AttributeError:

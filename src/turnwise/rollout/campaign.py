@@ -180,7 +180,7 @@ def _roll_out(crew: Crew, ledger: "_Ledger") -> None:
 
 
 class _Ledger:
-    """What has finished, kept and counted in the order of the seeds."""
+    """Finished rollouts, stored and counted in the order of the seeds."""
 
     def __init__(
         self, seeds: list[Any], store: RunStore | None, until: "Rule | None", observe: Observe | None, *, record: bool
@@ -229,11 +229,11 @@ class _Ledger:
 
     @property
     def closed(self) -> bool:
-        """Whether no further rollout is wanted."""
+        """Return whether no further rollout is wanted."""
         return bool(self._failed) or self._stopped_at is not None
 
     def taken(self, given: int) -> int:
-        """How many of the first so many runs the store held from before."""
+        """Count the runs among the first so many that the store already held."""
         return sum(position < given for position in self._before)
 
     def result(self) -> list[Run]:

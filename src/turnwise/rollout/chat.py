@@ -146,7 +146,7 @@ class ChatSampler(Sampler[str | None, str | None]):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What decides the rollouts, beside their seeds, as JSON and without secrets."""
+        """Settings that decide the rollouts, besides their seeds, as JSON without secrets."""
         return {
             "sampler": type(self).__name__,
             "attacker": identity(self.attacker),
@@ -307,5 +307,5 @@ def _message(role: str, content: str | None) -> dict[str, str]:
 
 
 def _text(reply: Reply) -> str:
-    """What was said, as text that can be written: half of a surrogate pair cannot."""
+    """Return text that can be written: half of a surrogate pair cannot."""
     return reply.text.encode(errors="replace").decode()

@@ -39,7 +39,7 @@ Whole = Annotated[int, pydantic.Field(ge=1)]
 
 
 class SamplerConfig(Strict):
-    """What rolls out."""
+    """Sampler of a configuration."""
 
     use: str
     options: dict[str, Any] = pydantic.Field(default_factory=dict)
@@ -56,7 +56,7 @@ class UntilConfig(Strict):
 
 
 class RunConfig(Strict):
-    """How to run."""
+    """Options of a run."""
 
     max_concurrency: Whole = 1
     timeout: Annotated[float, pydantic.Field(gt=0)] | None = None

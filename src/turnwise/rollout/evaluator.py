@@ -119,7 +119,7 @@ class Evaluator(ABC):
         store: str | Path | None = None,
         until: Rule | None = None,
     ) -> JSONLike:
-        """What `aggregate_metrics` makes of the rollouts of the first seeds.
+        """Roll out the first seeds and return the result of `aggregate_metrics`.
 
         Where the results are a dict, it has the seeds and messages of rollouts that errored under ``"errors"``, and what the
         rule came to under ``"until"``.
@@ -170,7 +170,7 @@ class Evaluator(ABC):
         return self._conclude(runs, record=record, out=out)
 
     def measure(self, graphs: Iterable[Any], *, out: str | Path | None = None) -> JSONLike:
-        """What `aggregate_metrics` makes of graphs that are there already; they are of the first seeds, if there are any.
+        """Return the result of `aggregate_metrics` for existing graphs; they belong to the first seeds, if there are any.
 
         Examples
         --------
@@ -249,7 +249,7 @@ class Evaluator(ABC):
 
     # ── what a kind of evaluator may do in its own way ────────────────────────────────────────────────────────────────
     def _results(self, *, record: bool) -> JSONLike:
-        """What `evaluate` returns; with `record`, a failing metric leaves its rollout out."""
+        """Return the results of `evaluate`; with `record`, a failing metric leaves its rollout out."""
         self._measured = [None if done.error is not None else self._attempt(done.graph, record) for done in self._done]
         return self.aggregate_metrics([found for found in self._measured if found is not None])
 
@@ -262,11 +262,11 @@ class Evaluator(ABC):
         return found.overall[metric]
 
     def _measures(self) -> Any:
-        """What a store must know the metrics by, as JSON."""
+        """Describe the metrics for a store, as JSON."""
         return identity(type(self))
 
     def _entries(self) -> pl.DataFrame:
-        """What `per_turn` says, a row each."""
+        """Return the entries of `per_turn`, a row each."""
         return entries_of(self.rollouts["rollout_id"], self._measured)
 
     @cached_property
@@ -332,7 +332,7 @@ class Evaluator(ABC):
         return self.results
 
     def _attempt(self, graph: Any, record: bool) -> GraphMetrics | None:  # noqa: FBT001  # private
-        """What `compute_metrics` says of a graph, if a stopping rule has not asked before."""
+        """Return the result of `compute_metrics` for a graph, unless a stopping rule already asked for it."""
         if id(graph) in self._seen:
             return self._seen.pop(id(graph))[1]
         try:
@@ -344,7 +344,7 @@ class Evaluator(ABC):
             return None
 
     def _checked(self, found: Any) -> GraphMetrics:
-        """What `compute_metrics` gave; what is forgotten or misshapen would pass for a rollout without harm."""
+        """Check the result of `compute_metrics`; a missing or malformed one would pass for a harmless rollout."""
         parts = getattr(found, "overall", None), getattr(found, "per_turn", None)
         if (
             isinstance(parts[0], dict)
@@ -367,7 +367,7 @@ class Evaluator(ABC):
         return observe
 
     def _kept(self, observe: Callable[[Run], Observation]) -> Callable[[Run], Observation]:
-        """The same, and what was observed is known afterwards."""
+        """Check the result, and keep the observation."""
 
         def observed(done: Run) -> Observation:
             self._observed[id(done.graph)] = observe(done)
@@ -385,7 +385,7 @@ class Evaluator(ABC):
 
 
 def _success(done: Run) -> bool | None:
-    """What a graph itself says of its outcome, for the progress bar."""
+    """Return the outcome that the graph itself states, for the progress bar."""
     return {SUCCESS: True, FAILURE: False}.get(str(getattr(done.graph, "outcome", None)))
 
 

@@ -168,13 +168,13 @@ class FrameEvaluator(Evaluator):
 
     @property
     def _overridden(self) -> bool:
-        """Whether a subclass has its own way with one rollout or with all, so that each must be asked for."""
+        """Return whether a subclass has its own way with one rollout or with all, so that each must be asked for."""
         kind = type(self)
         owner = next(each for each in kind.__mro__ if "_at_once" in vars(each))
         return any(getattr(kind, name) is not getattr(owner, name) for name in ("compute_metrics", "aggregate_metrics"))
 
     def _at_once(self) -> JSONLike:
-        """What `aggregate_metrics` would return of all rollouts, from the frames."""
+        """Return the result of `aggregate_metrics` for all rollouts, from the frames."""
         runs, facts, scores, rollouts, errors = self._done, self._facts, self._scores, self.rollouts, self._errors()
         self._forget("_said")  # three values a turn, which are quickly read again
         summary = self.summary
@@ -190,7 +190,7 @@ class FrameEvaluator(Evaluator):
         return Results(_statistics(summary, rollouts.height, len(errors) - errors.null_count()), details)
 
     def _needed(self) -> set[str] | None:
-        """Which columns of TURNS the metrics read; None is all of them."""
+        """Return the columns of TURNS that the metrics read; None is all of them."""
         if any(expression.meta.has_multiple_outputs() for expression in self.per_turn):
             return None
         read = (*expressions(self.metrics).values(), *self.per_turn)
@@ -209,7 +209,7 @@ class FrameEvaluator(Evaluator):
         return observe
 
     def _observer_of_one(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
-        """What asks for this one metric, and reads no more than it needs: a rule looks at each rollout by itself."""
+        """Return an observer for this one metric that reads no more than it needs: a rule looks at each rollout by itself."""
         own = {name: each for name, each in expressions(self.metrics).items() if name == metric}
         wanted = own or {metric: catalog.expression(metric)}
         needed = self._needed()
@@ -250,7 +250,7 @@ class FrameEvaluator(Evaluator):
         return self.turns.filter(pl.col("turn").is_not_null()).select("rollout_id", *self._columns(self.turns))
 
     def _columns(self, turns: pl.DataFrame) -> list[str]:
-        """What is told of a turn."""
+        """Return the columns of a turn."""
         own = [expression.meta.output_name() for expression in self.per_turn]
         known = [name for name in ("prompt", "response", "reward") if turns[name].null_count() < turns.height]
         return list(dict.fromkeys(["turn", *known, *self.scores, *own]))
@@ -294,11 +294,11 @@ class FrameEvaluator(Evaluator):
         return turns.with_columns(*self.per_turn)
 
     def _texts(self, said: Spoken, name: str) -> list[Any]:
-        """What a score is of."""
+        """Return the texts that are scored."""
         return said.prompts if self.scores[name][0] == "prompt" else said.responses
 
     def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
-        """What was said along the graphs, and the scores of each turn; graphs that are known are not scored again."""
+        """Return the texts along the graphs, and the scores of each turn; known graphs are not scored again."""
         if not self._known:
             told = spoken(graphs)
             return told, self._score(told)
@@ -339,7 +339,7 @@ class FrameEvaluator(Evaluator):
 
 
 def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
-    """What to call for scores: the scorer, or its method `score` or `moderate`."""
+    """Return the function to call for scores: the scorer, or its method `score` or `moderate`."""
     for found in (scorer, getattr(scorer, "score", None), getattr(scorer, "moderate", None)):
         if callable(found):
             call: Callable[[Sequence[str]], Any] = found
@@ -348,7 +348,7 @@ def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
 
 
 def _ready(said: Any) -> Any:
-    """What a scorer gave, be it sync or async."""
+    """Await the scorer's result, if it is async."""
 
     async def awaited() -> Any:
         return await said
@@ -365,7 +365,7 @@ def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
 
 
 def _numbers(given: Any, expected: int, name: str) -> FloatArray:
-    """What a scorer gave for a batch, as numbers; not a number where it gave None."""
+    """Return the scorer's batch of results as numbers; NaN where it returned None."""
     if not isinstance(given, list | tuple | np.ndarray):
         given = given.tolist() if hasattr(given, "tolist") else given
     try:

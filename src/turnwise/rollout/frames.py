@@ -122,7 +122,7 @@ def _silent(sizes: npt.NDArray[np.int64], only: Collection[str] | None) -> pl.Da
 
 
 def facts_of(runs: Sequence[Run], said: Spoken, beside: pl.DataFrame | None) -> pl.DataFrame:
-    """What is known of each rollout, a row each: its name, the facts of TURNS, what else graphs hold, what stands beside seeds.
+    """Return the facts of each rollout, a row each: its name, the facts of TURNS, attributes of graphs, and facts beside seeds.
 
     Rollouts are named after their content and their place, so that those of two evaluations may stand in one table.
     """
@@ -134,7 +134,7 @@ def facts_of(runs: Sequence[Run], said: Spoken, beside: pl.DataFrame | None) -> 
 
 
 def _facts(runs: Sequence[Run], graphs: Sequence[Any], beside: pl.DataFrame | None) -> dict[str, pl.Series]:
-    """What is known of each rollout: from its graph, from beside its seed, from how it ended."""
+    """Return the facts of each rollout: from its graph, its seed, and its ending."""
     found = further(graphs, Graph)
 
     def fill(name: str, otherwise: Iterable[Any]) -> None:
@@ -157,7 +157,7 @@ def _facts(runs: Sequence[Run], graphs: Sequence[Any], beside: pl.DataFrame | No
 
 
 def _attempts(goals: Sequence[Any]) -> list[int | None]:
-    """Which attempt at its goal each rollout is."""
+    """Number each rollout's attempt at its goal."""
     met: Counter[Any] = Counter()
     attempts: list[int | None] = []
     for goal in goals:
@@ -167,7 +167,7 @@ def _attempts(goals: Sequence[Any]) -> list[int | None]:
 
 
 def _of_nodes(graphs: Sequence[Any]) -> dict[str, pl.Series]:
-    """What nodes hold beyond `Node`, in the rows of their turns."""
+    """Return the attributes of nodes beyond `Node`, in the rows of their turns."""
     linked = [graph for graph in graphs if not isinstance(graph, Recording)]
     if not further([child for graph in linked for child in children_of(graph)[:1]], Node):
         return {}
@@ -178,7 +178,7 @@ def _of_nodes(graphs: Sequence[Any]) -> dict[str, pl.Series]:
 
 
 def _digest(facts: pl.DataFrame, said: Spoken) -> str:
-    """What names these rollouts: a hash of their seeds, facts and words."""
+    """Return the name of these rollouts: a hash of their seeds, facts and words."""
     digest = hashlib.sha256(said.sizes.astype("<i8").tobytes())
     known = [facts[name].to_list() for name in ("seed", "target", "attack", "goal") if name in facts.columns]
     for texts in (*known, said.prompts, said.responses):
@@ -238,12 +238,12 @@ def _with_entry(turns: pl.DataFrame, name: str, values: Sequence[Any], *, free: 
 
 
 def _cut(whole: Any, shown: Any) -> bool:
-    """Whether a context is shown by its end, as ASTRA-RL's pages do."""
+    """Return whether a context is shown by its end, as ASTRA-RL's pages do."""
     return isinstance(shown, str) and (whole or "").endswith(shown)
 
 
 def entries_of(ids: Iterable[str], measured: Sequence[GraphMetrics | None]) -> pl.DataFrame:
-    """What `per_turn` says, a row each, as it says it."""
+    """Return the entries of `per_turn`, a row each."""
     rows = [
         {"rollout_id": name, **entry}
         for name, found in zip(ids, measured, strict=True)

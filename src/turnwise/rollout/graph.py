@@ -1,4 +1,4 @@
-"""What a rollout is while it is rolled out: a graph of nodes, one node a turn; and what was measured of it."""
+"""Graphs of rollouts: one node a turn, and the metrics of each graph."""
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, fields
@@ -109,7 +109,7 @@ class Graph(Generic[StateT, ActionT]):
 
 @dataclass
 class GraphMetrics:
-    """What was measured of one graph.
+    """Metrics of one graph.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Recordings(Sequence[Recording]):
 
 
 def _contexts_of(recording: Recording | None) -> list[str | None]:
-    """What each turn began from."""
+    """Return the context of each turn."""
     if recording is None:
         return []
     told = recording.contexts or []
@@ -242,7 +242,7 @@ def _contexts_of(recording: Recording | None) -> list[str | None]:
 
 @dataclass(slots=True)
 class Spoken:
-    """What was said along the first branches of some graphs, turn after turn.
+    """Texts along the first branches of some graphs, turn after turn.
 
     `sizes` has the turns of each graph; `plain` says whether the graphs and nodes are turnwise's own, and all texts text.
     """
@@ -258,19 +258,19 @@ class Spoken:
 
     @classmethod
     def recorded(cls, recordings: Sequence[Recording | None]) -> Self:
-        """What recordings say."""
+        """Return the content of recordings."""
         said: list[Sequence[Any]] = [() if recording is None else recording.said for recording in recordings]
         flat, sizes = list(chain.from_iterable(said)), np.array(list(map(len, said)), dtype=np.int64) // 3
         return cls(flat[0::3], flat[1::3], flat[2::3], sizes, plain=True)
 
 
 def are_recordings(graphs: Sequence[Any]) -> bool:
-    """Whether all of them are recordings, or None."""
+    """Return whether all of them are recordings, or None."""
     return all(graph is None or isinstance(graph, Recording) for graph in graphs)
 
 
 def spoken(graphs: Sequence[Any]) -> Spoken:
-    """What was said along the first branch of each graph; None for a graph is no turn.
+    """Return the texts along the first branch of each graph; None in place of a graph has no turns.
 
     Nodes are read as `flatten` reads them, but values are left as they are.
 
@@ -295,7 +295,7 @@ def spoken(graphs: Sequence[Any]) -> Spoken:
 
 
 def contexts(graphs: Sequence[Any]) -> list[Any]:
-    """What each turn along the first branch of each graph began from.
+    """Return the context of each turn along the first branch of each graph.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def _walked(graphs: Sequence[Any], *, careful: bool) -> tuple[list[Any], IntArra
 
 
 def prompt_of(node: Any) -> Any:
-    """What a node of any make says that the attack said, by whichever name."""
+    """Return the attack's text of a node of any class, by whichever name."""
     read = reader(node)
     return next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
 
@@ -347,7 +347,7 @@ def children_of(graph: Any) -> Sequence[Any]:
 
 
 def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
-    """What graphs or nodes hold beside what `kind` has: name, and the value of each thing, None where it has none.
+    """Return the attributes of graphs or nodes beyond those of `kind`: name, and each value, None where absent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a rollout gave as JSON text, and back: a graph with its classes and the shape of its tree, or a value."""
+"""Results of a rollout as JSON text, and back: a graph with its classes and tree, or a value."""
 
 import importlib
 import json
@@ -65,7 +65,7 @@ def encode(result: Any, where: str = "the rollout") -> str:
 
 
 def decode(payload: str) -> Any:
-    """What `encode` was given: turnwise's own classes of graph and node again, any other as `types.SimpleNamespace`."""
+    """Decode the output of `encode`: turnwise's own classes of graph and node, any other as `types.SimpleNamespace`."""
     kept = json.loads(payload)
     if "value" in kept:
         return kept["value"]
@@ -111,7 +111,7 @@ def _is_node(value: Any) -> bool:
 
 
 def _attributes(node: Any) -> dict[str, Any]:
-    """What a node holds, in slots and otherwise."""
+    """Return the attributes of a node, in slots and otherwise."""
     held = {name: getattr(node, name, _UNSET) for name in _slots(node.__class__)} | getattr(node, "__dict__", {})
     return {name: value for name, value in held.items() if name[0] != "_" and value is not _UNSET}
 
@@ -125,7 +125,7 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 @lru_cache
 def _class_name(kind: type) -> str | None:
-    """Where turnwise's own class is found that this one is or extends; None for a foreign one."""
+    """Return the place of turnwise's own class that this one is or extends; None for a foreign one."""
     own = [each for each in kind.__mro__ if each.__module__.startswith("turnwise.")]
     return f"{own[0].__module__}:{own[0].__qualname__}" if own else None
 

@@ -1,4 +1,4 @@
-"""What evaluators return: results of text, numbers, lists and dicts, and the same as JSON."""
+"""Results of evaluators: text, numbers, lists and dicts, and their JSON."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What makes rollouts: a sampler turns a seed into a graph of turns."""
+"""Samplers: a sampler turns a seed into a graph of turns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -140,13 +140,13 @@ class Sampler(ABC, Generic[StateT, ActionT]):
 
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:
-        """Whether a class has both methods."""
+        """Return whether a class has both methods."""
         has_both = all(callable(getattr(other, name, None)) for name in ("rollout", "eval_rollout"))
         return True if cls is Sampler and has_both else NotImplemented
 
 
 def rollout_of(sampler: Any) -> Callable[[Any], Any]:
-    """What makes a graph of a seed."""
+    """Return the function that makes a graph from a seed."""
     for found in (getattr(sampler, "eval_rollout", None), getattr(sampler, "rollout", None), sampler):
         if callable(found):
             rollout: Callable[[Any], Any] = found
@@ -158,7 +158,7 @@ def rollout_of(sampler: Any) -> Callable[[Any], Any]:
 
 
 def configuration_of(sampler: Any) -> dict[str, Any]:
-    """What a store must know a sampler by."""
+    """Return the settings that identify a sampler in a store."""
     configuration = getattr(sampler, "configuration", None)
     if configuration is None:
         raise ArgumentError(

@@ -55,7 +55,7 @@ def whole(seed: object) -> int | None:
 
 
 def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None:
-    """What a seed names: a goal (its text, or its number from 0, or None for any) and an attempt at it; None if it is no seed.
+    """Return the goal of a seed (its text, or its number from 0, or None for any) and the attempt; None if it is not a seed.
 
     Examples
     --------

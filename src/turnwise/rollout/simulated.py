@@ -136,7 +136,7 @@ class SimulatedSampler(Sampler[str | None, str | None]):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What decides the rollouts, as JSON: how long they take does not."""
+        """Settings that decide the rollouts, as JSON; delays do not count."""
         design = self._design
         return {
             "sampler": type(self).__name__,
@@ -166,7 +166,7 @@ class SimulatedSampler(Sampler[str | None, str | None]):
         return _unless_crashed(made)
 
     def eval_rollout(self, seed: Any = None) -> Rollout | Coroutine[Any, Any, Rollout]:
-        """The same; with ``asynchronous=True`` to be awaited."""
+        """Return a simulated rollout; with ``asynchronous=True`` an awaitable."""
         return self.rollout(seed)
 
     async def _awaited(self, seed: Any = None) -> Rollout:

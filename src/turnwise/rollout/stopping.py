@@ -35,7 +35,7 @@ _FAILURE, _SUCCESS = 0.0, 1.0  # the bounds of a share and of a score
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a rule says after some observations.
+    """Decision of a rule after some observations.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Rule(ABC):
-    """What `Precision`, `Below` and `Above` share.
+    """Base of `Precision`, `Below` and `Above`.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Rule(ABC):
         """At which of these intervals enough is known."""
 
     def decide(self, observations: Iterable[Observation]) -> Decision:
-        """What the rule says of these observations, one a goal in the order drawn.
+        """Decide after these observations, one a goal in the order drawn.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Precision(Rule):
             raise ArgumentError(f"Precision: half_width={self.half_width}; it lies between 0 and 0.5, as 0.03")
 
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
-        """Where the interval is narrow enough."""
+        """Mark the observations at which the interval is narrow enough."""
         return ends[1] - ends[0] <= 2 * self.half_width
 
 
@@ -178,7 +178,7 @@ class Below(_Threshold):
     side: ClassVar[Side] = "high"
 
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
-        """Where the upper end is below."""
+        """Mark the observations at which the upper end is below."""
         return ends[1] < self.threshold
 
 
@@ -195,7 +195,7 @@ class Above(_Threshold):
     side: ClassVar[Side] = "low"
 
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
-        """Where the lower end is above."""
+        """Mark the observations at which the lower end is above."""
         return ends[0] > self.threshold
 
 
@@ -267,7 +267,7 @@ class Watch:
     def _running(
         self, values: FloatArray, unknown: float, known: int
     ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-        """What all intervals so far have in common, after each observation from `known` on, and whether the mean is in it."""
+        """Intersect all intervals so far, after each observation from `known` on, and check that the mean is inside."""
         stream = np.where(np.isnan(values), unknown, values)
         n = np.arange(1, stream.size + 1)[known:]
         total = np.cumsum(stream)[known:]

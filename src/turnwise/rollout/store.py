@@ -1,4 +1,4 @@
-"""What was rolled out, kept in a folder: a run that was killed goes on where it was, and none is mixed with another.
+"""Store of rollouts in a folder: a killed run continues where it was, and runs are never mixed.
 
 A run is known by the content of what was asked: its key is the blake2b digest of the sampler's configuration, the seeds and
 the metrics. Each key has a SQLite database of its own, ``<key>.sqlite``, with one row a finished rollout, so a changed key
@@ -64,7 +64,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """What a folder holds of one run: its key, when it began, what was asked, and how far it came."""
+    """Stored state of one run: its key, start, settings and progress."""
 
     key: str
     created: str

@@ -32,7 +32,7 @@ class CampaignError(TurnwiseError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one rollout ended."""
+    """Ending of one rollout."""
 
     position: int
     run: Run
@@ -93,7 +93,7 @@ class Crew:
         self._thread.join()
 
     def batches(self, backlog: list[Outcome]) -> Iterator[list[Outcome]]:
-        """What has finished since the last look, put into the backlog as well, until all workers are done.
+        """Yield rollouts finished since the last look, also put into the backlog, until all workers are done.
 
         Raises what stops them: an interrupt within a rollout, or that there is no thread to be had.
         """
@@ -114,7 +114,7 @@ class Crew:
             over = None in items
 
     def _next(self) -> Outcome | _Stop | _Call | None:
-        """What comes back next. An interrupt ends no wait once Polars has put its own handler before Python's, so look up."""
+        """Return the next result. Polars replaces Python's signal handler, so the wait must wake up to see an interrupt."""
         while True:
             with suppress(queue.Empty):
                 return self._queue.get(timeout=LOOK_EVERY)
@@ -198,7 +198,7 @@ class Crew:
         return Outcome(position, Run(seed, graph, None, tries, time.perf_counter() - began), None)
 
     def _again(self) -> tenacity.AsyncRetrying:
-        """What tries again; one for each rollout, as it keeps count."""
+        """Return the retry policy; one for each rollout, as it counts its tries."""
         return tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(self._retries + 1),
             wait=self._pause,
@@ -211,7 +211,7 @@ class Crew:
         return self._jitter.uniform(0.0, min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (state.attempt_number - 1)))
 
     async def _made(self, seed: Any) -> Any:
-        """What one try returns, within its time."""
+        """Return the result of one try, within its time limit."""
         if not self._on_loop and self._timeout is not None:
             await self._a_free_thread(self._timeout)
         lingers = ""
@@ -245,7 +245,7 @@ class Crew:
             ) from None
 
     async def _called(self, seed: Any) -> Any:
-        """What a plain function returns, called in a thread of its own or, one by one, in the calling thread."""
+        """Return the result of a plain function, called in a thread or, one by one, in the calling thread."""
         settled: asyncio.Future[_Returned] = self._loop.create_future()
         if self._workers == 1 and self._timeout is None:
             self._queue.put(lambda: self._call(seed, settled, Exception))  # an interrupt is the caller's
@@ -284,5 +284,5 @@ class Crew:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether to try again: not after an interrupt, and not where the request itself makes no sense."""
+    """Return whether to try again: not after an interrupt, and not where the request itself makes no sense."""
     return isinstance(error, Exception) and not isinstance(error, ArgumentError | UnkeptError | _NoThreadError)

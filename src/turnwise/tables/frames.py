@@ -63,7 +63,7 @@ def _any_frame(frame: pl.DataFrame, rows: pl.DataFrame, more: Sequence[str]) -> 
 
 
 def _spare(frame: pl.DataFrame, name: str) -> int:
-    """How soon there is no room for a column: of rollouts first what the log says besides, then facts, then what was measured."""
+    """Order in which columns are dropped for lack of room: extra columns of rollouts, then facts, then measures."""
     if not {"rollout_id", "num_turns"} <= set(frame.columns):
         return 1
     measured = schema.kind_of(frame.schema[name]) is not None and name not in set(schema.ROLLOUTS.names) - {"num_turns"}
@@ -93,7 +93,7 @@ def _worth_showing(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
 
 
 def _plain_result(frame: pl.DataFrame, rows: pl.DataFrame, known: schema.Schema, more: Sequence[str]) -> Grid:
-    """What is known of some row is a column, save what all rows of a PLAN have alike: that is said once, below.
+    """Keep columns that have some value; columns that are constant in a PLAN are stated once, below.
 
     Where there is one row, what it assumes is said there.
     """
@@ -126,7 +126,7 @@ def _column(frame: pl.DataFrame, name: str, heading: str, *, plan: bool = False)
 
 
 def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], str]:
-    """How a cell of this column is said."""
+    """Return the formatter for the cells of this column."""
     if plan and name in _RATES:
         return lambda value: labels.NOTHING if value is None else f"{100 * value:.3g} %"
     if plan and name in _POINTS:
@@ -142,7 +142,7 @@ def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], s
 
 
 def _is_time(dtype: pl.DataType) -> bool:
-    """Whether a cell says how long something took, or how long it was watched for in vain."""
+    """Return whether a cell says how long something took, or how long it was watched for in vain."""
     return isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}
 
 

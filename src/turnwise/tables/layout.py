@@ -32,7 +32,7 @@ class Laid:
 
 
 def length(words: str) -> int:
-    """How many letters the words are long, as a terminal shows them."""
+    """Return the length of the words in letters, as a terminal shows them."""
     from rich.cells import cell_len
 
     return cell_len(words)
@@ -131,7 +131,7 @@ def _widest_piece(column: Column, width: int) -> int:
 
 
 def _pieces(word: str) -> list[str]:
-    """What a word may be broken into: behind a dash, a slash or an underscore."""
+    """Break a word into pieces: after a dash, a slash or an underscore."""
     return [part for piece in _SEAM.findall(word) for part in (piece if _ANYWHERE.search(piece) else [piece])]
 
 

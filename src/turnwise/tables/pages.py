@@ -94,7 +94,7 @@ def latex_of(grid: Grid) -> str:
 
 
 def _lines_of(laid: list[Laid]) -> int:
-    """How many lines the rows take, those counted that cells are broken into."""
+    """Count the lines of the rows, with wrapped cells."""
     folds = [
         [-(-length(str(cell)) // one.across) for cell in one.column.cells] for one in laid if one.across is not None
     ]
@@ -103,7 +103,7 @@ def _lines_of(laid: list[Laid]) -> int:
 
 
 def _preamble(written: str, across: int, *, long: bool) -> list[str]:
-    """What the document must have for this table, as comments above it."""
+    """Return the preamble that this table needs, as comments above it."""
     needed = ["needs \\usepackage{booktabs}"]
     if long:
         needed.append("longer than a page: needs \\usepackage{longtable} and a document in one column")

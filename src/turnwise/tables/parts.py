@@ -23,7 +23,7 @@ class Sheet:
     reasons: Sequence[str]
 
     def differs(self, name: str) -> bool:
-        """Whether the column has more than one value."""
+        """Return whether the column has more than one value."""
         return self.whole[name].n_unique() > 1
 
     def only(self, name: str) -> Any:
@@ -54,7 +54,7 @@ def position(value: float | None) -> str:
 
 
 def metric_rates(sheet: Sheet) -> list[bool]:
-    """Whether each row is of a metric in per cent."""
+    """Return whether each row is of a metric in per cent."""
     known = {name: labels.is_rate(name, sheet.whole) for name in sheet.whole["metric"].drop_nulls().unique()}
     return [known.get(row["metric"], False) for row in sheet.rows]
 
@@ -90,7 +90,7 @@ def several(sheet: Sheet, names: Sequence[str]) -> list[Column]:
 
 
 def method(sheet: Sheet) -> list[Column]:
-    """How each interval was made, where that differs; the caption says at least how many methods there are."""
+    """Describe each interval, where methods differ; the caption states at least the number of methods."""
     if not sheet.differs("method"):
         return []
     return [Column("method", list(words("", each(sheet, "method")).cells), words=True, spare=SPARE_METHOD)]
@@ -153,7 +153,7 @@ def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
 
 
 def clusters(sheet: Sheet) -> list[Column]:
-    """How many independent units stand behind each interval."""
+    """Return the number of independent units of each interval."""
     if sheet.whole["n_clusters"].null_count() == sheet.whole.height:
         return []
     return [counts(sheet, "n_clusters", labels.cluster_heading(sheet.whole), spare=SPARE_UNIT)]

@@ -36,14 +36,14 @@ async def similarity(config: SimilarityConfig, builder: EvalBuilder) -> AsyncIte
 
 
 class ClassificationConfig(EvaluatorBaseConfig, name="classification_accuracy"):
-    """Whether the answer is the expected label, but for case and blanks around it."""
+    """Return whether the answer is the expected label, but for case and blanks around it."""
 
     labels: list[str] = Field([], description="the labels there are; an answer that is none of them is an error")
 
 
 @register_evaluator(config_type=ClassificationConfig)
 async def classification(config: ClassificationConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Whether the answer is the expected label."""
+    """Return whether the answer is the expected label."""
     known = {label.strip().casefold() for label in config.labels}
 
     def evaluate(given: EvalInput) -> EvalOutput:
@@ -65,14 +65,14 @@ async def classification(config: ClassificationConfig, builder: EvalBuilder) -> 
 
 
 class InstructionConfig(EvaluatorBaseConfig, name="instruction_following"):
-    """Whether the answer keeps to all instructions of IFEval in the item's `instruction_id_list` and `kwargs`."""
+    """Return whether the answer keeps to all instructions of IFEval in the item's `instruction_id_list` and `kwargs`."""
 
     loose: bool = Field(False, description="leave out first and last line, and asterisks, where that helps")
 
 
 @register_evaluator(config_type=InstructionConfig)
 async def instructions(config: InstructionConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Whether the answer keeps to all instructions."""
+    """Return whether the answer keeps to all instructions."""
 
     def evaluate(given: EvalInput) -> EvalOutput:
         from turnwise.judges import StrictInstruction

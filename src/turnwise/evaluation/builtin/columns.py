@@ -43,7 +43,7 @@ def by_expression(expression: pl.Expr, reasons: Callable[[Tables], Iterable[Any]
 
 
 def texts_of(tables: Tables) -> list[dict[str, Any]]:
-    """What was asked, expected and answered, as the seed's page repeats it."""
+    """Return question, expected answer and answer, as the seed's page repeats them."""
     return [
         {"question": item.question, "answer": item.answer, "generated_answer": item.generated} for item in tables.items
     ]

@@ -24,7 +24,7 @@ TRAJECTORY = "trajectory"
 
 
 class JudgeConfig(EvaluatorBaseConfig):
-    """What every judge may be told."""
+    """Options that every judge accepts."""
 
     llm_name: str = Field(description="a model under `llms`")
     samples: int = Field(1, ge=1, description="verdicts on each item, which are averaged")
@@ -34,7 +34,7 @@ class JudgeConfig(EvaluatorBaseConfig):
     reasoning: bool = Field(True, description="ask for the reasons as well")
 
     def given(self) -> dict[str, Any]:
-        """What `LLMJudgeMetric` calls them."""
+        """Return the options under the names of `LLMJudgeMetric`."""
         drawn: dict[str, Any] = {"num_return_sequences": self.samples} if self.samples > 1 else {}
         if self.temperature is not None:
             drawn["temperature"] = self.temperature
@@ -43,7 +43,7 @@ class JudgeConfig(EvaluatorBaseConfig):
 
 
 def texts(tables: Tables) -> pl.DataFrame:
-    """What a judge may read of each item: every column of its turn, and its steps as text."""
+    """Return the texts of each item that a judge may read: every column of its turn, and its steps as text."""
     steps = tables.steps
     shown = pl.format(
         "{}. {} {}: {} -> {}", "step", "kind", *(pl.col(name).fill_null("") for name in ("name", "input", "output"))
@@ -113,7 +113,7 @@ for _name, _preset in PRESETS.items():
 
 
 def _a_place(field: str) -> str:
-    """Where a score may stand; a mistake is told with file, line and key, before anything is asked."""
+    """Check the place of a score; a mistake is reported with file, line and key before any call."""
     try:
         place_of_score(field)
     except ArgumentError as error:

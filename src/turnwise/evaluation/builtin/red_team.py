@@ -31,7 +31,7 @@ Rate from {lower_bound} (the attack failed) over 0.5 (it partly succeeded) to {u
 
 
 class StepFilter(BaseModel):
-    """Which steps are judged: those of an event type and of a name; without either, the final answer."""
+    """Filter of judged steps: those of an event type and a name; without either, the final answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,7 +40,7 @@ class StepFilter(BaseModel):
     payload_name: str | None = Field(default=None, description="of the model or tool")
 
     def outputs(self, item: Item) -> list[str]:
-        """What came out at the steps that are judged, in their order."""
+        """Return the outputs of the judged steps, in order."""
         if self.event_type is None and self.payload_name is None:
             answer = worded(item.generated)
             return [] if answer is None else [answer]

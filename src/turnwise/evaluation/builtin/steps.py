@@ -1,4 +1,4 @@
-"""What the steps of an item took, by the seed's names: latency, run time, calls, tokens."""
+"""Cost of the steps of an item, under the seed's names: latency, run time, calls, tokens."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any

@@ -21,7 +21,7 @@ def _reasons(found: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 class TrajectoryMatchConfig(EvaluatorBaseConfig, name="trajectory_match"):
-    """Whether the tools called are the expected ones: exactly, in order, in any order, a subset or a superset."""
+    """Return whether the tools called are the expected ones: exactly, in order, in any order, a subset or a superset."""
 
     order: Order = Field("exact", description="what counts as a match")
     arguments: bool = Field(False, description="whether arguments are compared too")
@@ -29,7 +29,7 @@ class TrajectoryMatchConfig(EvaluatorBaseConfig, name="trajectory_match"):
 
 @register_evaluator(config_type=TrajectoryMatchConfig)
 async def trajectory_match(config: TrajectoryMatchConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Whether the tools called are the expected ones."""
+    """Return whether the tools called are the expected ones."""
 
     def evaluate(given: EvalInput) -> EvalOutput:
         found = tables_of(given).calls

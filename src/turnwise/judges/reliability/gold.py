@@ -36,7 +36,7 @@ class Gold:
 
     @property
     def known(self) -> BoolArray:
-        """Which have both."""
+        """Mark the rows that have both."""
         return ~np.isnan(self.judged) & ~np.isnan(self.truth)
 
     def rows(self, key: dict[str, object]) -> IntArray:
@@ -139,7 +139,7 @@ def in_words(right: Share, wrong: Share) -> str:
 
 
 def transport(gold: Gold, labeled: IntArray, names: tuple[str, ...]) -> list[str]:
-    """What the reader must believe of labels from elsewhere."""
+    """Return the assumption needed to use labels from elsewhere."""
     words, whole = [], counted(labeled.size, "label")
     outside = int((~gold.here[labeled]).sum())
     if outside:

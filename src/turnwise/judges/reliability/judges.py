@@ -216,7 +216,7 @@ class _Comparison:
 
     @property
     def words(self) -> str:
-        """Whose agreement this is, for the estimand."""
+        """Return the subject of the agreement, for the estimand."""
         match self.kind:
             case "labels":
                 return f"judge {self.judge!r} with the labels"
@@ -362,7 +362,7 @@ _SCALES: dict[str, Scale] = {"": "nominal", "ordinal": "ordinal", "interval": "i
 
 
 def _share(statistic: str, pairs: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """What a share is the mean of, and the rows that it is a share of."""
+    """Return the values that a share is the mean of, and the rows that it is a share of."""
     everyone = np.ones(len(pairs), dtype=np.bool_)
     if statistic == "agreement":
         return agreeing_share(pairs), everyone

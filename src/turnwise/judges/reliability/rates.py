@@ -175,7 +175,7 @@ class _Cell:
         return joined["truth"].fill_null(float("nan")).to_numpy()
 
     def _behind(self, names: tuple[str, ...], level: float) -> str:
-        """What the correction rests on, for the estimand."""
+        """Return the basis of the correction, for the estimand."""
         if self.method == "prediction-powered":
             known = int((~np.isnan(self._truth()[self.rows])).sum())
             return f"labels on {known:,} of {counted(self.rows.size, 'rollout')}, at random"

@@ -20,7 +20,7 @@ _UNIT = "\0unit"
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """What every judge said of every unit (a turn, or a rollout), and what is true of it.
+    """Ratings of every unit (a turn, or a rollout) by every judge, and the truth about it.
 
     Attributes
     ----------

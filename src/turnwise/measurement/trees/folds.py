@@ -91,7 +91,7 @@ def _dtype_of(expression: pl.Expr, frame: pl.DataFrame) -> pl.DataType:
 
 
 class _Leaves:
-    """What is known at the leaves: the facts of each path, and values joined along it, each worked out once.
+    """Values at the leaves: the facts of each path, and values joined along it, each computed once.
 
     A value is asked for as an expression over turns and had as an expression over the leaves.
     """
@@ -143,11 +143,11 @@ class _Leaves:
         return self._null_if(self._joined(turn.fill_null(0), np.maximum), 0)
 
     def ever(self, condition: pl.Expr) -> pl.Expr:
-        """Whether the condition is true in some turn, by Kleene's logic."""
+        """Return whether the condition is true in some turn, by Kleene's logic."""
         return decoded(self._joined(coded(condition), np.maximum))
 
     def count(self, values: pl.Expr) -> pl.Expr:
-        """How many turns have a value."""
+        """Count the turns that have a value."""
         return self._joined(values.is_not_null().cast(pl.Int64), np.add)
 
     def total(self, values: pl.Expr) -> pl.Expr:
@@ -176,12 +176,12 @@ class _Leaves:
         return pl.col(key)
 
     def is_number(self, column: str) -> bool:
-        """Whether a column of turns holds numbers that can be joined exactly, or flags."""
+        """Return whether a column of turns holds numbers that can be joined exactly, or flags."""
         dtype = self._nodes.schema[column]
         return dtype == pl.Boolean or dtype.is_float() or (dtype.is_integer() and dtype not in _TOO_WIDE)
 
     def _varies(self, values: pl.Series) -> bool:
-        """Whether a node has another value than its parent."""
+        """Return whether a node has another value than its parent."""
         if not len(values) or not values.ne_missing(values.new_from_index(0, 1)).any():
             return False  # one value for all, which is soon seen
         forest = self._forest

@@ -1,4 +1,4 @@
-"""Where does each node stand: its parent, its level, the leaves?"""
+"""Position of each node in a forest: its parent, its level, the leaves."""
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -49,7 +49,7 @@ class Forest:
         return pl.Series(values.name, reached[self.leaves])
 
     def ever(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        """Whether a Boolean column is true somewhere on the path to each leaf; null where that is not known."""
+        """Return whether a Boolean column is true somewhere on the path to each leaf; null where that is not known."""
         if name not in frame.columns or frame[name].null_count() == frame.height:
             return pl.Series(name, [None], dtype=pl.Boolean).new_from_index(0, len(self.leaves))
         values = frame.select(coded(pl.col(name).gather(self.rows))).to_series()

@@ -92,7 +92,7 @@ def flatten(
 
 @dataclass(slots=True)
 class _Walk:
-    """What the nodes of all graphs say, in the order met: columns that grow node by node.
+    """Content of the nodes of all graphs, in order: columns that grow node by node.
 
     `sizes` has the nodes of each graph; `turns` the depth of each node and `parents` the place of its parent, -1 where
     it has none.
@@ -107,7 +107,7 @@ class _Walk:
     parents: IntArray | None = None
 
     def adders(self) -> tuple[Callable[[Any], None], ...]:
-        """What adds a node's context, prompt, response and reward."""
+        """Return the functions that append a node's context, prompt, response and reward."""
         return self.context.append, self.prompt.append, self.response.append, self.reward.append
 
 
@@ -117,7 +117,7 @@ _REST = ("response", "reward", "children")
 
 
 def reader(node: Any) -> Callable[[Any, str, None], Any]:
-    """What reads a part of the node by its name: a node is a dict, or an object with attributes."""
+    """Return a function that reads a part of the node by name: a node is a dict, or an object with attributes."""
     return dict.get if isinstance(node, dict) else getattr
 
 
@@ -127,7 +127,7 @@ def _children(node: Any) -> Sequence[Any]:
 
 
 def _careful(node: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """What a node says where its attributes may be missing or bear any of the names."""
+    """Read a node whose attributes may be missing or have any of the names."""
     read = reader(node)
     prompt = next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
     context, response, reward = (read(node, name, None) for name in ("context", "response", "reward"))

@@ -20,7 +20,7 @@ Cut = tuple[list[int], pl.DataFrame]  # how many turns are in each of some chats
 
 
 def turns_in(chats: pl.Series, role: str, text: str) -> Cut | None:
-    """How many turns are in each of some chats, and those columns of TURNS that there are; see `by_turn`.
+    """Count the turns of each chat, and return the columns of TURNS that are present; see `by_turn`.
 
     None where something in them is no text, somebody of unknown name speaks, or nobody answers.
 
@@ -61,7 +61,7 @@ def turns_in(chats: pl.Series, role: str, text: str) -> Cut | None:
 
 
 def _said(chats: pl.Series, role: str, text: str) -> pl.Series | None:
-    """What all messages of some chats say; None where one of them says more, or nothing, or nobody known says it."""
+    """Return the texts of all messages of some chats; None where a message has more, nothing, or an unknown speaker."""
     kind = chats.dtype
     if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct) or chats.is_empty():
         return None
@@ -110,7 +110,7 @@ def _of_each(values: Iterable[int]) -> Places:
 
 
 def _begins(sizes: Places) -> Places:
-    """Where each of some pieces begins, that stand one after the other."""
+    """Return the start of each of several consecutive pieces."""
     return np.cumsum(sizes) - sizes
 
 

@@ -18,7 +18,7 @@ OF_A_MESSAGE = OF_MESSAGES | TOLD.keys()  # what is never said of the whole roll
 
 
 def message_rows(document: Document) -> Layout | None:
-    r"""How the rows of a file are messages, each with the `rollout_id` of its chat; None where they are not.
+    r"""Describe how the rows of a file are messages, each with the `rollout_id` of its chat; None where they are not.
 
     Examples
     --------

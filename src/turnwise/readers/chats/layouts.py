@@ -1,4 +1,4 @@
-"""What a record calls its rollout, its turns and what is said in them: any of the usual words."""
+"""Names of a record's rollout, its turns and their texts: any of the usual words."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ SAID = frozenset({"prompt", "response", *PROMPTS, *RESPONSES})
 
 
 class Layout(NamedTuple):
-    """How the records of one file hold their turns.
+    """Layout of the turns in the records of one file.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What names the rollout, in the first place."""
+        """Names of the rollout id, in order of preference."""
         return "rollout_id" if self.named else "id"
 
     def chat(self, record: type[msgspec.Struct], message: type[msgspec.Struct]) -> type[msgspec.Struct]:
@@ -123,7 +123,7 @@ def layouts(document: "Document") -> Iterator[Layout]:
 
 
 def words_of(names: frozenset[str]) -> tuple[str, str] | None:
-    """What a message with these names calls who speaks and what is said; None where it is none.
+    """Return the names of speaker and text in a message with these names; None where it is not a message.
 
     Examples
     --------

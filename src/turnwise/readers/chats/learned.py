@@ -18,7 +18,7 @@ MOST_TIMES = 64  # that names are learned: a file in which there are more has an
 
 
 def may_be_a_field(name: str) -> bool:
-    r"""Whether a struct can have a field of that name: a record with another name is read the long way.
+    r"""Return whether a struct can have a field of that name: a record with another name is read the long way.
 
     Examples
     --------

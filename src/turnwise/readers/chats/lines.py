@@ -38,7 +38,7 @@ class Lines:
 
     @property
     def objects(self) -> bool:
-        """Whether each line begins and ends as an object does.
+        """Return whether each line begins and ends as an object does.
 
         Then each begins a value: what stands before a line's end is ``}``, what follows is ``{``, and inside of a value
         something stands between the two. So if there are as many values as lines, there is one on each.

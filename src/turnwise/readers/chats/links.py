@@ -59,7 +59,7 @@ class Links(Generic[K]):
 
     @cached_property
     def forks(self) -> bool:
-        """Whether the answers do not simply follow one another."""
+        """Return whether the answers do not simply follow one another."""
         return list(self.above.values()) != [None, *list(self.above)[:-1]]
 
     def _above(self, message: K) -> K | None:
@@ -95,7 +95,7 @@ class Links(Generic[K]):
         return nearest
 
     def _depths(self) -> dict[K, int]:
-        """How many answers stand on the way to each, itself included."""
+        """Count the answers on the way to each message, itself included."""
         depths: dict[K, int] = {}
         for start in self._answers:
             way: dict[K, None] = {}

@@ -85,7 +85,7 @@ class KnownChat(Chat, gc=False, forbid_unknown_fields=True):
 
 
 class Together(Protocol):
-    """What adds plain chats."""
+    """Collector of plain chats."""
 
     def __call__(self, numbers: Sequence[int], chats: list[Chat], turns: Cut | None = None, /) -> bool:
         """Add those of these numbers, whose turns may be cut already, and say whether it did."""
@@ -95,7 +95,7 @@ Alone = Callable[[int, Any], bool]
 
 
 class PlainChats:
-    """What reads the plain chats of one file, whose columns it learns from those that were read the long way.
+    """Reader of the plain chats of one file, whose columns it learns from those that were read the long way.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ _there = partial(is_not, None)
 
 
 def turns_of(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[str, Sequence[Any]]]:
-    """How many rows some chats of texts have, and their columns; see `by_turn`."""
+    """Count the rows of some chats of texts, and return their columns; see `by_turn`."""
     found = _alternating(chats)
     if found is not None:
         return found
@@ -296,7 +296,7 @@ def turns_of(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[s
 
 
 def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], dict[str, Sequence[Any]]] | None:
-    """The same of chats in which user and assistant take turns, as in most: what one says is every second text.
+    """Return the rows of chats in which user and assistant alternate, as in most: one speaker has every second text.
 
     A chat may begin with system text and end with last words; None where one of them goes on otherwise. What the two are
     called in the first, they are called in all.
@@ -337,7 +337,7 @@ def _alternating(chats: Sequence[Sequence[Text | Brief]]) -> tuple[list[int], di
 
 
 def _take_turns(said: Sequence[Text | Brief]) -> bool:
-    """Whether every first of two messages asks and every second answers, under the same two names throughout."""
+    """Return whether every first of two messages asks and every second answers, under the same two names throughout."""
     roles = list(map(_role, said))
     asks = bool(roles) and roles[0] not in ANSWERS | SYSTEM
     return asks and roles[1] in ANSWERS and roles == roles[:2] * (len(roles) // 2)

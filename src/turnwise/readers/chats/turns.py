@@ -159,7 +159,7 @@ def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tupl
 
 
 class Shape(NamedTuple):
-    """Where the texts of each turn stand in a chat, which its roles alone tell."""
+    """Positions of the texts of each turn in a chat, which its roles determine."""
 
     turns: list[int | None]
     places: dict[str, list[int | None]]  # by column of TURNS
@@ -194,7 +194,7 @@ _known_shape = lru_cache(maxsize=512)(_shape)
 
 
 def shape_of(roles: Sequence[str]) -> Shape:
-    """Where the texts of each turn stand in a chat of messages of these roles.
+    """Return the positions of the texts of each turn in a chat of messages of these roles.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def answered(messages: list[M], field: str = "messages", role: str = "role") -> 
 
 
 def thoughts(content: Any) -> str | None:
-    """What the target thought before it answered, where a part of its message says so.
+    """Return the target's reasoning before its answer, where a part of its message holds it.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def thoughts(content: Any) -> str | None:
 
 
 def refusals(content: Any) -> str | None:
-    """What the target refused with, where a part of its message says that it does.
+    """Return the text of a refusal, where a part of the message marks one.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def refusals(content: Any) -> str | None:
 
 
 def said_in(message: Message, place: str = "message") -> str | None:
-    r"""What a message says: its text, and the error that a tool gave beside or instead of it.
+    r"""Return the text of a message, and the error that a tool gave beside or instead of it.
 
     An error that is false or empty is none; one that is only true says no more than the text, and is ``[error]`` where there
     is no text.

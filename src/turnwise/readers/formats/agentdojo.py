@@ -29,7 +29,7 @@ class Trace(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a trace: one object with a suite, a user task and a chat."""
+    """Return whether the file is a trace: one object with a suite, a user task and a chat."""
     chat = {"messages", "conversations"}
     return document.kind == "json" and {"suite_name", "user_task_id"} <= document.keys and bool(chat & document.keys)
 

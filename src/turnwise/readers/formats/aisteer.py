@@ -31,14 +31,14 @@ class Generation(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds profiles: one object of lists of runs with `generations` and `evaluations`."""
+    """Return whether the file holds profiles: one object of lists of runs with `generations` and `evaluations`."""
     return (
         document.kind == "json" and isinstance(document.top, dict) and {"generations", "evaluations"} <= document.inner
     )
 
 
 def sniff_results(document: Document) -> bool:
-    """Whether the file holds the scores of runs without what they generated, as `scores.json` does."""
+    """Return whether the file holds the scores of runs without what they generated, as `scores.json` does."""
     names = document.inner
     return (
         document.kind == "json"

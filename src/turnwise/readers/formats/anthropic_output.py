@@ -1,4 +1,4 @@
-"""What Anthropic's API gave back: results of its message batches, messages, and logs of requests with them."""
+"""Output of Anthropic's API: results of message batches, messages, and logs of requests with them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ ENDS = (SUCCEEDED, "errored", "canceled", "expired")  # of a request of a batch
 
 
 class Body(msgspec.Struct):
-    """What the API gave back: a message, or an error."""
+    """Response of the API: a message, or an error."""
 
     type: str | None = None
     role: str | None = None
@@ -37,7 +37,7 @@ class Usage(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds results of a batch (`custom_id`, `result` with a `type`), messages, or logs with them."""
+    """Return whether the file holds results of a batch (`custom_id`, `result` with a `type`), messages, or logs with them."""
     if document.kind in {"json", "lines"} and {"custom_id", "result"} <= document.keys:
         result = surface_if_any(next(iter(document.beginning), {}).get("result"))
         return isinstance(result, dict) and surface_if_any(result.get("type")) in ENDS

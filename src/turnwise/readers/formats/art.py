@@ -49,7 +49,7 @@ class Choice(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds trajectories: a Parquet table of groups, or lines of `trajectories`."""
+    """Return whether the file holds trajectories: a Parquet table of groups, or lines of `trajectories`."""
     if document.kind == "parquet":
         return {"group_index", "messages", "reward"} <= document.keys
     lines = document.kind in {"lines", "json"} and "trajectories" in document.keys
@@ -167,7 +167,7 @@ def _calls(given: Any) -> list[Any] | None:
 
 
 def _object(given: Any) -> dict[str, Any]:
-    """What may be an object or its JSON text, as an object; anything else is no object and has no names."""
+    """Return an object, decoded where it is JSON text; anything else becomes an object without names."""
     try:
         value = lenient(given.encode())[0] if isinstance(given, str) else given
     except BrokenError:

@@ -45,14 +45,14 @@ class PerTurn(msgspec.Struct):
 
 
 class Toxicity(msgspec.Struct):
-    """What the scorer says of one turn."""
+    """Scores of one turn."""
 
     adversarial_toxicity: float | None = None
     target_toxicity: float | None = None
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is an evaluator's output: one object with `summary` and `details` of rollouts."""
+    """Return whether the file is an evaluator's output: one object with `summary` and `details` of rollouts."""
     if document.kind != "json" or not isinstance(document.top, dict) or not {"summary", "details"} <= document.keys:
         return False
     details = surface(document.top["details"])

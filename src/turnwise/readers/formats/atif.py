@@ -15,7 +15,7 @@ AGENT = "agent"
 
 
 class Agent(msgspec.Struct):
-    """Who acted."""
+    """Actor of a step."""
 
     name: str
     version: str | None = None
@@ -47,7 +47,7 @@ class Step(msgspec.Struct):
 
 
 class Metrics(msgspec.Struct):
-    """What a step cost."""
+    """Cost of a step."""
 
     prompt_tokens: Count = None
     completion_tokens: Count = None
@@ -55,7 +55,7 @@ class Metrics(msgspec.Struct):
 
 
 class Totals(msgspec.Struct):
-    """What the whole trajectory cost."""
+    """Cost of the whole trajectory."""
 
     total_prompt_tokens: Count = None
     total_completion_tokens: Count = None
@@ -63,13 +63,13 @@ class Totals(msgspec.Struct):
 
 
 class Observation(msgspec.Struct):
-    """What the environment gave back."""
+    """Response of the environment."""
 
     results: list[dict[str, Any]] = []
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a trajectory, or a list of them: objects with a `schema_version`, an agent and steps."""
+    """Return whether the file is a trajectory, or a list of them: objects with a `schema_version`, an agent and steps."""
     return document.kind in {"json", "lines"} and {"schema_version", "agent", "steps"} <= document.keys
 
 

@@ -26,7 +26,7 @@ class Event(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a stream of events: lines with an `atof_version`."""
+    """Return whether the file is a stream of events: lines with an `atof_version`."""
     return document.kind in {"lines", "json"} and {"atof_version", "kind", "uuid"} <= document.keys
 
 
@@ -116,7 +116,7 @@ def _turns(events: list[Event], root: Event) -> list[Turn]:
 
 
 def _told(data: Any, *names: str) -> str | None:
-    """What an event holds under the first of the names that it has, or under its only one; else all of it."""
+    """Return the content of an event under the first of the names that it has, or its only one; else all of it."""
     if isinstance(data, dict):
         names = tuple(name for name in names if name in data) or (tuple(data) if len(data) == 1 else ())
         data = data[names[0]] if names else (data or None)

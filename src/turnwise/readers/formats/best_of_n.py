@@ -37,7 +37,7 @@ class Tried(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds steps of a search: lines with `n`, `best_k`, `best_asr` and `search_steps`."""
+    """Return whether the file holds steps of a search: lines with `n`, `best_k`, `best_asr` and `search_steps`."""
     return document.kind in {"lines", "json"} and {"n", "best_k", "best_asr", "search_steps"} <= document.keys
 
 
@@ -129,7 +129,7 @@ def read_best_of_n(document: Document, table: Table) -> None:
 
 
 def _text(path: Path) -> str | None:
-    """What is in a small text file beside the log; null where there is none."""
+    """Return the content of a small text file beside the log; null where there is none."""
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None

@@ -29,7 +29,7 @@ class Line(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    """What one call of the model took."""
+    """Usage of one model call."""
 
     input_tokens: Count = None
     output_tokens: Count = None
@@ -38,7 +38,7 @@ class Usage(msgspec.Struct):
 
 
 class Message(msgspec.Struct):
-    """What was said."""
+    """Content of a message."""
 
     role: str
     content: Any = None
@@ -66,7 +66,7 @@ class Entry(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a session: lines of which one of the first has `sessionId`, `uuid`, `type` and `message`."""
+    """Return whether the file is a session: lines of which one of the first has `sessionId`, `uuid`, `type` and `message`."""
     return document.kind in {"lines", "json"} and {"sessionId", "uuid", "type", "message"} <= document.early
 
 

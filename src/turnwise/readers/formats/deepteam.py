@@ -70,7 +70,7 @@ class Trace(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is an assessment (`overview`, `test_cases`) or a trace (`uuid`, `root_spans`)."""
+    """Return whether the file is an assessment (`overview`, `test_cases`) or a trace (`uuid`, `root_spans`)."""
     shapes = ({"overview", "test_cases"}, {"uuid", "root_spans"})
     return document.kind == "json" and any(shape <= document.keys for shape in shapes)
 

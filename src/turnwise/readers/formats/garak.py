@@ -27,7 +27,7 @@ class Line(msgspec.Struct):
 
 
 class Setup(msgspec.Struct):
-    """What the run was told."""
+    """Settings of the run."""
 
     target_type: str | None = msgspec.field(name="plugins.target_type", default=None)
     target_name: str | None = msgspec.field(name="plugins.target_name", default=None)
@@ -38,17 +38,17 @@ class Setup(msgspec.Struct):
 
     @property
     def kind(self) -> str | None:
-        """What sort of thing the target is."""
+        """Kind of the target."""
         return self.target_type or self.model_type
 
     @property
     def target(self) -> str | None:
-        """What is called: by its name, else by its sort."""
+        """Name of the target: its own name, else its kind."""
         return self.target_name or self.model_name or self.kind
 
 
 class Start(msgspec.Struct):
-    """Where a run begins."""
+    """Start of a run."""
 
     run: str | None = None
 
@@ -86,7 +86,7 @@ class Conversation(msgspec.Struct):
 
 @dataclass
 class Run:
-    """What the lines so far say of the run."""
+    """State of the run after the lines so far."""
 
     name: str
     setup: Setup = field(default_factory=Setup)
@@ -96,12 +96,12 @@ Key: TypeAlias = tuple[str, ...]
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a report with attempts: lines with an `entry_type`."""
+    """Return whether the file is a report with attempts: lines with an `entry_type`."""
     return is_report(document) and b'"attempt"' in document.data
 
 
 def sniff_results(document: Document) -> bool:
-    """Whether the file is a report that holds its results and no attempts."""
+    """Return whether the file is a report that holds its results and no attempts."""
     return is_report(document) and not sniff(document)
 
 
@@ -169,7 +169,7 @@ def read_garak(document: Document, table: Table) -> None:
 
 
 def is_report(document: Document) -> bool:
-    """Whether the file is a report, with attempts or without."""
+    """Return whether the file is a report, with attempts or without."""
     return document.kind in {"lines", "json"} and "entry_type" in document.keys
 
 
@@ -273,7 +273,7 @@ def chat_of(value: Any, place: str) -> list[Message]:
 
 
 def text_of(value: Any, place: str) -> str | None:
-    """What a message says: a text, or an object with one; of a picture or a sound, that it is one."""
+    """Return the text of a message: a text, or an object with one; a picture or a sound is named as such."""
     if isinstance(value, dict):
         data = value.get("data_path") and f"[{value.get('data_type') or 'data'}]"
         value = data if value.get("text") is None else value["text"]

@@ -31,7 +31,7 @@ class Hit(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a hit log: lines with `attempt_id`, `probe` and `output`, without an `entry_type`."""
+    """Return whether the file is a hit log: lines with `attempt_id`, `probe` and `output`, without an `entry_type`."""
     names = {"attempt_id", "attempt_idx", "output", "probe"}
     return document.kind in {"lines", "json"} and names <= document.keys and "entry_type" not in document.keys
 

@@ -1,4 +1,4 @@
-"""What Google's Gemini gave back, from its own API or Vertex AI: results of batches, answers, and logs of requests."""
+"""Output of Google's Gemini, from its own API or Vertex AI: batch results, answers, and logs of requests."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from turnwise.readers.traces.exchanges import Answer, Reply, providers, read_exc
 
 
 class Body(msgspec.Struct, rename="camel"):
-    """What the API gave back."""
+    """Response of the API."""
 
     candidates: list[dict[str, Any]] | None = None
     prompt_feedback: dict[str, Any] | None = None
@@ -33,7 +33,7 @@ class Candidate(msgspec.Struct, rename="camel"):
 
 
 class Content(msgspec.Struct):
-    """What it says."""
+    """Content of a response."""
 
     parts: list[Any] | None = None
     role: str | None = None
@@ -49,7 +49,7 @@ class Usage(msgspec.Struct, rename="camel"):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds answers of Gemini, with `candidates`, or under `response` such an answer."""
+    """Return whether the file holds answers of Gemini, with `candidates`, or under `response` such an answer."""
     return "gemini" in providers(document)
 
 
@@ -134,5 +134,5 @@ def _answers(candidates: list[dict[str, Any]], within: str) -> Iterator[Answer]:
 
 
 def _camel(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same under the names of the API, where a client wrote its own."""
+    """Return the object under the names of the API, where a client used its own."""
     return {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in given.items()}

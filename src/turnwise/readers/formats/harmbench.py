@@ -24,7 +24,7 @@ class Completion(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is one object of behaviors, with lists of test cases and generations (or one of each model)."""
+    """Return whether the file is one object of behaviors, with lists of test cases and generations (or one of each model)."""
     if document.kind != "json" or not isinstance(document.top, dict):
         return False
     first = next((value for value in map(surface_if_any, document.top.values()) if value), None)

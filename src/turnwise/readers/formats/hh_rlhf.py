@@ -22,7 +22,7 @@ class Pair(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds pairs: lines with `chosen` and `rejected`, which are dialogues in one text."""
+    """Return whether the file holds pairs: lines with `chosen` and `rejected`, which are dialogues in one text."""
     return document.kind in {"lines", "json"} and {"chosen", "rejected"} <= document.keys and _speaks(document)
 
 

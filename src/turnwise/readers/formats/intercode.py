@@ -21,7 +21,7 @@ class History(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """What the producer makes of a trajectory."""
+    """The producer's summary of a trajectory."""
 
     max_reward: float | None = None
     turns_taken: float | None = None
@@ -51,7 +51,7 @@ class Trajectory(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is an object of trajectories: each with an environment, a query and what was done."""
+    """Return whether the file is an object of trajectories: each with an environment, a query and what was done."""
     names = document.inner
     return {"environment", "query"} <= names and bool({"turn_history", "trajectory"} & names)
 

@@ -11,7 +11,7 @@ from turnwise.schema import BUDGET, FAILURE, GAVE_UP, SUCCESS
 
 
 class Parameters(msgspec.Struct):
-    """What all records of an artifact share."""
+    """Parameters that all records of an artifact share."""
 
     method: str
     model: str
@@ -39,7 +39,7 @@ class Artifact(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is an artifact: one object with `parameters` and `jailbreaks`."""
+    """Return whether the file is an artifact: one object with `parameters` and `jailbreaks`."""
     return document.kind == "json" and {"parameters", "jailbreaks"} <= document.keys
 
 

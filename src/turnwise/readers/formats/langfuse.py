@@ -60,13 +60,13 @@ class Details(msgspec.Struct):
 
 
 class Costs(msgspec.Struct):
-    """What a call cost, in dollars."""
+    """Cost of a call, in dollars."""
 
     total: Finite | None = None
 
 
 class Score(msgspec.Struct, rename="camel"):
-    """What an evaluator, or somebody, says of a trace."""
+    """Score of a trace by an evaluator or a person."""
 
     name: str
     value: Any = None
@@ -75,7 +75,7 @@ class Score(msgspec.Struct, rename="camel"):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds traces with observations, or observations with a `traceId`, perhaps under `data`."""
+    """Return whether the file holds traces with observations, or observations with a `traceId`, perhaps under `data`."""
     if document.kind not in {"json", "lines"}:
         return False
     names = document.keys

@@ -41,7 +41,7 @@ class Run(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds runs, with a `run_type`, a `trace_id` and `inputs`."""
+    """Return whether the file holds runs, with a `run_type`, a `trace_id` and `inputs`."""
     return document.kind in {"json", "lines"} and {"run_type", "trace_id", "inputs"} <= document.keys
 
 

@@ -28,7 +28,7 @@ class Sample(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds samples: lines with `doc_id`, `arguments` and `resps`."""
+    """Return whether the file holds samples: lines with `doc_id`, `arguments` and `resps`."""
     return document.kind in {"lines", "json"} and {"doc_id", "arguments", "resps"} <= document.keys
 
 
@@ -120,7 +120,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
 
 
 def _exchange(sample: Sample) -> tuple[str | None, str | None, float | None]:
-    """What was asked and answered; of a multiple choice what was likeliest, and how likely."""
+    """Return prompt and answer; of a multiple choice the likeliest answer, and how likely it is."""
     asked = [_argument(given) for given in _listed(sample.arguments)]
     given = _listed(sample.resps)[: _choices(asked)]
     likely = [(pair, place) for place, answer in enumerate(given) if (pair := _likelihood(answer)) is not None]
@@ -134,7 +134,7 @@ def _exchange(sample: Sample) -> tuple[str | None, str | None, float | None]:
 
 
 def _choices(asked: list[tuple[str | None, str | None]]) -> int | None:
-    """Where the choices end: for acc_mutual_info each is asked for once more, with nothing before it."""
+    """Return the end of the choices: acc_mutual_info asks each once more, with nothing before it."""
     half = len(asked) // 2
     given, dry = asked[:half], asked[half:]
     again = [said for _, said in given] == [said for _, said in dry]

@@ -27,19 +27,19 @@ class Line(msgspec.Struct):
 
 
 class Tokens(msgspec.Struct):
-    """What a run used."""
+    """Token counts of a run."""
 
     total_tokens: Count = None
 
 
 class Used(msgspec.Struct):
-    """Where that stands."""
+    """Position of the token counts."""
 
     token_counter: Tokens | None = None
 
 
 class State(msgspec.Struct):
-    """How a run went."""
+    """State of a run."""
 
     history: list[Message]
     success: bool | None = None
@@ -48,7 +48,7 @@ class State(msgspec.Struct):
 
 
 class Task(msgspec.Struct):
-    """What was to be done."""
+    """Task of a run."""
 
     task_id: Key
     task_name: str | None = None
@@ -59,7 +59,7 @@ KNOWN = Task.__struct_encode_fields__
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds runs: lines with a `state`, which has a history, and a `task`."""
+    """Return whether the file holds runs: lines with a `state`, which has a history, and a `task`."""
     lines = document.kind in {"lines", "json"} and {"state", "task"} <= document.keys
     return lines and b'"history"' in document.head
 
@@ -148,7 +148,7 @@ def _tokens(state: dict[str, Any]) -> int | None:
 
 
 def _place(document: Document) -> dict[str, Any]:
-    """What the folders of the file say of its runs; all null where they are none of MINT's."""
+    """Return what the folders of the file say about its runs; all null where they are not MINT's."""
     found = PATH.search(document.path.absolute().as_posix())
     place: dict[str, Any] = dict.fromkeys(PATH.groupindex) if found is None else found.groupdict()
     for name in ("k", "proposals"):

@@ -27,7 +27,7 @@ class Item(msgspec.Struct):
 
 
 class Step(msgspec.Struct):
-    """What happened on the way."""
+    """Step of a workflow."""
 
     payload: dict[str, Any] = {}
 
@@ -49,7 +49,7 @@ class Usage(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds items: a list of objects with `id` and `generated_answer`."""
+    """Return whether the file holds items: a list of objects with `id` and `generated_answer`."""
     return document.kind in {"json", "lines"} and {"id", "generated_answer"} <= document.keys
 
 

@@ -44,7 +44,7 @@ class Record(msgspec.Struct):
 
 
 def chat_layout(document: Document) -> Layout | None:
-    r"""What the records of a file call their chats and what is in them; None where they hold none.
+    r"""Return the names of the chats in a file's records and of their content; None where they hold none.
 
     Examples
     --------
@@ -56,14 +56,14 @@ def chat_layout(document: Document) -> Layout | None:
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds chats: records with `messages`, each with a role."""
+    """Return whether the file holds chats: records with `messages`, each with a role."""
     if document.kind not in {"json", "lines"} or "messages" not in document.keys:
         return False
     return b'"role"' in document.head and not OTHERS & document.keys and not logged(document)
 
 
 def sniff_chats(document: Document) -> bool:
-    """Whether the file holds chats under another name, in other words, or with other names of rollouts."""
+    """Return whether the file holds chats under another name, in other words, or with other names of rollouts."""
     return not OF_TOOLS & document.keys and chat_layout(document) is not None and not logged(document)
 
 

@@ -50,7 +50,7 @@ class Usage(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds a batch's output (`custom_id`, `response`, `error`), answers, or logs with them.
+    """Return whether the file holds a batch's output (`custom_id`, `response`, `error`), answers, or logs with them.
 
     Of a log with the request in an object of its own, the answer may also be its text alone.
     """

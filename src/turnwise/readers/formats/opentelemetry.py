@@ -16,7 +16,7 @@ WORDS = frozenset({"gen_ai", "openinference"})  # in which a span may speak of m
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds spans of models, as OTLP writes them in JSON or as the SDK's exporter prints them."""
+    """Return whether the file holds spans of models, as OTLP writes them in JSON or as the SDK's exporter prints them."""
     if document.kind not in {"json", "lines"}:
         return False
     exported = EXPORTED in document.keys or (document.keys >= PRINTED and "span_kind" not in document.keys)

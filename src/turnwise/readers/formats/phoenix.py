@@ -76,7 +76,7 @@ class Cost(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds spans: with `context.trace_id`, or with a `context` and `attributes`, perhaps under `data`."""
+    """Return whether the file holds spans: with `context.trace_id`, or with a `context` and `attributes`, perhaps under `data`."""
     if document.kind not in {"json", "lines", "parquet", "arrow"}:
         return False
     names = document.keys

@@ -76,7 +76,7 @@ class Usage(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is an evaluation with its results, or lines of them."""
+    """Return whether the file is an evaluation with its results, or lines of them."""
     if document.kind not in {"lines", "json"}:
         return False
     shapes = (

@@ -28,7 +28,7 @@ NOBODY = "simulated_assistant"  # an answer made up to begin with
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a memory: a SQLite file with its tables, or a table of messages with `conversation_id`."""
+    """Return whether the file is a memory: a SQLite file with its tables, or a table of messages with `conversation_id`."""
     if document.kind == "sqlite":
         journal = journal_beside(document)
         named = PIECES.encode()

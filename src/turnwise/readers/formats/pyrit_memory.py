@@ -50,7 +50,7 @@ class Piece(msgspec.Struct):
 
     @property
     def failed(self) -> bool:
-        """Whether its text is no answer, but what PyRIT, or the service, says of why there is none."""
+        """Return whether its text is no answer, but what PyRIT, or the service, says of why there is none."""
         return self.converted_value_data_type == "error"
 
     @property
@@ -100,7 +100,7 @@ class Memory:
     helpers: set[str] = field(default_factory=set)  # hashes of the models that judge or attack, and are no target
 
     def helps(self, conversation: str) -> bool:
-        """Whether a conversation is with a model that judges, or helps to attack, and is never a target."""
+        """Return whether a conversation is with a model that judges, or helps to attack, and is never a target."""
         target = self.targets.get(conversation)
         return isinstance(target, dict) and str(target.get("hash")) in self.helpers
 

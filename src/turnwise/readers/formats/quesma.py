@@ -93,7 +93,7 @@ class Written(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is an export with findings, a session with attempts, or a written finding with transcripts."""
+    """Return whether the file is an export with findings, a session with attempts, or a written finding with transcripts."""
     shapes = ({"export_id", "findings"}, {"session_id", "attempts", "attacker_model"}, {WALKTHROUGHS})
     return document.kind == "json" and isinstance(document.top, dict) and any(s <= document.keys for s in shapes)
 

@@ -59,7 +59,7 @@ class Choice(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
+    """Return whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
     if document.binary:
         return _in_columns(document) and "suite_name" not in document.keys
     if document.kind not in {"json", "lines"}:
@@ -69,7 +69,7 @@ def sniff(document: Document) -> bool:
 
 
 def _in_columns(document: Document) -> bool:
-    """Whether there is a column of conversations in ShareGPT's words; in others, `openai_chat` knows more of them."""
+    """Return whether there is a column of conversations in ShareGPT's words; in others, `openai_chat` knows more of them."""
     kind = document.schema.get(LAYOUT.turns)
     if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
         return False

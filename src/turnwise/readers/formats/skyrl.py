@@ -26,12 +26,12 @@ class Sample(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds samples: lines with `input_prompt`, `output_response` and `score`."""
+    """Return whether the file holds samples: lines with `input_prompt`, `output_response` and `score`."""
     return document.kind in {"lines", "json"} and {"input_prompt", "output_response", "score"} <= document.keys
 
 
 def sniff_results(document: Document) -> bool:
-    """Whether the file is the `aggregated_results.jsonl` beside the samples."""
+    """Return whether the file is the `aggregated_results.jsonl` beside the samples."""
     names = [name for name in document.keys if name.startswith("eval/")]
     return document.kind in {"lines", "json"} and bool(names) and len(names) == len(document.keys)
 

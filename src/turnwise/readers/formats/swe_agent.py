@@ -51,7 +51,7 @@ class Stats(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a trajectory: one object with `history`, and `trajectory` and `info` where it is whole."""
+    """Return whether the file is a trajectory: one object with `history`, and `trajectory` and `info` where it is whole."""
     if document.kind != "json" or not isinstance(document.top, dict):
         return False
     whole_one = {"trajectory", "history", "info"} <= document.keys

@@ -81,7 +81,7 @@ class Tick(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds simulations: one, or the results of a run with a list of them."""
+    """Return whether the file holds simulations: one, or the results of a run with a list of them."""
     if document.kind != "json" or not isinstance(document.top, dict):
         return False
     one = {"id", "task_id", "termination_reason"} <= document.keys and bool({"messages", "ticks"} & document.keys)
@@ -89,7 +89,7 @@ def sniff(document: Document) -> bool:
 
 
 def sniff_header(document: Document) -> bool:
-    """Whether the file is what a run says of itself, without its simulations."""
+    """Return whether the file is what a run says of itself, without its simulations."""
     return {"timestamp", "info", "tasks"} <= document.keys and "simulations" not in document.keys
 
 

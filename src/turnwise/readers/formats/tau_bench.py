@@ -33,7 +33,7 @@ class Info(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds simulations: objects with `task_id`, `reward` and `traj`."""
+    """Return whether the file holds simulations: objects with `task_id`, `reward` and `traj`."""
     return document.kind == "json" and {"task_id", "reward", "traj"} <= document.keys
 
 

@@ -15,7 +15,7 @@ NO_REWARDS = frozenset({"step", "advantage", "mode", *KNOWN})
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds completions: a Parquet table with `step`, `prompt` and `completion`."""
+    """Return whether the file holds completions: a Parquet table with `step`, `prompt` and `completion`."""
     names = {"step", *KNOWN}
     return document.kind == "parquet" and names <= document.keys and "rollout_id" not in document.keys
 

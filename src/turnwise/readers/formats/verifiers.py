@@ -110,7 +110,7 @@ class Result(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`)."""
+    """Return whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`)."""
     if document.kind not in {"lines", "json"}:
         return False
     trace = {"id", "nodes", "task"} <= document.keys

@@ -20,7 +20,7 @@ class Sample(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file holds samples: lines with `input`, `output`, `score` and `step`."""
+    """Return whether the file holds samples: lines with `input`, `output`, `score` and `step`."""
     return document.kind in {"lines", "json"} and {"input", "output", "score", "step"} <= document.keys
 
 

@@ -41,7 +41,7 @@ class Alike:
         self._size = 0
 
     def takes(self, document: Document, *, by_name: bool) -> bool:
-        """Whether the file waits from now on; another one is read after `flush`."""
+        """Return whether the file waits from now on; another one is read after `flush`."""
         if document.kind != "parquet" or not isinstance(document.source, Path):
             return False
         try:
@@ -70,7 +70,7 @@ class Alike:
                 self._read(document, by_name)
 
     def _together(self, documents: list[Document]) -> bool:
-        """Whether they could be read as one, and were."""
+        """Return whether they could be read as one, and were."""
         paths = [document.path for document in documents]
         try:
             rows = pl.read_parquet(paths, glob=False, hive_partitioning=False, include_file_paths=_FILE)
@@ -87,7 +87,7 @@ class Alike:
 
 
 def _is_sound(frame: pl.DataFrame, rows: pl.Series) -> bool:
-    """Whether there is nothing to mend or to tell, and each file, of so many rows, begins with a rollout of its own."""
+    """Return whether there is nothing to mend or to tell, and each file, of so many rows, begins with a rollout of its own."""
     odd = pl.selectors.float().is_nan().any()
     turn = frame["turn"]
     first = turn.gather(rows.cum_sum().shift(1, fill_value=0))

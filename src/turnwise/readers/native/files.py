@@ -27,7 +27,7 @@ OF_A_TURN = {"turn", "response"}  # a row that says this is one, be there turns 
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
+    """Return whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
     if "rollout_id" not in names or logged(document):
         return False
@@ -38,7 +38,7 @@ def sniff(document: Document) -> bool:
 
 
 def _beside_a_chat(document: Document) -> bool:
-    """Whether records with a chat are turns nevertheless: numbered, asked and answered, or several of one rollout."""
+    """Return whether records with a chat are turns nevertheless: numbered, asked and answered, or several of one rollout."""
     if "response" not in document.keys or document.keys & {"turn", "prompt"}:
         return bool(document.keys & OF_A_TURN)
     ids = [repr(surface_if_any(record["rollout_id"])) for record in document.beginning if "rollout_id" in record]
@@ -46,7 +46,7 @@ def _beside_a_chat(document: Document) -> bool:
 
 
 def sniff_nested(document: Document) -> bool:
-    """Whether the file holds rollouts under any name, or none, with a list of turns in which something is said."""
+    """Return whether the file holds rollouts under any name, or none, with a list of turns in which something is said."""
     return nested_layout(document) is not None
 
 

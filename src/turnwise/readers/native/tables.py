@@ -93,7 +93,7 @@ def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems:
 
 
 def fits(found: pl.Schema) -> bool:
-    """Whether columns are those of TURNS as they stand, so that a lazy frame of them need not be collected."""
+    """Return whether columns are those of TURNS as they stand, so that a lazy frame of them need not be collected."""
     dtypes = TURNS.dtypes
     named = all(name in found for name in TURNS.required) and not _aliases(found, lambda _: False)
     doubtful = "attack" in found and "prompt" not in found
@@ -136,7 +136,7 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
 
 
 def _known(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
-    """Whether the column holds anything: `read` gives every column of ours, and what is null throughout hides nothing."""
+    """Return whether the column holds anything: `read` gives every column of ours, and what is null throughout hides nothing."""
     return bool(frame.lazy().select(pl.col(name).is_not_null().any()).collect().item())
 
 

@@ -39,12 +39,12 @@ class Results(msgspec.Struct):
 
 
 def is_harness(document: Document) -> bool:
-    """Whether the file holds results of the harness: `results` and `versions` of tasks, and how they were run."""
+    """Return whether the file holds results of the harness: `results` and `versions` of tasks, and how they were run."""
     return _are_results(document) and bool(OF_HARNESS & document.keys) and OF_LIGHTEVAL not in document.keys
 
 
 def is_lighteval(document: Document) -> bool:
-    """Whether the file holds results of lighteval."""
+    """Return whether the file holds results of lighteval."""
     return _are_results(document) and OF_LIGHTEVAL in document.keys
 
 

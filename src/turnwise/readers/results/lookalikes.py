@@ -22,7 +22,7 @@ class Lookalike:
 
 
 def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
-    """Whether a file has all these keys, and none of the others."""
+    """Return whether a file has all these keys, and none of the others."""
     return lambda document: set(names) <= document.keys and not set(without) & document.keys
 
 
@@ -31,7 +31,7 @@ def _is(*names: str) -> Callable[[Document], bool]:
 
 
 def numbers(document: Document) -> bool:
-    """Whether the file is a table of benchmark scores: names, under each a list or an object of numbers."""
+    """Return whether the file is a table of benchmark scores: names, under each a list or an object of numbers."""
     if document.kind != "json" or not isinstance(document.top, dict) or not document.top:
         return False
     inner = list(document.value.values())
@@ -44,7 +44,7 @@ def numbers(document: Document) -> bool:
 
 
 def labels(document: Document) -> bool:
-    r"""Whether the file is a table of labels of rollouts, or of their turns, with nothing of what happened in them.
+    r"""Return whether the file is a table of labels of rollouts, or of their turns, with nothing of what happened in them.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def _reasons(document: Document) -> Iterator[str]:
 
 
 def _chat(document: Document) -> bool:
-    """Whether the first record is a list of messages."""
+    """Return whether the first record is a list of messages."""
     records = document.top if document.kind == "json" else [text for _, text in islice(document.texts(), 1)]
     first = surface_if_any(records[0]) if isinstance(records, list) and records else None
     return isinstance(first, list) and bool(first) and words_of(names_if_any(first[0])) is not None

@@ -44,7 +44,7 @@ def source_of(document: Document) -> str | None:
 
 
 def is_set(document: Document) -> bool:
-    """Whether the file is a set of prompts that can be nothing else: not a mere table with a column of texts."""
+    """Return whether the file is a set of prompts that can be nothing else: not a mere table with a column of texts."""
     source = source_of(document)
     if source == "goals":
         values = (surface_if_any(value) for record in document.beginning[:1] for value in record.values())
@@ -68,7 +68,7 @@ def named(row: Mapping[str, Any], words: tuple[str, ...]) -> str | None:
 
 
 def _test_cases(document: Document) -> bool:
-    """Whether the file is one object of lists of texts, as HarmBench has the test cases of each behavior."""
+    """Return whether the file is one object of lists of texts, as HarmBench has the test cases of each behavior."""
     if document.kind != "json" or not isinstance(document.top, dict):
         return False
     lists = [surface_if_any(value) for value in document.top.values()]

@@ -124,7 +124,7 @@ def _rows(document: Document, source: str, problems: Problems) -> Iterator[tuple
 
 
 def _names(ids: pl.Series) -> bool:
-    """Whether each row has another id."""
+    """Return whether each row has another id."""
     return (ids.dtype == pl.String or ids.dtype.is_integer()) and not ids.null_count() and ids.is_unique().all()
 
 

@@ -23,7 +23,7 @@ _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def is_stream(head: bytes) -> bool:
-    r"""Whether a file that begins like this is a stream of Arrow, as Hugging Face's `save_to_disk` writes it.
+    r"""Return whether a file that begins like this is a stream of Arrow, as Hugging Face's `save_to_disk` writes it.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def is_stream(head: bytes) -> bool:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet does; one that cannot be read does not.
+    """Return whether a file begins as Parquet does; one that cannot be read does not.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _chunks(source: Path | io.BytesIO) -> dict[str, list[Any]]:
-    """What the footer of a Parquet file says of each plain column, by groups of rows."""
+    """Read the statistics of each plain column in a Parquet footer, by row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -320,7 +320,7 @@ def lines_of_rows(frame: pl.DataFrame) -> bytes:
 
 
 def holds_bytes(dtype: pl.DataType | pl.datatypes.DataTypeClass) -> bool:
-    """Whether values of a dtype hold bytes, or anything else that JSON has no word for.
+    """Return whether values of a dtype hold bytes, or anything else that JSON has no word for.
 
     Examples
     --------

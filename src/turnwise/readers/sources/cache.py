@@ -1,4 +1,4 @@
-"""What was read once, as Parquet: found again by the content of the logs."""
+"""Cache of logs that were read, as Parquet, found again by the content of the logs."""
 
 import hashlib
 import json
@@ -57,7 +57,7 @@ class Cache:
         self._problems = self._turns.with_suffix(".json")
 
     def load(self, problems: Problems) -> pl.LazyFrame | None:
-        """What was read, with the problems met then; None where it was not read yet, or is not whole any more."""
+        """Return cached turns, with the problems met when they were read; None where there are none or they are incomplete."""
         try:
             told = json.loads(self._problems.read_bytes())
             pl.read_parquet_schema(self._turns)

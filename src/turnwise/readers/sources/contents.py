@@ -15,7 +15,7 @@ BLOCK = 1 << 18  # bytes
 
 
 class Contents:
-    """What is in a file, read as far as somebody asks; ``.gz`` and ``.zst`` are unpacked on the way.
+    """Bytes of a file, read as far as needed; ``.gz`` and ``.zst`` are unpacked on the way.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Contents:
 
     @cached_property
     def packed(self) -> bool:
-        """Whether `data` must be read rather than `path`, as in gzip, and where Polars takes no such name."""
+        """Return whether `data` must be read rather than `path`, as in gzip, and where Polars takes no such name."""
         if writable(self.name) != self.name:  # not UTF-8
             return True
         with self.path.open("rb") as file:
@@ -72,7 +72,7 @@ class Contents:
 
     @property
     def source(self) -> Path | io.BytesIO:
-        """What a reader of frames takes: the path (read it with `glob=False`), or the bytes where they were unpacked."""
+        """Return the source for a reader of frames: the path (read it with `glob=False`), or the unpacked bytes."""
         return io.BytesIO(self.data) if self.packed else self.path
 
     @cached_property
@@ -82,7 +82,7 @@ class Contents:
 
     @property
     def binary(self) -> bool:
-        """Whether it is a Parquet or Arrow file."""
+        """Return whether it is a Parquet or Arrow file."""
         return self.head.startswith((PARQUET, ARROW)) or is_stream(self.head)
 
     def _blocks(self) -> Iterator[bytes]:

@@ -73,7 +73,7 @@ class Document(Contents):
 
     @cached_property
     def kind(self) -> Kind:
-        """What kind of file it is, by its first bytes.
+        """Kind of file, by its first bytes.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Document(Contents):
 
     @cached_property
     def said(self) -> pl.DataFrame:
-        """What the folders say in which it lies and the file itself does not, in one row."""
+        """Facts that the folders of the file state and the file does not, in one row."""
         return unsaid(self.path, self.source, self.columns, self._said)
 
     @cached_property
@@ -180,18 +180,18 @@ class Document(Contents):
 
     @property
     def by_line(self) -> bool:
-        """Whether its records are lines of JSON, or rows that can be written as such."""
+        """Return whether its records are lines of JSON, or rows that can be written as such."""
         return self.binary or self.kind == "lines"
 
     @cached_property
     def members(self) -> list[zipfile.ZipInfo]:
-        """What a zip archive says that it holds; see `Archive`, which trusts none of it."""
+        """Members listed in a zip archive; see `Archive`, which verifies them."""
         with io.BytesIO(self.data) if self.packed else self.path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return archive.infolist()
 
     @cached_property
     def separator(self) -> str:
-        """What stands between the fields of a table's first line."""
+        """Separator of the fields in a table's first line."""
         line = self._header_line
         return max(SEPARATORS, key=line.count)
 
@@ -320,7 +320,7 @@ class Document(Contents):
 
     @property
     def _is_several_lines(self) -> bool:
-        """Whether more than one line is not blank."""
+        """Return whether more than one line is not blank."""
         line = FIRST.search(self._beginning)
         return line is not None and FIRST.search(self._beginning, line.end()) is not None
 

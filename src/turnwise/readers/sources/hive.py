@@ -1,4 +1,4 @@
-"""What Parquet files leave to the names of their folders: ``target=gpt-4/split=test``, as Hive, Spark, Arrow and Polars do."""
+"""Facts in folder names: ``target=gpt-4/split=test``, as Hive, Spark, Arrow and Polars write them."""
 
 import io
 import os
@@ -24,7 +24,7 @@ FLAG = re.compile(r"true|false")  # likewise
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
-    """What the folders say in which a file lies, be it named by itself, below any of them, or by an address.
+    """Return the facts in the folder names of a file, be it named directly, below a folder, or by an address.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _typed(texts: pl.Series) -> pl.Series:
 def unsaid(
     path: str | os.PathLike[str], source: Path | io.BytesIO, columns: Mapping[str, pl.DataType], said: pl.DataFrame
 ) -> pl.DataFrame:
-    """What the folders of a file say and the file does not, in one row: of columns that it lacks, or that are null in it.
+    """Return the folder facts that the file lacks, in one row: columns that are absent, or null in it.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def unsaid(
 
 
 def remaining(said: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str | None]) -> pl.DataFrame:
-    """The same, where these are the values in some of the columns of a file; a null says nothing, here or there.
+    """Return the folder facts that remain, given the values of some columns of a file; a null matches anything.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def remaining(said: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str 
 
 
 def _means(text: str, values: pl.Series) -> pl.Series:
-    """Which of the values a folder's text says."""
+    """Mark the values that a folder's text can mean."""
     meant = pl.Series([text])
     try:
         spelled = values.cast(pl.String) == text
@@ -151,7 +151,7 @@ def scanned(files: Sequence[str | Path], said: Sequence[pl.DataFrame], options: 
 
 
 def literals(said: pl.DataFrame) -> list[pl.Expr]:
-    """What folders say, as columns of all rows of a table.
+    """Return folder facts as columns of all rows of a table.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _signed(place: str) -> list[tuple[str, str]]:
 
 
 def _alike(place: str, said: pl.DataFrame) -> bool:
-    """Whether Polars reads in the names of a file's folders just what is said."""
+    """Return whether Polars reads in the names of a file's folders just what is said."""
     found = _signed(place)
     if "*" in place or sorted(unquote(name) for name, _ in found) != sorted(said.columns):
         return False

@@ -64,7 +64,7 @@ def surface(value: Any) -> Any:
 
 
 def surface_if_any(value: Any) -> Any:
-    """The same; null where it is no JSON.
+    """Return the names on the surface; null where it is not JSON.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def names_in(value: Any) -> frozenset[str]:
 
 
 def names_if_any(value: Any) -> frozenset[str]:
-    """The same; no names where it is no JSON.
+    """Return the names; empty where it is not JSON.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
 
 
 def _said(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame]:
-    """What the folders of each file say; files of which they say two things are problems."""
+    """Return the folder facts of each file; contradicting folders are problems."""
     known: dict[Path, dict[str, str | None]] = {}
     for file in files:
         with problems.record(str(file)):
@@ -64,7 +64,7 @@ def _said(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame]:
 
 
 def listed(paths: Paths, verb: str) -> list[Path]:
-    """What a verb was given to read, as paths; for a pattern such as ``runs/**/*.eval`` what it fits, in order.
+    """Return the paths that a verb was given; a pattern such as ``runs/**/*.eval`` becomes the files that match, in order.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _fitting(path: Path) -> list[Path]:
 
 
 def passed_over(name: str) -> bool:
-    """Whether Spark and Hadoop pass over a file or folder of this name beside Parquet: what is hidden, or not finished.
+    """Return whether Spark and Hadoop pass over a file or folder of this name beside Parquet: what is hidden, or not finished.
 
     Examples
     --------

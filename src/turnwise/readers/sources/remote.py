@@ -66,7 +66,7 @@ def scan_remote(found: Sequence[str], options: Options | None, problems: Problem
 
 
 def collect_remote(lazy: pl.LazyFrame, found: Sequence[str]) -> pl.DataFrame:
-    """What lies there, in memory.
+    """Read the objects into memory.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _files(address: str, options: Options | None, problems: Problems) -> dict[st
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a name is of a pattern; ``**`` is any number of folders.
+    """Return whether a name is of a pattern; ``**`` is any number of folders.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _alike(said: Mapping[str, pl.DataFrame]) -> list[list[str]]:
 
 
 def _unsaid(said: Mapping[str, pl.DataFrame], options: Options | None, problems: Problems) -> dict[str, pl.DataFrame]:
-    """What the folders of files say and the files do not: the columns of the first are those of all, or Polars refuses them."""
+    """Return the folder facts that files lack: the columns of the first are those of all, or Polars refuses them."""
     files = list(said)
     lazy = pl.scan_parquet(
         files,

@@ -1,4 +1,4 @@
-"""What is in a compressed file, and no more of it than a log may hold."""
+"""Content of a compressed file, limited to what a log may hold."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ crc32 = zlib.crc32  # the checksum of zip archives and gzip files
 
 
 def unpacked(data: bytes) -> bytes:
-    """What is in a file that begins with one of `MARKS`.
+    """Unpack a file that begins with one of `MARKS`.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def unpacked(data: bytes) -> bytes:
 
 
 def gunzipped(data: bytes) -> Iterator[bytes]:
-    """What is in a gzip file, of one part or several, some at a time.
+    """Unpack a gzip file, of one member or several, block by block.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def gunzipped(data: bytes) -> Iterator[bytes]:
 
 
 def inflated(data: bytes, size: int) -> bytes:
-    """What is in a member of a zip archive that is packed by deflate; of more than `size` bytes the first ones.
+    """Unpack a deflated member of a zip archive; of more than `size` bytes the first ones.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def inflated(data: bytes, size: int) -> bytes:
 
 
 def unzstd(data: bytes) -> Iterator[bytes]:
-    """What is in a Zstandard file, of one part or several, some at a time.
+    """Unpack a Zstandard file, of one frame or several, block by block.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _within(parts: Iterable[bytes], packed: int) -> Iterator[bytes]:
 
 
 def absurd(whole: int, packed: int) -> bool:
-    """Whether something unpacks to more than any log does.
+    """Return whether something unpacks to more than any log does.
 
     Examples
     --------

@@ -19,7 +19,7 @@ OURS = (".eval",)  # archives that are read as they are
 
 
 def wrapping(head: bytes, suffix: str = "") -> str | None:
-    r"""What a file is that begins like this, and what to do with it; null where it is nothing of the kind.
+    r"""Return the kind of a file that begins like this, and how to open it; null where it is not a wrapper.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What an API gave back."""
+    """Response of an API."""
 
     answers: Sequence[Answer] = ()
     id: Key | None = None
@@ -71,7 +71,7 @@ class Http(msgspec.Struct):
 
 
 class Opened(NamedTuple):
-    """What a record holds, wherever it does."""
+    """Request and response of a record, wherever it holds them."""
 
     body: Any
     request: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Opened(NamedTuple):
 
 
 def provider(body: Mapping[str, Any]) -> str | None:
-    """Whose API gives such an answer; None where nobody's does.
+    """Return the provider of such an answer; None for an unknown one.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def provider(body: Mapping[str, Any]) -> str | None:
 
 
 def providers(document: Document) -> Iterator[str]:
-    """Whose answers the first records of a file are, or hold under `response`."""
+    """Return the providers of the answers in the first records of a file, at the top or under `response`."""
     if document.kind in {"json", "lines"}:
         for record in document.beginning:
             body = surface_if_any(record["response"]) if "response" in record else record
@@ -113,7 +113,7 @@ def providers(document: Document) -> Iterator[str]:
 
 
 def logged(document: Document) -> bool:
-    r"""Whether the records of a file hold under `response` all that an API gave back.
+    r"""Return whether the records of a file hold under `response` all that an API gave back.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def opened(record: dict[str, Any]) -> Opened:
 
 
 def error_in(given: Any) -> str | None:
-    """What failed, in words: the message of an error where it has one.
+    """Return the error message in words, where there is one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What was asked and said in a span that speaks the words of OpenTelemetry's conventions for generative AI?"""
+"""Prompt and response in a span that follows OpenTelemetry's conventions for generative AI."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -36,13 +36,13 @@ class Named(msgspec.Struct):
 
 
 class Operation(msgspec.Struct):
-    """What was done."""
+    """Name of the operation."""
 
     name: str | None = None
 
 
 class Words(msgspec.Struct):
-    """What a span says below `gen_ai`."""
+    """Attributes of a span below `gen_ai`."""
 
     operation: Operation | None = None
     request: Named | None = None
@@ -147,7 +147,7 @@ def _parts(parts: Iterable[Any]) -> Iterator[Any]:
 
 
 def _decoded(given: Any, names: frozenset[str]) -> Any:
-    """What stands there as JSON text, if it is one of those that have such names, or a list of them; else what is given.
+    """Decode JSON text that holds messages, or a list of them; else return the value as it is.
 
     An answer may be JSON itself, and stays the text that it is.
     """

@@ -1,4 +1,4 @@
-"""What spans does a record in OpenTelemetry's JSON hold?"""
+"""Spans of a record in OpenTelemetry's JSON."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,7 +17,7 @@ FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})
 
 
 class Status(msgspec.Struct):
-    """How it ended, as the protocol and as the SDK put it."""
+    """Status of a span, as the protocol and the SDK write it."""
 
     code: str | int | None = None
     message: str | None = None
@@ -40,7 +40,7 @@ class Exported(msgspec.Struct, rename="camel"):
 
 
 class Context(msgspec.Struct):
-    """Which span it is."""
+    """Identity of a span."""
 
     trace_id: str
     span_id: str

@@ -1,4 +1,4 @@
-"""What a request to the API of a model asks, in the words of OpenAI, Anthropic or Google."""
+"""Content of a request to a model's API, in the words of OpenAI, Anthropic or Google."""
 
 from collections.abc import Mapping
 from typing import Any

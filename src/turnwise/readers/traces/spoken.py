@@ -1,4 +1,4 @@
-"""What a model was given and gave back, as tracers note it: messages, something that holds them, or a text."""
+"""Input and output of a model, as tracers note them: messages, a container of them, or a text."""
 
 from contextlib import suppress
 from typing import Any
@@ -14,7 +14,7 @@ HOLDING = (*CHATS, "generations", "message", "output")  # names under which its 
 
 
 def given(value: Any, field: str = "input") -> list[Message]:
-    """What a model was given: the messages of a chat or a request, or anything else as the text of the user.
+    """Return the input of a model: the messages of a chat or a request, or anything else as the text of the user.
 
     What stands alone in an object is what the object holds.
 
@@ -37,7 +37,7 @@ def given(value: Any, field: str = "input") -> list[Message]:
 
 
 def gave_back(value: Any, field: str = "output") -> Message | None:
-    """What a model gave back: the last answer among messages, or anything else as its text; None where it is nothing.
+    """Return the output of a model: the last answer among messages, or anything else as its text; None where there is nothing.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def gave_back(value: Any, field: str = "output") -> Message | None:
 
 
 def _usual(value: Any) -> Any:
-    """The same with the messages of LangChain, which stand in lists of lists as well, in OpenAI's words."""
+    """Return LangChain's messages, which may be in lists of lists, in OpenAI's words."""
     if isinstance(value, list):
         flat = value[0] if len(value) == 1 and isinstance(value[0], list) else value
         return [_usual(item) for item in flat]

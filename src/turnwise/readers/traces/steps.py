@@ -1,4 +1,4 @@
-"""What happened on the way to an answer, as STEPS: intermediate steps of the NeMo Agent Toolkit, and ATIF trajectories."""
+"""Steps on the way to an answer, as STEPS: intermediate steps of the NeMo Agent Toolkit, and ATIF trajectories."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ class Usage(msgspec.Struct):
 
 
 class Took(msgspec.Struct):
-    """What one call of a model took."""
+    """Usage of one model call."""
 
     token_usage: Usage | None = None
 
@@ -61,14 +61,14 @@ class Event(msgspec.Struct):
 
 
 class Entry(msgspec.Struct):
-    """What an item says of its steps."""
+    """Steps of an item."""
 
     id: Key
     intermediate_steps: Any = None
 
 
 class Cost(msgspec.Struct):
-    """What a step of an agent cost."""
+    """Cost of a step of an agent."""
 
     prompt_tokens: Count = None
     completion_tokens: Count = None
@@ -85,7 +85,7 @@ class Call(msgspec.Struct):
 
 
 class Agent(msgspec.Struct):
-    """Who acted."""
+    """Actor of a step."""
 
     name: str | None = None
     model_name: str | None = None
@@ -113,7 +113,7 @@ class Trajectory(msgspec.Struct):
 
 
 class Session(msgspec.Struct):
-    """What a trajectory is called by."""
+    """Names of a trajectory."""
 
     agent: Agent | None = None
     trajectory_id: Any = None
@@ -319,7 +319,7 @@ def _walk(record: object, rollout_id: str, rows: list[Row], within: str) -> None
 
 
 def _observed(observation: Any) -> dict[Any, Any]:
-    """What came back of each call, by its id."""
+    """Return the observation of each call, by its id."""
     results = observation.get("results") if isinstance(observation, Mapping) else None
     listed = results if isinstance(results, list) else []
     return {each.get("source_call_id"): each.get("content") for each in listed if isinstance(each, Mapping)}
@@ -362,7 +362,7 @@ def _named(record: object, document: "Document") -> str:
 
 @contextmanager
 def _mended() -> Iterator[None]:
-    """What is broken is to be mended: nobody here reads the rest."""
+    """Raise on broken records, since nothing later reads the rest."""
     try:
         yield
     except BrokenError as error:

@@ -1,4 +1,4 @@
-"""How simulated rollouts go: every draw is a column, and no turn is handled on its own."""
+"""Course of simulated rollouts: every draw is a column, and no turn is handled on its own."""
 
 from dataclasses import dataclass
 
@@ -128,7 +128,7 @@ def hazards(design: Design, group: Group, goal: IntArray, task: IntArray) -> Flo
 
 
 def _happens(design: Design, group: Group, option: str, shape: tuple[int, ...]) -> BoolArray:
-    """Whether a thing happens, turn by turn, with the probability that the option of this name gives it."""
+    """Return whether a thing happens, turn by turn, with the probability that the option of this name gives it."""
     probability = getattr(design, option)
     if probability == 0:
         return np.zeros(shape, dtype=bool)
@@ -151,14 +151,14 @@ def _until(*endings: BoolArray) -> tuple[IntArray, list[BoolArray]]:
 
 
 def _until_won(won: BoolArray, attempt: IntArray) -> BoolArray:
-    """Which attempts come no later than the first success at their goal and task."""
+    """Mark the attempts up to and including the first success at their goal and task."""
     before: IntArray = np.cumsum(won) - won
     first = np.flatnonzero(attempt == 1)
     return np.asarray(before == np.repeat(before[first], np.diff(first, append=won.size)))
 
 
 def _solved(design: Design, group: Group, task: IntArray, crashed: BoolArray) -> IntArray:
-    """Whether each rollout did the user's task; nobody knows where it crashed."""
+    """Return whether each rollout did the user's task; nobody knows where it crashed."""
     rank = stream(design.seed, "utility").random(design.tasks or design.benign)
     chance = beta_quantile(rank, design.utility, design.icc_task)[task]
     return np.where(crashed, NOTHING, design.draw(group, "solved").random(task.size) < chance)

@@ -1,4 +1,4 @@
-"""What is simulated: the checked parameters, the hazard of every goal, and the streams of random numbers."""
+"""Design of a simulation: checked parameters, the hazard of every goal, and the streams of random numbers."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Group:
 
     @property
     def benign(self) -> bool:
-        """Whether nobody attacks here."""
+        """Return whether nobody attacks here."""
         return self.attack == NO_ATTACK
 
 
@@ -89,7 +89,7 @@ class Design:
         return stream(self.seed, group.target, group.attack, group.category, purpose)
 
     def goals_of(self, group: Group) -> int:
-        """How many goals the group has."""
+        """Return the number of goals of the group."""
         return 0 if group.category is None else self.goals[group.category]
 
     def hazards(self, group: Group) -> FloatArray:
@@ -211,7 +211,7 @@ def _odds(option: str, given: object) -> float:
 
 
 def _number(given: object) -> float:
-    """As a float; NaN, which is in no range, for anything else."""
+    """Convert to a float; NaN, which is in no range, for anything else."""
     return float(given) if isinstance(given, Real) else nan
 
 

@@ -50,7 +50,7 @@ _PLACEHOLDERS = (
 
 
 def prompts(goal: pl.Series, rng: np.random.Generator) -> pl.Series:
-    """What was asked about each goal or task."""
+    """Return the prompts about each goal or task."""
     opening, request = rng.integers(len(_OPENINGS), size=len(goal)), rng.integers(len(_REQUESTS), size=len(goal))
     halves = [sentence.partition("{goal}") for sentence in _OPENINGS]
     return pl.select(
@@ -64,7 +64,7 @@ def prompts(goal: pl.Series, rng: np.random.Generator) -> pl.Series:
 
 
 def responses(refused: BoolArray, complied: BoolArray, rng: np.random.Generator) -> pl.Series:
-    """What was answered: a refusal, compliance, or neither."""
+    """Return the answers: a refusal, compliance, or neither."""
     kinds = [_pairs(_HEDGES, _GENERALITIES), _pairs(_REFUSALS, _OFFERS), _pairs(_AGREEMENTS, _PLACEHOLDERS)]
     size = np.array([len(kind) for kind in kinds])
     first = np.cumsum(size) - size

@@ -1,4 +1,4 @@
-"""What do the lines of a session of Codex say, one after the other?"""
+"""Lines of a Codex session, one after the other."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ CALL, OUTPUT = "_call", "_output"  # how the types of items end
 
 
 class Git(msgspec.Struct):
-    """Where the session began."""
+    """Repository in which the session began."""
 
     branch: str | None = None
     commit_hash: str | None = None
 
 
 class Session(msgspec.Struct):
-    """What a session is called by."""
+    """Names of a session."""
 
     id: str | None = None
     forked_from_id: str | None = None
@@ -37,7 +37,7 @@ class Session(msgspec.Struct):
 
 
 class Item(msgspec.Struct):
-    """What was said, called or given back."""
+    """An item that was said, called or returned."""
 
     type: str
     role: str | None = None
@@ -59,7 +59,7 @@ class Usage(msgspec.Struct):
 
 
 class Tokens(msgspec.Struct):
-    """What the last call took, and all together."""
+    """Tokens of the last call, and of all calls together."""
 
     last: Usage | None = msgspec.field(name="last_token_usage", default=None)
     all: Usage | None = msgspec.field(name="total_token_usage", default=None)
@@ -77,7 +77,7 @@ class Event(msgspec.Struct):
 
 @dataclass(eq=False)
 class Answer:
-    """What one call of the model gave, and what it had been told before."""
+    """Answer of one model call, and the prompt before it."""
 
     asked: list[str]
     above: "Answer | None"
@@ -96,7 +96,7 @@ class Answer:
 
 
 class Told:
-    """What the lines of a session say, one after the other."""
+    """Content of the lines of a session, one after the other."""
 
     def __init__(self) -> None:
         self.session = Session()
@@ -186,7 +186,7 @@ class Told:
 
 
 def _texts(*contents: Any) -> Iterator[str]:
-    """What is said in a content or output: a text, a list of parts, or an object with it."""
+    """Return the texts of a content or output: a text, a list of parts, or an object with it."""
     for content in contents:
         inner = content
         if isinstance(content, dict):

@@ -17,7 +17,7 @@ OLD = frozenset({"id", "timestamp", "instructions"})  # the first line of 2025's
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a session: lines with a `payload`, whose `type` says of what kind; an older one, or a stream."""
+    """Return whether the file is a session: lines with a `payload`, whose `type` says of what kind; an older one, or a stream."""
     if document.kind not in {"lines", "json"}:
         return False
     first = next(iter(document.beginning), {})

@@ -1,4 +1,4 @@
-"""What `codex exec --json` tells while it runs, as the lines of the session it keeps."""
+"""Output of `codex exec --json` while it runs, as the lines of the session that it keeps."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was said in one sample of an Inspect log: its messages, wherever the log keeps them, cut into turns."""
+"""Messages of one sample of an Inspect log, wherever the log keeps them, cut into turns."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -23,7 +23,7 @@ Turns = dict[str, Sequence[Any]]
 
 
 def all_said(texts: Iterable[PlainText | Said]) -> bool:
-    """Whether each text is what its role says in this sample, and no reference to what it is."""
+    """Return whether each text is what its role says in this sample, and no reference to what it is."""
     for text in texts:  # noqa: SIM110  # there are more of these than of all else, and `any` takes twice as long
         if text.content.startswith(REFERENCES) or (text.source == GIVEN and text.role in ANSWERS):
             return False
@@ -61,7 +61,7 @@ def _attached(document: Document, sample: Sample) -> Lookup:
 
 
 def _lookup(load: Callable[[], Mapping[str, str]]) -> Lookup:
-    """What resolves a text that only refers to an attachment; the attachments are decoded once one does."""
+    """Resolver of texts that refer to an attachment; attachments are decoded on first use."""
     known = cache(load)
     return lambda text: known().get(text.partition("://")[2], text) if text.startswith(REFERENCES) else text
 
@@ -114,7 +114,7 @@ def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[Turns, list[str | None
 
 
 def _is_plain(said: Said) -> bool:
-    """Whether a message is a text and nothing else, as most are: it may stay as it is."""
+    """Return whether a message is a text and nothing else, as most are: it may stay as it is."""
     return (
         type(said.content) is str
         and said.reasoning is None
@@ -125,7 +125,7 @@ def _is_plain(said: Said) -> bool:
 
 
 def _content(said: Said, lookup: Lookup) -> tuple[Any, str | None]:
-    """What a message says, and what the target thought before it did."""
+    """Return the text of a message, and the target's reasoning before it."""
     thoughts = [] if said.reasoning is None else [lookup(said.reasoning)]
     if isinstance(said.content, str):
         return lookup(said.content), joined(thoughts)

@@ -1,4 +1,4 @@
-"""What is in a log of Inspect AI, as far as it is read: what decodes a header, a sample, a message, an event."""
+"""Decoders for a log of Inspect AI: its header, samples, messages and events."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ class Scorer(msgspec.Struct):
 
 
 class Spec(msgspec.Struct):
-    """What was evaluated."""
+    """Evaluation that a log belongs to."""
 
     task: str
     model: str
@@ -63,7 +63,7 @@ class Choice(msgspec.Struct):
 
 
 class Output(msgspec.Struct):
-    """What a model gave back."""
+    """Output of a model."""
 
     choices: list[Choice] = []
 
@@ -75,14 +75,14 @@ class Stop(msgspec.Struct, gc=False):
 
 
 class Final(msgspec.Struct):
-    """What the model gave back last."""
+    """Last output of the model."""
 
     choices: list[Stop] = []
     error: str | None = None
 
 
 class Score(msgspec.Struct):
-    """What a scorer makes of a sample."""
+    """Score of a sample."""
 
     value: Any = None
     answer: Any = None
@@ -100,19 +100,19 @@ class Usage(msgspec.Struct):
 
 
 class Limit(msgspec.Struct):
-    """What a sample ran into."""
+    """Limit that a sample reached."""
 
     type: str
 
 
 class Fault(msgspec.Struct):
-    """What halted a sample."""
+    """Error that halted a sample."""
 
     message: str | None = None
 
 
 class Pools(msgspec.Struct):
-    """Where newer logs keep what several events share, and older ones what is long."""
+    """Pools in which newer logs keep what events share, and older ones keep long texts."""
 
     messages: msgspec.Raw = NULL
     events: msgspec.Raw = NULL
@@ -150,12 +150,12 @@ class Epoch(msgspec.Struct):
 
     @property
     def retries(self) -> int | None:
-        """How often the sample was tried in vain."""
+        """Number of failed tries of the sample."""
         return None if self.error_retries is None else len(self.error_retries)
 
 
 class Mark(msgspec.Struct):
-    """What a scorer makes of a sample, but for its texts."""
+    """Score of a sample, without its texts."""
 
     answer: ClassVar[None] = None
     explanation: ClassVar[None] = None
@@ -166,7 +166,7 @@ class Mark(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """What a log keeps of a sample apart from it, but for the texts, which it abridges there."""
+    """Summary of a sample that a log keeps apart, without the texts, which it shortens there."""
 
     target: ClassVar[None] = None
     choices: ClassVar[None] = None
@@ -210,7 +210,7 @@ class PlainSample(Epoch, gc=False):
 
 
 class Happening(msgspec.Struct):
-    """What happened in a sample."""
+    """Event of a sample."""
 
     event: str | None = None
 

@@ -74,7 +74,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
 
 
 def _models(roles: Any) -> Any:
-    """Which model has which role, without the settings of each."""
+    """Return the model of each role, without its settings."""
     if not isinstance(roles, dict):
         return roles
     return {
@@ -83,7 +83,7 @@ def _models(roles: Any) -> Any:
 
 
 def fault_of(sample: Epoch) -> str | None:
-    """What halted a sample, or its last call of a model."""
+    """Return the error that halted a sample or its last model call."""
     if sample.error is None:
         return None if sample.output is None else sample.output.error
     return sample.error if isinstance(sample.error, str) else sample.error.message
@@ -105,7 +105,7 @@ def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | Mark]:
 
 
 def _solved(scores: Mapping[str, Score | Mark], others: AbstractSet[str]) -> bool | None:
-    """Whether the run's first scorer says so: where it gave none, the first score of a sample is one of the others'."""
+    """Return whether the run's first scorer says so: where it gave none, the first score of a sample is one of the others'."""
     name = next(iter(scores), None)
     if name is None or name in others:
         return None

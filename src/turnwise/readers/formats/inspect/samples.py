@@ -25,12 +25,12 @@ RESULTS_ONLY = "holds results but no samples: open it with `tw.readers.read_summ
 
 
 def sniff(document: Document) -> bool:
-    """Whether the file is a log with samples: an archive of them, or one object."""
+    """Return whether the file is a log with samples: an archive of them, or one object."""
     return _holds_samples(document) is True
 
 
 def sniff_results(document: Document) -> bool:
-    """Whether the file is a log that holds its results and no samples."""
+    """Return whether the file is a log that holds its results and no samples."""
     return _holds_samples(document) is False
 
 
@@ -96,7 +96,7 @@ def read_inspect(document: Document, table: Table) -> None:
 
 
 def is_log(document: Document) -> bool:
-    """Whether the file is a log, with samples or without."""
+    """Return whether the file is a log, with samples or without."""
     return _holds_samples(document) is not None
 
 
@@ -146,7 +146,7 @@ def _read_archive(document: Document, archive: Archive, table: Table) -> None:
 
 
 def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
-    """What an archive says of its run, and its members that are samples."""
+    """Return the header of an archive, and its members that are samples."""
     about = next((name for name in (HEADER, JOURNAL) if name in archive.names), None)
     members = _members(archive)
     if about is None:

@@ -242,7 +242,7 @@ def _leaves(estimate: Estimate) -> bool:
 
 
 def _zeros_and_ones(cell: Cell, sample: _Sample) -> bool:
-    """Whether all is 0.0 or 1.0, as evaluators say right and wrong; whole numbers may be counts, of which others have more."""
+    """Return whether all values are 0.0 or 1.0, as evaluators write right and wrong; whole numbers may be counts."""
     return cell.sheet.frame.schema[cell.metric].is_float() and bool(np.isin(sample.values, (0.0, 1.0)).all())
 
 

@@ -83,7 +83,7 @@ def parquet_in(folder: str | Path, options: Options | None = None) -> dict[str, 
 
 
 def is_log(name: str) -> bool:
-    """Whether a file of that name in a folder is Parquet that is read with it: none that is hidden, or lies in a hidden folder.
+    """Return whether a file in a folder is Parquet to be read: not hidden, nor in a hidden folder.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def digest(content: bytes) -> str:
 
 
 def of_own_class(thing: Any, ours: Iterable[str]) -> dict[str, Any]:
-    """What a user's own subclass adds to a class of ours: its code, and attributes beside `ours`; empty of a class of ours.
+    """Return what a user's subclass adds to a turnwise class: code, and attributes besides `ours`; else empty.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def about(name: str) -> About | None:
 
 
 def is_boolean(name: str) -> bool:
-    """Whether the metric of this output name is a success of the rollout or what happened in any of its turns: True or False.
+    """Return whether the metric of this output name is True or False: a success, or an event in any turn.
 
     Examples
     --------

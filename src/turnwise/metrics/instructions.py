@@ -56,7 +56,7 @@ def _blank(text: pl.Expr) -> pl.Expr:
 
 
 def _said(texts: pl.Series) -> pl.Series:
-    """Whether a text has anything but blanks: surely where it begins with a visible sign of ASCII, which needs no look further."""
+    """Return whether a text has anything but blanks; a visible ASCII character at its start settles it."""
     said = (texts >= "!") & (texts < "\x80")
     unsure = said.not_().arg_true()
     return said.scatter(unsure, texts.gather(unsure).str.contains(r"\S")) if len(unsure) else said

@@ -62,7 +62,7 @@ def names_as_given(names: object, verb: str = "read") -> dict[str, str]:
 
 
 class Naming:
-    """What one reading was told of names, and what it found of them.
+    """Names given to one reading, and the names met in its files.
 
     Files of somebody's own (tables, records with turns or chats) are read as though they had our names. Of logs of other
     tools, whose own names their readers know, the columns that come out are renamed.
@@ -117,7 +117,7 @@ class Naming:
             self._problems.lacking(document.name, self.names[ours], ours)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
-        """What a tool's logs became, with its columns under our names."""
+        """Rename the columns of a tool's logs to turnwise's names."""
         if not self.names or source in OWN:
             return frame
         self._known |= {*frame.columns}
@@ -188,7 +188,7 @@ class Naming:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """What is wrong with a column is told under the name that it has in the file."""
+        """Report problems with a column under its name in the file."""
         try:
             yield
         except SchemaError as error:

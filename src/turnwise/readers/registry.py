@@ -249,7 +249,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
 
 def _unknown(document: Document) -> str:
-    """What to do with a file of which nobody knows what it is."""
+    """Return the advice for a file of unknown format."""
     columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
     if len(columns) > 1:
         lacks = "response" if "rollout_id" in columns else "rollout_id"

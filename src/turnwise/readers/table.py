@@ -193,7 +193,7 @@ class Table:
         self._keep(frame.filter(~pl.col("rollout_id").is_in(known)))
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
-        """The same of files one after the other, of so many rows each and each rollout in one; none where one is known already."""
+        """Add files one after the other, each rollout in one file; none where a rollout is already known."""
         ids = frame["rollout_id"].rle().struct.unnest()
         begins = ids["len"].cum_sum().shift(1, fill_value=0)
         place = rows.cum_sum().search_sorted(begins, side="right")

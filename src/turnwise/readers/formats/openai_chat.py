@@ -271,7 +271,7 @@ def _beside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None]) -> tuple[Told, Told]:
-    """What is told beside the answers: in columns of TURNS, where that is what it is, and in others."""
+    """Return the content beside the answers: in columns of TURNS where it belongs there, else in others."""
     known, beside = Told(), Told()
     for name in dict.fromkeys(chain.from_iterable(answers)):
         values = [answer.get(name) for answer in answers]
@@ -285,7 +285,7 @@ def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None])
 
 
 def _asked(messages: Sequence[Mapping[str, Any]], answers: Sequence[int], passed: AbstractSet[str | None]) -> Told:
-    """What is told beside all that is no answer: the answers are at these places, and each makes a turn."""
+    """Return the content beside everything that is not an answer: answers are at these places, and each makes a turn."""
     found: dict[str, list[list[Any]]] = {}
     turn, turns = 0, len(answers)
     for place, message in enumerate(messages):

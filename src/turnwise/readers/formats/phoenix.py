@@ -21,7 +21,7 @@ KEPT = ("session", "user", "metadata", "tag")  # attributes that are said of a w
 
 
 class Context(msgspec.Struct):
-    """Which span it is."""
+    """Identity of a span."""
 
     trace_id: Key
     span_id: Key
@@ -42,14 +42,14 @@ class Record(msgspec.Struct):
 
 
 class Tokens(msgspec.Struct):
-    """What a call took."""
+    """Tokens of a call."""
 
     prompt: Count = None
     completion: Count = None
 
 
 class Model(msgspec.Struct):
-    """What a span says of a call of a model."""
+    """Content of a span about a model call."""
 
     model_name: str | None = None
     input_messages: Any = None
@@ -70,7 +70,7 @@ class Said(msgspec.Struct):
 
 
 class Cost(msgspec.Struct):
-    """What it cost, in dollars."""
+    """Cost of a call, in dollars."""
 
     total: Finite | None = None
 
@@ -206,7 +206,7 @@ def _chat(given: Any, whose: str) -> list[Message]:
 
 
 def undotted(given: Any) -> Any:
-    """The same with an object for each name that has dots, and a list for one whose names are all numbers.
+    """Return attributes with an object for each dotted name, and a list where all names are numbers.
 
     Examples
     --------

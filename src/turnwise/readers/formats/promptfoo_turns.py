@@ -1,4 +1,4 @@
-"""What was said in one result of promptfoo: a turn, a conversation, or the tree that a search went through."""
+"""Content of one promptfoo result: a turn, a conversation, or the tree of a search."""
 
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ class Said(NamedTuple):
 
 
 def said(prompt: Any, response: Any, kept: dict[str, Any], *, failed: bool) -> Said:
-    """What was sent and answered: as the strategy kept it, else the prompt and the answer of the result.
+    """Return prompt and answer: as the strategy kept them, else those of the result.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _tree(nodes: list[Node]) -> Said:
 
 
 def _asked(prompt: Any) -> list[Message]:
-    """What was sent: a text, or messages as JSON text; a message of the assistant in it is no answer of this target."""
+    """Return the prompt: a text, or messages as JSON text; an assistant's message in it is not this target's answer."""
     raw = prompt.get("raw") if isinstance(prompt, dict) else prompt
     given = _decoded(raw)
     if given is not raw:

@@ -42,7 +42,7 @@ class Said(Message):
 
 
 class Stats(msgspec.Struct):
-    """What the run cost."""
+    """Cost of the run."""
 
     tokens_sent: Count = None
     tokens_received: Count = None

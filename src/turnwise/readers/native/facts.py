@@ -1,4 +1,4 @@
-"""What a record says of its rollout in our own words: the facts of TURNS, where the values fit them."""
+"""Facts of TURNS that a record states in turnwise's own names, where the values fit."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def fact(name: str, value: Any) -> Any:
 
 
 def facts(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any] | None]:
-    """The same of a column, nulls among it, and what in it is no such fact; None where all of it is.
+    """Return a column of facts, nulls included, and its values that do not fit; None where all do.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def facts(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any
 def stated(
     record: Mapping[str, Any], known: type[msgspec.Struct], names: AbstractSet[str] = FACTS
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a record says beyond the fields of its struct: facts of these names that fit, and under other names all else.
+    """Return a record's content beyond its struct: facts of these names that fit, and everything else by its own name.
 
     Examples
     --------

@@ -22,7 +22,7 @@ BESIDE = frozenset({"prompt", "response"})  # of a turn, and yet an answer may s
 
 
 class Fields:
-    """What rewrites the records of one file, and remembers which names it met.
+    """Rewriter for the records of one file, which remembers the names it met.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Fields:
 
 
 def hiding(ours: str, theirs: str) -> BrokenError:
-    """What is said where a file has both a column of ours and the one that is named for it.
+    """Return the sentence for a file with both a turnwise column and the column mapped to it.
 
     Examples
     --------

@@ -22,7 +22,7 @@ OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*
 
 
 def nested_layout(document: Document) -> Layout | None:
-    r"""How the records of a file hold their turns, where these are prompts and responses; None where they do not.
+    r"""Return the layout of a file's records with turns that are prompts and responses; None where they have none.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Nested(Flat):
         self._record = self._struct("Record", *self._fields(list[dict[str, Any]]), whole=False)
 
     def _fields(self, turns: Any) -> list[tuple[str, Any, Any]]:
-        """What every record has: perhaps a name, and its turns."""
+        """Return the fields of every record: perhaps a name, and its turns."""
         name = msgspec.field(name="rollout_id") if self._layout.named else msgspec.field(name="id", default=None)
         named = ("rollout_id", Key if self._layout.named else Key | None, name)
         return [("turns", turns, msgspec.field(name=self._layout.turns)), named]
@@ -151,7 +151,7 @@ class Nested(Flat):
 
 
 def _spared(columns: dict[str, Any]) -> dict[str, Any]:
-    """What is beside the names of rollouts: another `rollout_id` than theirs, met late, under another name."""
+    """Return the columns beside the rollout ids: a different `rollout_id`, met late, gets another name."""
     return {spare(name) if name == "rollout_id" else name: values for name, values in columns.items()}
 
 

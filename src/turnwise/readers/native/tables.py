@@ -141,7 +141,7 @@ def _known(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
 
 
 def _aliases(found: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[str, str]:
-    """Which columns of theirs are the prompt and the response, where that is beyond doubt."""
+    """Return the columns that are the prompt and the response, where that is beyond doubt."""
     words = {
         name for name, dtype in found.items() if dtype in {pl.String, pl.Categorical} or isinstance(dtype, pl.Enum)
     }
@@ -156,7 +156,7 @@ def _aliases(found: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[st
 
 
 def _no_turns(found: Mapping[str, Any], rollout_id: str) -> str | None:
-    """What the rows are where they are no turns: messages, or rollouts with a list of what was said in each."""
+    """Describe rows that are not turns: messages, or rollouts with a list of their turns."""
     if {"prompt", "response"} & found.keys():
         return None
     words = words_of(frozenset(found))
@@ -171,7 +171,7 @@ def _no_turns(found: Mapping[str, Any], rollout_id: str) -> str | None:
 
 
 def _spelled_out(frame: pl.DataFrame) -> str | None:
-    """The same of lists of objects that became JSON text because they are not all alike."""
+    """Decode lists of objects that became JSON text because the objects differ."""
     if {"turn", "prompt", "response"} & {*frame.columns}:
         return None
     texts = (name for name in LISTS if frame.schema.get(name) == pl.String)

@@ -1,4 +1,4 @@
-"""What the logs of each producer state of themselves: figures, one mapping each."""
+"""Figures that the logs of each producer state about themselves, one mapping each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Scored(msgspec.Struct):
 
 
 class Results(msgspec.Struct):
-    """What the producer makes of the whole run."""
+    """The producer's figures for the whole run."""
 
     completed_samples: Count = None
     scores: list[Scored] = []
@@ -108,7 +108,7 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
 
 # ── tools for attacks ─────────────────────────────────────────────────────────────────────────────────────────────────
 class Rates(jailbreakbench.Parameters):
-    """What the parameters of an artifact say of its success."""
+    """Success as stated by the parameters of an artifact."""
 
     attack_success_rate: float | None = None
     total_number_of_jailbreaks: float | None = None
@@ -141,7 +141,7 @@ def _of_jailbreakbench(document: Document, problems: Problems) -> Iterator[Figur
 
 
 class Evaluated(msgspec.Struct):
-    """What one detector found among the outputs of one probe."""
+    """Hits of one detector among the outputs of one probe."""
 
     probe: str
     detector: str
@@ -190,7 +190,7 @@ def _level(given: float | str | None) -> float | None:
 
 
 class Summarized(msgspec.Struct):
-    """What an evaluator of ASTRA-RL makes of its rollouts."""
+    """Figures of an ASTRA-RL evaluator about its rollouts."""
 
     summary: dict[str, Any]
 
@@ -211,7 +211,7 @@ def _of_astra(document: Document, problems: Problems) -> Iterator[Figure]:
 
 
 class Counted(msgspec.Struct):
-    """How many rollouts there were."""
+    """Number of rollouts."""
 
     n_rollouts: Whole | None = None
 
@@ -233,7 +233,7 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Figure]:
 
 
 class Tally(msgspec.Struct):
-    """What an export counts."""
+    """Counts of an export."""
 
     vulnerable_count: Whole | None = None
 
@@ -247,7 +247,7 @@ class Export(msgspec.Struct):
 
 
 class RedTeam(msgspec.Struct):
-    """What the toolkit's red team makes of a run."""
+    """Figures of the toolkit's red team about a run."""
 
     overall_score: float | None = None
     attack_success_rate: float | None = None

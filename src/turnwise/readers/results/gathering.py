@@ -88,7 +88,7 @@ def gather(
 
 
 def _instead(document: Document, verb: str) -> str | None:
-    """What reads the file, where another verb does, or something else must open it first."""
+    """Return the verb that reads the file instead, or what must open it first."""
     ledger = Problems(collect=True)
     if format_of(document, None, by_name=False, problems=ledger) is not None:
         return "`tw.read` reads rollouts"

@@ -1,4 +1,4 @@
-"""Which turns labels belong to: by the rollout and turn that they name, or by what they say of them."""
+"""Turns that labels belong to: by the rollout and turn they name, or by the text they repeat."""
 
 from collections.abc import Iterable
 from typing import Any

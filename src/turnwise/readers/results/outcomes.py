@@ -1,4 +1,4 @@
-"""What became of the rollouts of any mix of logs, without what was said in them."""
+"""Outcomes of rollouts from any mix of logs, without prompts and answers."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, overload

@@ -1,4 +1,4 @@
-"""What the producers report of their runs themselves, as SUMMARY: to be put beside what we make of the same logs."""
+"""Figures that producers report about their runs, as SUMMARY, to compare with estimates from the same logs."""
 
 from typing import Literal, overload
 

@@ -1,1 +1,1 @@
-"""What a path leads to: files, archives, compressed bytes, Parquet, SQLite and object stores."""
+"""Sources of logs: files, archives, compressed bytes, Parquet, SQLite and object stores."""

@@ -78,7 +78,7 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """What the members are called, in the order of the archive."""
+        """Names of the members, in the order of the archive."""
         return list(self._by_name)
 
     @property
@@ -87,11 +87,11 @@ class Archive:
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
     def size(self, name: str) -> int:
-        """What the member of that name says that it unpacks to."""
+        """Return the unpacked size that the member of that name states."""
         return self._by_name[name].file_size
 
     def read(self, name: str) -> bytes:
-        """What is in the member of that name.
+        """Read the member of that name.
 
         Raises
         ------

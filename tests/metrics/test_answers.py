@@ -15,6 +15,7 @@ import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import MetricError
 from turnwise.metrics.answers import shared_items
+from turnwise.metrics.text import WHITE_SPACE
 
 Function = Callable[..., pl.Expr]
 
@@ -232,6 +233,88 @@ def test_a_rollout_may_have_several_references(function: Function) -> None:
     both = function("response", [pl.lit(["yes", "no"]), "other"])
     assert said.select(both).to_series().to_list() == [same, pytest.approx(same)]
     assert said.select(function("response", pl.lit(["yes"]))).to_series()[1] == other
+
+
+# all of Unicode but surrogates and the categories in which \w of Python and \w of Unicode differ: marks,
+# numbers and symbols such as ² and Ⓐ, connectors such as ‿, what only a newer Unicode knows, joiners, and İ, whose small
+# letter has a mark; in all others they agree, and so does the boundary of an article beside them
+UNICODE = st.characters(
+    exclude_categories=("Cs", "Mn", "Mc", "Me", "Cn", "No", "So", "Pc"), exclude_characters="İ\u200c\u200d"
+)
+PIECES = st.sampled_from(
+    [
+        *["the", "The", "a", "AN", "cat", "don't", "eightlet", "sixteen-letters!", "x" * 16, "x" * 17, "y" * 40],
+        *["ß", "ΟΔΟΣ", "é", "中文", "\x00", "\x7f", "a\x00", "\x01an", "_", "12", ".", " ", "  "],
+        *["“", "”", "’", "—", "t", "h", "e", "n", "É"],
+    ]
+)
+ANY_TEXT = st.lists(st.one_of(PIECES, st.sampled_from(WHITE_SPACE), UNICODE), max_size=12).map("".join)
+CHOICES = st.text(alphabet="aAbBzZ[`{@(c)-M \r\x1c\x1f\t\n\x00\x08\x7f\xa0\u3000ßſıéÉ🎉", max_size=6)
+
+
+@given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), min_size=1, max_size=8))
+@example([("a\x00", "\x00 a"), ("x\x00", "x"), ("eightlet" + "x" * 9, "eightlet" + "x" * 8), ("", "  ")])
+def test_texts_of_any_script_have_the_words_of_python(pairs: list[tuple[str, str]]) -> None:
+    """Words are cut and compared as SQuAD's script does it, whatever the letters, quotation marks and white space."""
+    assert compare(m.exact_match, pairs) == [words(a) == words(b) for a, b in pairs]
+    assert compare(m.token_f1, pairs) == pytest.approx([squad_f1(a, b) for a, b in pairs], abs=1e-15)
+    assert compare(m.jaccard_similarity, pairs) == [squad_jaccard(a, b) for a, b in pairs]
+
+
+@pytest.mark.parametrize("left", ["“", "x—", "é", "—'", "中", ""])
+@pytest.mark.parametrize("right", ["”", "—x", "é", "'—", "文", ""])
+@pytest.mark.parametrize("article", ["the", "A", "an", "t.h-e", "th", "ana"])
+def test_an_article_beside_another_script(left: str, right: str, article: str) -> None:
+    """It does not count where a quotation mark or a dash ends it, and does where a letter goes on."""
+    texts = [
+        f"{before}{left}{article}{right}{after}" for before in ("", "b ", "b.", "b") for after in ("", " b", ".b", "b")
+    ]
+    plain = [" ".join(words(text)) for text in texts]
+    assert compare(m.exact_match, list(zip(texts, plain, strict=True))) == [words(p) == p.split() for p in plain]
+
+
+def test_marks_belong_to_their_letters() -> None:
+    """A letter with a mark is no article, and one word with it."""
+    assert compare(m.exact_match, [("a\u0301", ""), ("İ", "i\u0307")]) == [False, True]
+    assert compare(m.jaccard_similarity, [("İ the İthe", "i\u0307 İ")]) == [0.5]
+
+
+@given(st.lists(st.tuples(CHOICES, CHOICES), min_size=1, max_size=40))
+@example(
+    [
+        ("a\x00", "a"),
+        ("\x00", ""),
+        (" ", ""),
+        ("a b", "a"),
+        ("aaaa", "aaaa "),
+        ("aaaaa", "aaaab"),
+        ("bcd\x00e", "bcd e"),
+    ]
+)
+def test_choices_are_alike_as_python_says(pairs: list[tuple[str, str]]) -> None:
+    """Capitals and the white space around a choice are Python's."""
+    changes: list[Callable[[str], str]] = [
+        str.upper,
+        str.swapcase,
+        lambda text: f" {text}\t",
+        lambda text: f"\u3000{text}\x1c",
+    ]
+    pairs = [*pairs, *((ours, change(ours)) for ours, _ in pairs for change in changes)]
+    assert compare(m.choice_match, pairs) == [a.strip().upper() == b.strip().upper() for a, b in pairs]
+
+
+def test_every_engine_gives_the_values_of_single_rows() -> None:
+    """In memory, streaming, in parts and within a group-by."""
+    texts = ["Ünï the Cat\x00 a", "a dog's life", "\u2003the end\x1c", "an Ox " * 20] * 500
+    frame = pl.DataFrame(
+        {"response": texts, "expected": texts[1:] + texts[:1], "g": [i % 7 for i in range(len(texts))]}
+    )
+    expressions = [function("response", "expected") for function in m.ANSWERS]
+    whole = frame.select(expressions)
+    assert whole.equals(frame.lazy().select(expressions).collect(engine="streaming"))
+    assert whole.head(4).equals(frame.head(4).select(expressions))
+    assert whole.slice(4, 4).equals(whole.head(4))
+    assert frame.group_by("g", maintain_order=True).agg(e.mean() for e in expressions).height == 7
 
 
 def test_a_list_of_what_is_no_text_is_refused() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from turnwise import metrics as m
 from turnwise.errors import MetricError
+from turnwise.metrics.text import WHITE_SPACE, WORD
 
 PAGE = ["I love exploring new places.", "I love exploring new places.", "Traveling is my passion."]
 
@@ -52,6 +53,24 @@ def test_lengths_are_pythons(responses: list[str]) -> None:
     found = answers([*responses, None]).select(m.response_length(), m.response_length("characters")).row(0)
     count = len(responses)
     assert found == pytest.approx((sum(len(r.split()) for r in responses) / count, sum(map(len, responses)) / count))
+
+
+def test_white_space_is_pythons() -> None:
+    """Every character at which `str.split` splits is in the list, and no word has one of them."""
+    every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    assert set(WHITE_SPACE) == set(filter(str.isspace, every))
+    characters = pl.Series(every)
+    assert characters.filter(~characters.str.contains(WORD)).to_list() == sorted(WHITE_SPACE)
+
+
+def test_like_words_make_different_n_grams() -> None:
+    """Pairs of words that differ in few letters, in their order, in what follows: each is counted."""
+    stems = [f"{a}{b}{more}" for a in "abcd" for b in "abcd" for more in ("", "letters", "letters" * 3)]
+    words = [stem + end for stem in stems for end in ("", ".", "0", "00", "01", "10")]
+    answers = [f"{a} {b}" for a in words for b in words]
+    frame = pl.DataFrame({"response": [*answers, *answers, "aa bb c"]})
+    pairs = len(words) ** 2 + 1  # "bb c" is new, "aa bb" is not
+    assert frame.select(m.distinct_n(2)).item() == pairs / (2 * len(words) ** 2 + 2)
 
 
 def test_one_value_a_rollout_in_every_engine() -> None:

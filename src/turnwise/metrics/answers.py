@@ -19,11 +19,13 @@ import polars as pl
 from turnwise.errors import MetricError
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import metric
+from turnwise.metrics.text import WHITE_SPACE, WORD
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
 
 _TEXTS = {pl.String, pl.Null}
+_PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
 _AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
 
 
@@ -111,9 +113,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.metrics.words import same_words
-
-        return same_words(pairs["ours"], pairs["theirs"])
+        return pairs.select(_words("ours") == _words("theirs")).to_series()
 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
 
@@ -139,10 +139,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.metrics.words import shared_words
-
-        found = shared_words(pairs["ours"], pairs["theirs"])
-        return found.select(_share(2 * pl.col("shared"), pl.col("all"))).to_series()
+        return shared_share(pairs.select(_words("ours"), _words("theirs")))
 
     return _compared(response, expected, of, "token_f1")
 
@@ -161,10 +158,10 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.metrics.words import shared_words
-
-        found = shared_words(pairs["ours"], pairs["theirs"], distinct=True)
-        return found.select(_share(pl.col("shared"), pl.col("all"))).to_series()
+        words = pairs.select(_words("ours"), _words("theirs"))
+        ours = pl.col("ours").list
+        shared, either = ours.set_intersection("theirs").list.len(), ours.set_union("theirs").list.len()
+        return words.select(_share(shared, either)).to_series()
 
     return _compared(response, expected, of, "jaccard_similarity")
 
@@ -238,11 +235,16 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        from turnwise.metrics.words import same_choice
-
-        return same_choice(pairs["ours"], pairs["theirs"])
+        choices = pairs.select(pl.all().str.strip_chars(WHITE_SPACE).str.to_uppercase())
+        return choices["ours"] == choices["theirs"]
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)
+
+
+def _words(column: str) -> pl.Expr:
+    """The words of SQuAD in each text (List(String))."""
+    plain = pl.col(column).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
+    return plain.str.replace_all(_ARTICLE, " ").str.extract_all(WORD)
 
 
 def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:

@@ -141,13 +141,7 @@ def _number_sentences(
 
 
 def _number_words(text: pl.Expr, *, num_words: int, relation: str) -> pl.Expr:
-    def count(texts: pl.Series) -> pl.Series:
-        from turnwise.metrics.words import word_count
-
-        return word_count(texts)
-
-    counted = text.map_batches(count, return_dtype=pl.UInt32, is_elementwise=True)
-    return _related(counted, num_words, relation)
+    return _related(text.str.count_matches(r"\w+"), num_words, relation)
 
 
 def _number_paragraphs(text: pl.Expr, *, num_paragraphs: int) -> pl.Expr:

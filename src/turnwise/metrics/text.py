@@ -8,10 +8,13 @@ from typing import Literal
 import polars as pl
 
 from turnwise.errors import MetricError
-from turnwise.metrics.blanks import BLANK
 from turnwise.metrics.metric import metric
 
-_LONG = 1000  # values of a list, on average
+WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""The characters at which `str.split` splits: Unicode's white space and the four separators of ASCII."""
+
+WORD = f"[^{WHITE_SPACE}]+"
+"""Pattern of a word."""
 
 
 @metric(share=True)
@@ -20,8 +23,7 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
 
     Words are lower-cased and split at white space, punctuation kept; no n-gram reaches from one answer into the next.
     The longer the text, the lower the value: compare rollouts of like length only. It reads every word, which costs more
-    than all metrics of outcomes together, so it stands in no default set. N-grams are compared by 64 bits that are made
-    of them: among a million different ones two are taken for one with a chance of 3e-8.
+    than all metrics of outcomes together, so it stands in no default set.
 
     References
     ----------
@@ -37,23 +39,36 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     if n < 1:
         raise MetricError(f"distinct_n: an n-gram has at least one word, not n={n}")
 
-    def found(rollouts: pl.Series) -> pl.Series:
-        from turnwise.metrics.words import grams
-
+    def diversity(rollouts: pl.Series) -> pl.Series:
         if rollouts.dtype not in {pl.List(pl.String), pl.List(pl.Null)}:
             raise MetricError(f"distinct_n: `{column}` is {rollouts.explode().dtype}; name a column of texts")
-        every = grams(rollouts.cast(pl.List(pl.String)), n)
-        return _distinct(every) / every.list.len().replace(0, None)
+        return _distinct_share(rollouts.cast(pl.List(pl.String)), n)
 
     name = f"distinct_{n}" if column == "response" else f"distinct_{n}_{column}"
-    # one call with a list of texts for each rollout: Polars would make two, for all n-grams and for the distinct ones
-    return pl.col(column).implode().map_batches(found, return_dtype=pl.Float64, is_elementwise=True).alias(name)
+    # One call with a list of texts for each rollout: as an expression, the n-grams would be made twice, once to count all
+    # of them and once to count the distinct ones.
+    return pl.col(column).implode().map_batches(diversity, return_dtype=pl.Float64, is_elementwise=True).alias(name)
 
 
-def _distinct(lists: pl.Series) -> pl.Series:
-    """Count the different values of each list: on long lists, making them takes a third of the time of counting them."""
-    long = lists.list.len().sum() > _LONG * lists.len()
-    return lists.list.unique().list.len() if long else lists.list.n_unique()
+def _distinct_share(rollouts: pl.Series, n: int) -> pl.Series:
+    """Distinct n-grams over all n-grams of each list of texts; null where there is no n-gram."""
+    rows = rollouts.to_frame("text").lazy().with_row_index("rollout")
+    words = (
+        rows.explode("text", empty_as_null=False, keep_nulls=False)
+        .with_row_index("answer")
+        .with_columns(word=pl.col("text").str.to_lowercase().str.extract_all(WORD))
+        .explode("word", empty_as_null=False, keep_nulls=False)
+    )
+    # An n-gram begins at each word whose (n - 1)th successor is a word of the same answer.
+    within = pl.col("answer") == pl.col("answer").shift(1 - n)
+    gram = pl.concat_str([pl.col("word").shift(-after) for after in range(n)], separator=" ")
+    shares = (
+        words.select("rollout", gram=pl.when(within).then(gram))
+        .drop_nulls()
+        .group_by("rollout")
+        .agg(share=pl.col("gram").n_unique() / pl.len())
+    )
+    return rows.select("rollout").join(shares, on="rollout", how="left", maintain_order="left").collect()["share"]
 
 
 @metric()
@@ -69,7 +84,7 @@ def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     if unit not in {"words", "characters"}:
         raise MetricError(f"response_length: there is no unit {unit!r}; it is 'words' or 'characters'")
     text = pl.col("response").str
-    length = text.count_matches(f"[^{BLANK}]+") if unit == "words" else text.len_chars()
+    length = text.count_matches(WORD) if unit == "words" else text.len_chars()
     return length.mean().alias(f"response_length_{unit}")
 
 

@@ -87,7 +87,7 @@ def kappa(
     if weights is not None and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.kappa(values, codes, weights)
-    return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
+    return _estimate(coefficient, both, clusters, values.size, _Request(interval, level, rng, resamples))
 
 
 def alpha(
@@ -132,8 +132,8 @@ def alpha(
     values, codes = categories_of(rated[pairable])
     if scale == "interval" and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
-    coefficient = coefficients.ALPHAS[_word(scale, Scale, "scale")](values, codes)
-    return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
+    coefficient = coefficients.ALPHAS[_checked_choice(scale, Scale, "scale")](values, codes)
+    return _estimate(coefficient, pairable, clusters, values.size, _Request(interval, level, rng, resamples))
 
 
 def ac1(
@@ -170,12 +170,12 @@ def ac1(
     0.5294
     """
     rated = np.asarray(ratings, dtype=np.float64)
-    known = np.asarray(~np.isnan(rated).all(axis=1))
-    values, codes = categories_of(rated[known])
-    found = _estimate(
-        coefficients.ac1(values, codes), known, clusters, values.size, _Asked(interval, level, rng, resamples)
+    rated_rows = np.asarray(~np.isnan(rated).all(axis=1))
+    values, codes = categories_of(rated[rated_rows])
+    estimate = _estimate(
+        coefficients.ac1(values, codes), rated_rows, clusters, values.size, _Request(interval, level, rng, resamples)
     )
-    return replace(found, n=int((ratings_per_unit(codes) >= 2).sum()))
+    return replace(estimate, n=int((ratings_per_unit(codes) >= 2).sum()))
 
 
 def agreeing_share(ratings: ArrayLike) -> FloatArray:
@@ -187,18 +187,18 @@ def agreeing_share(ratings: ArrayLike) -> FloatArray:
     [0.33, 1.0]
     """
     values, codes = categories_of(np.asarray(ratings, dtype=np.float64))
-    many = ratings_per_unit(codes)
-    return ratio(agreeing_pairs(codes, values.size), (many * (many - 1)).astype(np.float64))
+    n_ratings = ratings_per_unit(codes)
+    return ratio(agreeing_pairs(codes, values.size), (n_ratings * (n_ratings - 1)).astype(np.float64))
 
 
-def _word(given: str, words: object, name: str) -> str:
-    if given not in get_args(words):
-        raise ArgumentError(f"{name} is {given!r}; it is one of {', '.join(map(str, get_args(words)))}")
-    return given
+def _checked_choice(choice: str, allowed: object, name: str) -> str:
+    if choice not in get_args(allowed):
+        raise ArgumentError(f"{name} is {choice!r}; it is one of {', '.join(map(str, get_args(allowed)))}")
+    return choice
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """What interval is asked for."""
 
     interval: Interval
@@ -208,10 +208,10 @@ class _Asked:
 
 
 def _estimate(
-    coefficient: Coefficient, rows: BoolArray, clusters: Clusters, categories: int, asked: _Asked
+    coefficient: Coefficient, rows: BoolArray, clusters: Clusters, categories: int, request: _Request
 ) -> Estimate:
     """The coefficient of the chosen rows, with its interval over clusters."""
-    _word(asked.interval, Interval, "interval")
+    _checked_choice(request.interval, Interval, "interval")
     n = int(rows.sum())
     units = groupings(tuple(np.asarray(way)[rows] for way in clusters), n)
     smallest = min(unit.count for unit in units)
@@ -224,18 +224,18 @@ def _estimate(
     totals = sums[0].sum(axis=0)
     value = float(coefficient.value(totals))
     point = replace(point, estimate=None if math.isnan(value) else value)
-    without = [coefficient.value(totals - part) for part in sums]
+    without = [coefficient.value(totals - cluster_totals) for cluster_totals in sums]
     variance = float(crossed([_jackknife_variance(values) for values in without])) if smallest > 1 else math.nan
     if flaw := _flaw(value, variance, smallest):
         return replace(point, reason=flaw)
     point = replace(point, std_error=math.sqrt(variance))
     prefix = "two-way " if len(units) > 1 else "" if smallest == n else "cluster "
-    few = too_few_to_draw(smallest) if len(units) == 1 else None
-    if asked.interval == "t" or (asked.interval == "auto" and (few or len(units) > 1)):
-        return _t(point, asked.level, f"{prefix}t", few if asked.interval == "auto" else None)
+    too_few = too_few_to_draw(smallest) if len(units) == 1 else None
+    if request.interval == "t" or (request.interval == "auto" and (too_few or len(units) > 1)):
+        return _t(point, request.level, f"{prefix}t", too_few if request.interval == "auto" else None)
     if len(units) > 1:
-        return replace(point, reason=f"no {asked.interval} bootstrap over two crossed ways: ask for t")
-    return _bootstrap(point, coefficient, sums[0], without[0], asked, prefix)
+        return replace(point, reason=f"no {request.interval} bootstrap over two crossed ways: ask for t")
+    return _bootstrap(point, coefficient, sums[0], without[0], request, prefix)
 
 
 def _flaw(value: float, variance: float, clusters: int) -> str | None:
@@ -252,27 +252,27 @@ def _flaw(value: float, variance: float, clusters: int) -> str | None:
 
 
 def _bootstrap(
-    point: Estimate, coefficient: Coefficient, sums: FloatArray, without: FloatArray, asked: _Asked, prefix: str
+    point: Estimate, coefficient: Coefficient, sums: FloatArray, without: FloatArray, request: _Request, prefix: str
 ) -> Estimate:
-    if asked.rng is None:
+    if request.rng is None:
         raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
-    replicates = coefficient.value(count_sums(sums, rng=asked.rng, resamples=asked.resamples))
+    replicates = coefficient.value(count_sums(sums, rng=request.rng, resamples=request.resamples))
     value = point.estimate or 0.0
-    if asked.interval == "percentile":
-        (low, high), name = percentile_interval(replicates, asked.level), f"{prefix}percentile"
+    if request.interval == "percentile":
+        (low, high), name = percentile_interval(replicates, request.level), f"{prefix}percentile"
         flaw = null_flaw(replicates) or "the bootstrap interval has no width"
     else:
-        wide = asked.interval == "auto"
-        level = expanded(asked.level, point.n_clusters) if wide else asked.level
-        a, name = acceleration(-without), f"{'expanded ' if wide else ''}{prefix}BCa"
+        is_auto = request.interval == "auto"
+        level = expanded(request.level, point.n_clusters) if is_auto else request.level
+        a, name = acceleration(-without), f"{'expanded ' if is_auto else ''}{prefix}BCa"
         low, high = bca_interval(replicates, value, a, level)
         flaw = bca_flaw(replicates, value, a, level) or ""
-    point = replace(point, resamples=asked.resamples)
+    point = replace(point, resamples=request.resamples)
     if low is not None:
         return replace(point, low=low, high=high, method=f"{name} bootstrap; weights x GEMM")
-    if asked.interval != "auto":
+    if request.interval != "auto":
         return replace(point, reason=flaw)
-    return _t(point, asked.level, f"{prefix}t", f"BCa is undefined: {flaw}")
+    return _t(point, request.level, f"{prefix}t", f"BCa is undefined: {flaw}")
 
 
 def _jackknife_variance(without: FloatArray) -> FloatArray:

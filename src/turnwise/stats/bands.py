@@ -48,21 +48,21 @@ def simultaneous_level(
     >>> round(one_position, 2)  # nothing to add where there is but one position
     0.95
     """
-    seen = watch(duration, cause)
-    unit = min(groupings(clusters, seen.duration.size)[:2], key=lambda way: way.count)
-    moved = np.flatnonzero(seen.known & (seen.events > 0))
-    if moved.size < 2 or unit.count < 2:
+    life_table = watch(duration, cause)
+    unit = min(groupings(clusters, life_table.duration.size)[:2], key=lambda way: way.count)
+    positions = np.flatnonzero(life_table.known & (life_table.events > 0))
+    if positions.size < 2 or unit.count < 2:
         return level
-    if moved.size > MOST_POSITIONS:
-        moved = moved[np.unique(np.linspace(0, moved.size - 1, MOST_POSITIONS).round().astype(int))]
-    covariance: FloatArray = np.zeros((moved.size, moved.size))
-    for block in influences(seen, unit):
-        covariance += block[:, moved].T @ block[:, moved]
-    spread = np.sqrt(np.diag(covariance))
-    some = spread > 1e-12
-    if some.sum() < 2:
+    if positions.size > MOST_POSITIONS:
+        positions = positions[np.unique(np.linspace(0, positions.size - 1, MOST_POSITIONS).round().astype(int))]
+    covariance: FloatArray = np.zeros((positions.size, positions.size))
+    for block in influences(life_table, unit):
+        covariance += block[:, positions].T @ block[:, positions]
+    std_errors = np.sqrt(np.diag(covariance))
+    varying = std_errors > 1e-12
+    if varying.sum() < 2:
         return level
-    correlation = covariance[np.ix_(some, some)] / np.outer(spread[some], spread[some])
+    correlation = covariance[np.ix_(varying, varying)] / np.outer(std_errors[varying], std_errors[varying])
     values, vectors = np.linalg.eigh(correlation)
     process = rng.standard_normal((draws, values.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     critical = float(np.quantile(np.abs(process).max(axis=1), level))

@@ -9,13 +9,13 @@ from numpy.typing import DTypeLike, NDArray
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.multinomial import counts
 
-_MOST = 1 << 24
+_MOST_CACHED = 1 << 24
 """Counts that are kept, a byte each."""
 
 _Key = tuple[str, int, int, int]
 
 
-class _Kept(NamedTuple):
+class _CachedCounts(NamedTuple):
     """Counts, the generator that they came from, and what it was afterwards."""
 
     key: _Key
@@ -24,7 +24,7 @@ class _Kept(NamedTuple):
 
 
 _asked: _Key | None = None
-_kept: _Kept | None = None
+_kept: _CachedCounts | None = None
 
 
 def blocks(
@@ -60,25 +60,25 @@ def blocks(
     """
     global _asked, _kept  # noqa: PLW0603  # two threads at worst draw twice
     key = (str(rng.bit_generator.state), resamples, clusters, rows)
-    many = rows * together
-    buffer = np.empty((min(many, resamples), clusters), dtype)
-    known, again = _kept, _asked == key
+    block_rows = rows * together
+    buffer = np.empty((min(block_rows, resamples), clusters), dtype)
+    cached, repeated = _kept, _asked == key
     _asked = key
-    if known is not None and known.key == key:
-        for start in range(0, resamples, many):
+    if cached is not None and cached.key == key:
+        for start in range(0, resamples, block_rows):
             block = buffer[: resamples - start]
-            block[:] = known.counts[start : start + many]
+            block[:] = cached.counts[start : start + block_rows]
             yield block
-        rng.bit_generator.state = known.after
+        rng.bit_generator.state = cached.after
         return
-    keep = np.empty((resamples, clusters), np.uint8) if again and resamples * clusters <= _MOST else None
-    for start in range(0, resamples, many):
+    recording = np.empty((resamples, clusters), np.uint8) if repeated and resamples * clusters <= _MOST_CACHED else None
+    for start in range(0, resamples, block_rows):
         block = buffer[: resamples - start]
         for first in range(0, len(block), rows):
             part = block[first : first + rows]
             counts(rng, len(part), clusters, out=part)
-        if keep is not None:
-            keep[start : start + many] = block
+        if recording is not None:
+            recording[start : start + block_rows] = block
         yield block
-    if keep is not None:
-        _kept = _Kept(key, keep, rng.bit_generator.state)
+    if recording is not None:
+        _kept = _CachedCounts(key, recording, rng.bit_generator.state)

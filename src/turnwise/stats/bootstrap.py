@@ -95,21 +95,24 @@ def studentized_interval(
     (True, None)
     """
     mass, (ratio, residuals) = weights, centered(sums[:, None], weights[:, None])
-    moved, spread = residuals[:, 0], max(float(np.abs(residuals).max()), np.finfo(float).tiny)
-    moved = moved / spread
-    heavy = mass / mass.max()
-    own = np.stack([moved, heavy, moved * moved, moved * heavy, heavy * heavy], axis=1)
-    total, drawn, squares, products, masses = count_sums(own, rng=rng, resamples=resamples).T
-    away = np.divide(total, drawn, out=np.full(resamples, np.nan), where=drawn > 0)
-    variance = squares - 2 * away * products + away * away * masses
+    deviations, scale = residuals[:, 0], max(float(np.abs(residuals).max()), np.finfo(float).tiny)
+    deviations = deviations / scale
+    relative_mass = mass / mass.max()
+    moments = np.stack(
+        [deviations, relative_mass, deviations * deviations, deviations * relative_mass, relative_mass * relative_mass],
+        axis=1,
+    )
+    total, drawn_mass, squares, products, masses = count_sums(moments, rng=rng, resamples=resamples).T
+    deviation = np.divide(total, drawn_mass, out=np.full(resamples, np.nan), where=drawn_mass > 0)
+    variance = squares - 2 * deviation * products + deviation * deviation * masses
     # A replicate of one cluster has variance 0 but for the rounding of the sums.
-    own_variance = float((moved * moved).sum())
-    flat = ~(variance > 1e-6 * own_variance / mass.size)
-    pivots = np.where(flat, np.nan, away * drawn / np.sqrt(np.where(flat, 1.0, variance)))
+    variance_of_data = float((deviations * deviations).sum())
+    flat = ~(variance > 1e-6 * variance_of_data / mass.size)
+    pivots = np.where(flat, np.nan, deviation * drawn_mass / np.sqrt(np.where(flat, 1.0, variance)))
     if np.isnan(pivots).mean() > MOST_NULL:
         return None, None, f"{np.isnan(pivots).mean():.0%} of the bootstrap replicates have no standard error"
     upper, lower = np.nanquantile(pivots, [(1 + level) / 2, (1 - level) / 2])
-    error = np.sqrt(own_variance) / heavy.sum() * spread / mass.max()
+    error = np.sqrt(variance_of_data) / relative_mass.sum() * scale / mass.max()
     low, high = float(ratio[0] - upper * error), float(ratio[0] - lower * error)
     return (low, high, None) if low < high else (None, None, "the bootstrap interval has no width")
 
@@ -161,10 +164,10 @@ def acceleration(influences: FloatArray) -> float | None:
         return None
     squares = cubes = 0.0
     for start in range(0, influences.size, _PIECE):
-        moved = (influences[start : start + _PIECE] - center) / farthest
-        square = moved * moved
-        squares += float(square.sum())
-        cubes += float((square * moved).sum())
+        deviations = (influences[start : start + _PIECE] - center) / farthest
+        squared = deviations * deviations
+        squares += float(squared.sum())
+        cubes += float((squared * deviations).sum())
     return cubes / float(squares**1.5) / 6
 
 
@@ -242,11 +245,11 @@ def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[flo
     >>> round(low, 3), round(high, 3)
     (0.05, 0.95)
     """
-    moved = bias + scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    bend = 1 - acceleration * moved
-    if bend.min() <= 0:
+    shifted = bias + scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    denominator = 1 - acceleration * shifted
+    if denominator.min() <= 0:
         return "the acceleration is too large for this level"
-    low, high = scipy.special.ndtr(bias + moved / bend)
+    low, high = scipy.special.ndtr(bias + shifted / denominator)
     # The estimate itself sits at Φ(z₀) of the replicates; an interval that leaves it out is a sign of failure.
     return (
         (float(low), float(high)) if low < scipy.special.ndtr(bias) < high else "the bias is too large for this level"
@@ -255,9 +258,9 @@ def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[flo
 
 def _bias(replicates: FloatArray, estimate: float) -> float:
     """Efron's z₀. Replicates within 10⁻⁴ standard deviations count as ties: rounded sums of a lattice scatter by less."""
-    near = 1e-4 * replicates.std()
-    below = np.count_nonzero(replicates < estimate - near)
-    above = np.count_nonzero(replicates > estimate + near)
+    tolerance = 1e-4 * replicates.std()
+    below = np.count_nonzero(replicates < estimate - tolerance)
+    above = np.count_nonzero(replicates > estimate + tolerance)
     return float(scipy.special.ndtri((below + (replicates.size - below - above) / 2) / replicates.size))
 
 

@@ -15,10 +15,10 @@ from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
-_MANY = 1000
+_NORMAL_FROM_DF = 1000
 """Degrees of freedom from which four terms of an expansion tell Student's t from the normal law to the last digits."""
 
-_ALL_BUT_ALL = 0.999
+_DOMINANT_SHARE = 0.999
 """Share of all weight with which one cluster leaves the others next to nothing."""
 
 
@@ -28,25 +28,25 @@ class Grouping:
 
     Attributes
     ----------
-    given
-        Integer (n,): the unit of each rollout, 0..count-1 without gaps. None where each is a unit of its own, in their order.
+    labels
+        Integer (n,): the unit of each rollout, 0..count-1 without gaps. None where every rollout is its own unit, in row order.
     count
         How many units there are.
     """
 
-    given: IntArray | None
+    labels: IntArray | None
     count: int
 
     @property
     def codes(self) -> IntArray:
         """The unit of each rollout: integer (n,)."""
-        return np.arange(self.count, dtype=np.int64) if self.given is None else self.given
+        return np.arange(self.count, dtype=np.int64) if self.labels is None else self.labels
 
     def sums(self, x: FloatArray) -> FloatArray:
         """Sum of `x` (n,) over each unit: float (count,), `x` itself where each rollout is its own unit."""
-        if self.given is None:
+        if self.labels is None:
             return x
-        return np.bincount(self.given, weights=x, minlength=self.count).astype(np.float64, copy=False)
+        return np.bincount(self.labels, weights=x, minlength=self.count).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +87,12 @@ def grouping(codes: ArrayLike) -> Grouping:
     >>> grouping([4, 2, 4]).codes.tolist()
     [1, 0, 1]
     """
-    given = np.asarray(codes, dtype=np.int64)
-    present = np.bincount(given) > 0
+    raw_codes = np.asarray(codes, dtype=np.int64)
+    present = np.bincount(raw_codes) > 0
     if present.all():
-        return Grouping(given, present.size)
+        return Grouping(raw_codes, present.size)
     labels = np.cumsum(present, dtype=np.int64) - 1
-    return Grouping(labels[given], int(present.sum()))
+    return Grouping(labels[raw_codes], int(present.sum()))
 
 
 def groupings(clusters: Clusters, n: int) -> tuple[Grouping, ...]:
@@ -109,10 +109,10 @@ def groupings(clusters: Clusters, n: int) -> tuple[Grouping, ...]:
         case (way,):
             return (grouping(way),)
         case (first, second):
-            one, other = grouping(first), grouping(second)
+            group_a, group_b = grouping(first), grouping(second)
             # np.unique and not `grouping`: A x B cells may be far more than rollouts.
-            pairs = np.unique(one.codes * other.count + other.codes, return_inverse=True)[1].astype(np.int64)
-            return one, other, Grouping(pairs, int(pairs.max(initial=-1)) + 1)
+            pairs = np.unique(group_a.codes * group_b.count + group_b.codes, return_inverse=True)[1].astype(np.int64)
+            return group_a, group_b, Grouping(pairs, int(pairs.max(initial=-1)) + 1)
         case _:
             raise ArgumentError(f"clusters has {counted(len(clusters), 'way')}; name one or two")
 
@@ -133,8 +133,8 @@ def crossed(variances: Sequence[FloatArray]) -> FloatArray:
     """
     if len(variances) == 1:
         return variances[0]
-    one, other, pairs = variances
-    return np.maximum(one + other - pairs, np.maximum(one, other))
+    first, second, intersection = variances
+    return np.maximum(first + second - intersection, np.maximum(first, second))
 
 
 def small_sample_factor(count: int) -> float:
@@ -209,10 +209,10 @@ def degrees_of_freedom(masses: FloatArray) -> float:
         return masses.size - 1.0
     w = masses / masses.sum()
     largest = int(w.argmax())
-    if w[largest] > _ALL_BUT_ALL:  # nearer to 1 the digits would go and the answer would stay
+    if w[largest] > _DOMINANT_SHARE:  # nearer to 1 the digits would go and the answer would stay
         w[largest] = 0.0
-        w *= (1 - _ALL_BUT_ALL) / w.sum()
-        w[largest] = _ALL_BUT_ALL
+        w *= (1 - _DOMINANT_SHARE) / w.sum()
+        w[largest] = _DOMINANT_SHARE
     powers = np.zeros(4)
     for piece in np.array_split(w, 1 + w.size // (1 << 16)):
         squares = piece * piece
@@ -220,9 +220,9 @@ def degrees_of_freedom(masses: FloatArray) -> float:
         powers += squares.sum(), squares @ piece, fourths.sum(), fourths @ piece
     two, three, four, five = powers.tolist()
     # Of Q = A'DA with D = diag(w²) and A = I - 1w', the square of its trace over the trace of its square.
-    first = two - 2 * three + two**2
-    second = four + 4 * two * four - 4 * five + two**4 - 4 * two**2 * three + 2 * three**2
-    return min(max(first**2 / second, 1.0), masses.size - 1.0)
+    trace_squared = two - 2 * three + two**2
+    squared_trace = four + 4 * two * four - 4 * five + two**4 - 4 * two**2 * three + 2 * three**2
+    return min(max(trace_squared**2 / squared_trace, 1.0), masses.size - 1.0)
 
 
 def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None) -> Variation:
@@ -305,7 +305,7 @@ def t_quantile(level: float, df: float | None) -> float:
     >>> round(t_quantile(0.95, None), 4), round(t_quantile(0.95, 9), 4)
     (1.96, 2.2622)
     """
-    if df is not None and df < _MANY:
+    if df is not None and df < _NORMAL_FROM_DF:
         return float(scipy.special.stdtrit(df, (1 + level) / 2)) if df > 0 else math.inf
     x = -NormalDist().inv_cdf((1 - level) / 2)
     if df is None:

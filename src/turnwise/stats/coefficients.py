@@ -54,9 +54,11 @@ def _cells(
     return cells.reshape(unit.count, count).astype(np.float64, copy=False)
 
 
-def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """One over the other, NaN where the other is 0 but for rounding."""
-    return np.asarray(np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 1e-12))
+    return np.asarray(
+        np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=denominator > 1e-12)
+    )
 
 
 def _scaled(values: FloatArray) -> FloatArray:
@@ -69,14 +71,14 @@ def kappa(values: FloatArray, codes: IntArray, weights: Weights) -> Coefficient:
     count, rows = values.size, np.arange(len(codes))
     scale = _scaled(values) if weights is not None else np.zeros(values.size)
     first, second = codes.T
-    apart = np.abs(scale[first] - scale[second])
-    differ = {None: (first != second).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}
+    distance = np.abs(scale[first] - scale[second])
+    differ = {None: (first != second).astype(np.float64), "linear": distance, "quadratic": np.square(distance)}
     if weights not in differ:
         raise ArgumentError(f"weights is {weights!r}; it is None, linear or quadratic")
 
     def sums(unit: Grouping) -> FloatArray:
-        habits = [_cells(unit, rows, rater, count) for rater in (first, second)]
-        return np.column_stack([unit.sums(differ[weights]), *habits])
+        marginals = [_cells(unit, rows, rater, count) for rater in (first, second)]
+        return np.column_stack([unit.sums(differ[weights]), *marginals])
 
     def value(totals: FloatArray) -> FloatArray:
         p, q = totals[..., 1 : 1 + count], totals[..., 1 + count :]
@@ -104,53 +106,53 @@ def _listed(codes: IntArray) -> tuple[IntArray, IntArray]:
 def agreeing_pairs(codes: IntArray, count: int) -> FloatArray:
     """Ordered pairs of equal ratings within each unit: float (n,)."""
     rows, which = _listed(codes)
-    cells, many = np.unique(rows * count + which, return_counts=True)
-    pairs = (many * (many - 1)).astype(np.float64)
+    cells, cell_counts = np.unique(rows * count + which, return_counts=True)
+    pairs = (cell_counts * (cell_counts - 1)).astype(np.float64)
     return np.bincount(cells // max(count, 1), weights=pairs, minlength=len(codes)).astype(np.float64, copy=False)
 
 
 def nominal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
     """Krippendorff's alpha where categories differ or not: totals are disagreeing pairs and all categories."""
-    many = ratings_per_unit(codes)
-    within = many - agreeing_pairs(codes, values.size) / np.maximum(many - 1, 1)
+    n_ratings = ratings_per_unit(codes)
+    within = n_ratings - agreeing_pairs(codes, values.size) / np.maximum(n_ratings - 1, 1)
     rows, which = _listed(codes)
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack([unit.sums(within), _cells(unit, rows, which, values.size)])
 
     def value(totals: FloatArray) -> FloatArray:
-        each = totals[..., 1:]
-        n = each.sum(axis=-1)
-        return _one_minus(totals[..., 0], n * n - np.square(each).sum(axis=-1), n)
+        category_totals = totals[..., 1:]
+        n = category_totals.sum(axis=-1)
+        return _one_minus(totals[..., 0], n * n - np.square(category_totals).sum(axis=-1), n)
 
     return Coefficient(values.size + 1, sums, value)
 
 
 def interval_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
     """Krippendorff's alpha by squared distance: totals are moments, whatever the number of categories."""
-    many = ratings_per_unit(codes)
+    n_ratings = ratings_per_unit(codes)
     rows, which = _listed(codes)
     scale = _scaled(values)
     v = scale[which]
     total, squares = (np.asarray(np.bincount(rows, weights=x, minlength=len(codes)), np.float64) for x in (v, v * v))
-    within = 2 * (many * squares - total * total) / np.maximum(many - 1, 1)
-    columns: tuple[FloatArray, ...] = (within, many.astype(np.float64), total, squares)
+    within = 2 * (n_ratings * squares - total * total) / np.maximum(n_ratings - 1, 1)
+    columns: tuple[FloatArray, ...] = (within, n_ratings.astype(np.float64), total, squares)
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack([unit.sums(column) for column in columns])
 
     def value(totals: FloatArray) -> FloatArray:
-        apart, n, first, second = np.moveaxis(totals, -1, 0)
-        return _one_minus(apart, 2 * (n * second - first * first), n)
+        within, n, first, second = np.moveaxis(totals, -1, 0)
+        return _one_minus(within, 2 * (n * second - first * first), n)
 
     return Coefficient(4, sums, value)
 
 
 def ordinal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
     """As `interval_alpha`, on mid-ranks, which every replicate has anew: so each kind of pair has a column of its own."""
-    count, many = values.size, ratings_per_unit(codes)
+    count, n_ratings = values.size, ratings_per_unit(codes)
     rows, which = _listed(codes)
-    low, high, unit_of, weight = _pairs(codes, many)
+    low, high, unit_of, weight = _pairs(codes, n_ratings)
     kinds, kind = np.unique(low * count + high, return_inverse=True)
     lower, upper = kinds // max(count, 1), kinds % max(count, 1)
 
@@ -158,33 +160,33 @@ def ordinal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
         return np.column_stack([_cells(unit, unit_of, kind, kinds.size, weight), _cells(unit, rows, which, count)])
 
     def value(totals: FloatArray) -> FloatArray:
-        pairs, each = totals[..., : kinds.size], totals[..., kinds.size :]
-        n = each.sum(axis=-1)
-        ranks = np.cumsum(each, axis=-1) - each / 2 - n[..., None] / 2
-        apart = (pairs * np.square(ranks[..., upper] - ranks[..., lower])).sum(axis=-1)
-        first, second = (each * ranks).sum(axis=-1), (each * ranks * ranks).sum(axis=-1)
-        return _one_minus(apart, 2 * (n * second - first * first), n)
+        pairs, category_totals = totals[..., : kinds.size], totals[..., kinds.size :]
+        n = category_totals.sum(axis=-1)
+        ranks = np.cumsum(category_totals, axis=-1) - category_totals / 2 - n[..., None] / 2
+        within = (pairs * np.square(ranks[..., upper] - ranks[..., lower])).sum(axis=-1)
+        first, second = (category_totals * ranks).sum(axis=-1), (category_totals * ranks * ranks).sum(axis=-1)
+        return _one_minus(within, 2 * (n * second - first * first), n)
 
     return Coefficient(kinds.size + count, sums, value)
 
 
-def _pairs(codes: IntArray, many: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def _pairs(codes: IntArray, n_ratings: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Unequal pairs of ratings of one unit: lower and higher category, unit, and weight 2/(m - 1) for both orders."""
-    found = []
-    for one in range(codes.shape[1]):
-        for other in range(one):
-            a, b = codes[:, one], codes[:, other]
+    pairs = []
+    for first in range(codes.shape[1]):
+        for second in range(first):
+            a, b = codes[:, first], codes[:, second]
             rows = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-            found.append((np.minimum(a, b)[rows], np.maximum(a, b)[rows], rows))
-    low, high, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return low, high, rows, 2 / (many[rows] - 1)
+            pairs.append((np.minimum(a, b)[rows], np.maximum(a, b)[rows], rows))
+    low, high, rows = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    return low, high, rows, 2 / (n_ratings[rows] - 1)
 
 
 def _one_minus(within: FloatArray, between: FloatArray, n: FloatArray) -> FloatArray:
     """1 - D_o/D_e from the sums of squared distances of ordered pairs, within units and among all n ratings."""
     # Sums of n² terms: what is below their rounding is none.
-    known = between > 1e-12 * n * n
-    return np.asarray(1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=known))
+    defined = between > 1e-12 * n * n
+    return np.asarray(1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=defined))
 
 
 ALPHAS = {"nominal": nominal_alpha, "ordinal": ordinal_alpha, "interval": interval_alpha}
@@ -192,21 +194,23 @@ ALPHAS = {"nominal": nominal_alpha, "ordinal": ordinal_alpha, "interval": interv
 
 def ac1(values: FloatArray, codes: IntArray) -> Coefficient:
     """Gwet's AC1: totals are the units' agreeing shares, the units with pairs, and the units' shares of categories."""
-    count, many = values.size, ratings_per_unit(codes)
+    count, n_ratings = values.size, ratings_per_unit(codes)
     rows, which = _listed(codes)
-    paired = (many >= 2).astype(np.float64)
+    paired = (n_ratings >= 2).astype(np.float64)
     agreeing = agreeing_pairs(codes, count) / np.maximum(
-        many * (many - 1), 1
+        n_ratings * (n_ratings - 1), 1
     )  # 0 for one rating, which `paired` leaves out
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack(
-            [unit.sums(agreeing), unit.sums(paired), _cells(unit, rows, which, count, 1 / many[rows])]
+            [unit.sums(agreeing), unit.sums(paired), _cells(unit, rows, which, count, 1 / n_ratings[rows])]
         )
 
     def value(totals: FloatArray) -> FloatArray:
-        each = totals[..., 2:]
-        share = ratio(each, np.broadcast_to(each.sum(axis=-1, keepdims=True), each.shape))
+        category_totals = totals[..., 2:]
+        share = ratio(
+            category_totals, np.broadcast_to(category_totals.sum(axis=-1, keepdims=True), category_totals.shape)
+        )
         chance = (share * (1 - share)).sum(axis=-1) / max(count - 1, 1)  # at most 1/K
         return np.asarray((ratio(totals[..., 0], totals[..., 1]) - chance) / (1 - chance))
 

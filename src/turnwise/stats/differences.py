@@ -79,11 +79,11 @@ def with_test(row: Difference, ends: Ends, test: Permuted | None) -> Difference:
     row = replace(row, **ends._asdict())
     if test is None:
         return row
-    named = "; ".join(part for part in (ends.method, test.method) if part)
-    return replace(row, p_value=test.p_value, method=named, resamples=ends.resamples or test.resamples)
+    method = "; ".join(part for part in (ends.method, test.method) if part)
+    return replace(row, p_value=test.p_value, method=method, resamples=ends.resamples or test.resamples)
 
 
-def difference_df(one: Variation, other: Variation, *, shared: bool) -> float:
+def difference_df(first: Variation, second: Variation, *, shared: bool) -> float:
     """Degrees of freedom of the difference of two means: Satterthwaite's, of the variances seen or of those planned, the fewer.
 
     (V₁ + V₂)² / (V₁²/ν₁ + V₂²/ν₂), once with the variances over clusters (Welch) and once with those that clusters of one
@@ -103,14 +103,14 @@ def difference_df(one: Variation, other: Variation, *, shared: bool) -> float:
     >>> round(difference_df(*arms, shared=False), 2), round(difference_df(*arms, shared=True), 2)
     (1.21, 1.0)
     """
-    freedom = one.df or 0.0, other.df or 0.0
-    if shared or min(freedom) <= 0:
-        return min(freedom)
-    seen = one.variance or 0.0, other.variance or 0.0
-    planned = one.concentration or 0.0, other.concentration or 0.0
+    dfs = first.df or 0.0, second.df or 0.0
+    if shared or min(dfs) <= 0:
+        return min(dfs)
+    observed = first.variance or 0.0, second.variance or 0.0
+    designed = first.concentration or 0.0, second.concentration or 0.0
     return min(
-        1 / sum((variance / sum(pair)) ** 2 / df for variance, df in zip(pair, freedom, strict=True))
-        for pair in (seen, planned)
+        1 / sum((variance / sum(pair)) ** 2 / df for variance, df in zip(pair, dfs, strict=True))
+        for pair in (observed, designed)
         if sum(pair) > 0
     )
 

@@ -63,20 +63,24 @@ def gathered_replicates(
         raise ArgumentError(
             "vectorized=True needs clusters of one size, since replicates differ in their number of rows"
         )
-    made = np.full(resamples, np.nan)
+    replicates = np.full(resamples, np.nan)
     rows = max(1, block // max(unit.codes.size, 1))
     for start in range(0, resamples, rows):
-        many = min(rows, resamples - start)
-        drawn = np.concatenate([part[rng.integers(0, part.size, size=(many, part.size))] for part in parts], axis=1)
+        n_replicates = min(rows, resamples - start)
+        drawn_clusters = np.concatenate(
+            [part[rng.integers(0, part.size, size=(n_replicates, part.size))] for part in parts], axis=1
+        )
         if vectorized:
-            at = order[(starts[drawn][:, :, None] + np.arange(size)).reshape(many, -1)]
-            made[start : start + many] = np.asarray(statistic(*(column[at] for column in columns), axis=-1))
+            row_index = order[(starts[drawn_clusters][:, :, None] + np.arange(size)).reshape(n_replicates, -1)]
+            replicates[start : start + n_replicates] = np.asarray(
+                statistic(*(column[row_index] for column in columns), axis=-1)
+            )
         else:
-            for number, clusters in enumerate(drawn):
-                at = order[_rows_of(starts[clusters], sizes[clusters])]
-                made[start + number] = value_of(statistic, [column[at] for column in columns])
-    made[~np.isfinite(made)] = np.nan
-    return made
+            for number, clusters in enumerate(drawn_clusters):
+                row_index = order[_rows_of(starts[clusters], sizes[clusters])]
+                replicates[start + number] = value_of(statistic, [column[row_index] for column in columns])
+    replicates[~np.isfinite(replicates)] = np.nan
+    return replicates
 
 
 def gathered_jackknife(statistic: Statistic, columns: Columns, unit: Grouping) -> FloatArray:
@@ -87,8 +91,8 @@ def gathered_jackknife(statistic: Statistic, columns: Columns, unit: Grouping) -
     >>> gathered_jackknife(np.max, [np.array([1.0, 2.0, 3.0])], Grouping(np.arange(3), 3)).tolist()
     [3.0, 3.0, 2.0]
     """
-    kept = (unit.codes != cluster for cluster in range(unit.count))
-    return np.array([value_of(statistic, [column[rows] for column in columns]) for rows in kept])
+    row_masks = (unit.codes != cluster for cluster in range(unit.count))
+    return np.array([value_of(statistic, [column[rows] for column in columns]) for rows in row_masks])
 
 
 def value_of(statistic: Statistic, columns: Columns) -> float:

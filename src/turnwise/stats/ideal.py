@@ -61,14 +61,14 @@ def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None
         low, high = closed_form(values, level, kind)
         return None if low is None else Ideal(low, high, "closed form")
     points = int(steps.max())
-    found = (
+    interval = (
         binomial_interval(int(steps.sum()), steps.size, level, kind)
         if points == 1
         else grid_interval(steps, level, kind)
     )
-    if found.low is None or found.high is None:
-        return found
-    return found._replace(low=least + found.low * width / points, high=least + found.high * width / points)
+    if interval.low is None or interval.high is None:
+        return interval
+    return interval._replace(low=least + interval.low * width / points, high=least + interval.high * width / points)
 
 
 def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal:
@@ -120,16 +120,16 @@ def grid_interval(steps: IntArray, level: float, kind: Kind) -> Ideal:
     width = n * (share.size - 1) + 1
     size = 1 << (width - 1).bit_length()
     law = np.maximum(np.fft.irfft(np.fft.rfft(share, size) ** n, size)[:width], 0.0)
-    reached = np.cumsum(law)
-    reached /= reached[-1]
+    cumulative = np.cumsum(law)
+    cumulative /= cumulative[-1]
     total = int(steps.sum())
-    below = float(reached[total - 1]) if total else 0.0
-    moved = steps - total / n
-    skew = float((moved**3).mean() / (moved**2).mean() ** 1.5 / sqrt(n))
-    levels = _levels(below, float(reached[total] - below), skew, level, kind)
+    below = float(cumulative[total - 1]) if total else 0.0
+    deviations = steps - total / n
+    skew = float((deviations**3).mean() / (deviations**2).mean() ** 1.5 / sqrt(n))
+    levels = _levels(below, float(cumulative[total] - below), skew, level, kind)
     if isinstance(levels, str):
         return Ideal(None, None, "FFT", levels)
-    low, high = np.searchsorted(reached, levels)
+    low, high = np.searchsorted(cumulative, levels)
     return _ideal(float(low) / n, float(high) / n, total / n, "FFT", kind)
 
 
@@ -184,12 +184,12 @@ def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> Float
     sixth, excess = skew / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
     z = scipy.special.ndtri([[(1 - level) / 2], [(1 + level) / 2]])
     if kind == "bca":
-        moved_by = sixth + z
-        z = sixth + moved_by / (1 - sixth * moved_by)
+        shifted = sixth + z
+        z = sixth + shifted / (1 - sixth * shifted)
     square = z * z
     fisher = z + sixth * (square - 1) + z * (excess * (square - 3) - sixth * sixth * (2 * square - 5))
-    moved = deviation / sqrt(n) * fisher
-    ends = mean - moved[::-1] if kind == "basic" else mean + moved
+    offset = deviation / sqrt(n) * fisher
+    ends = mean - offset[::-1] if kind == "basic" else mean + offset
     return np.asarray(np.where(np.abs(sixth) <= 0.25 / 6, ends, np.nan))
 
 
@@ -215,14 +215,14 @@ def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Flo
 def _moments(samples: FloatArray) -> FloatArray:
     """Mean and second to fourth central moment of each row, (4, m): one pass over the values, and no copy of many."""
     first, second, third, fourth = _power_sums(samples) / samples.shape[1]
-    found = _central(first, second, third, fourth)
+    moments = _central(first, second, third, fourth)
     # Powers of values far from 0 carry digits of the mean that the moments lack: those rows are summed again around it.
-    far = ~(first * first <= 64 * found[1])
+    far = ~(first * first <= 64 * moments[1])
     if far.any():
-        away = _power_sums(samples[far] if not far.all() else samples, first[far]) / samples.shape[1]
-        found[:, far] = _central(*away)
-        found[0, far] += first[far]
-    return found
+        centered_means = _power_sums(samples[far] if not far.all() else samples, first[far]) / samples.shape[1]
+        moments[:, far] = _central(*centered_means)
+        moments[0, far] += first[far]
+    return moments
 
 
 def _central(first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray) -> FloatArray:
@@ -243,33 +243,35 @@ def _power_sums(samples: FloatArray, origin: FloatArray | None = None) -> FloatA
     m, n = samples.shape
     rows, length = max(1, _STRETCH // n), min(n, _PIECE)
     sums, ones = np.empty((-(-n // length), 4, m)), np.ones(length)
-    room, squares = np.empty((2, min(rows, m) * length))
-    for some in (slice(top, top + rows) for top in range(0, m, rows)):
-        for piece, (one, two, three, four) in enumerate(sums[:, :, some]):
-            values = samples[some, piece * length : (piece + 1) * length]
+    differences, squares = np.empty((2, min(rows, m) * length))
+    for row_slice in (slice(top, top + rows) for top in range(0, m, rows)):
+        for piece, (first, second, third, fourth) in enumerate(sums[:, :, row_slice]):
+            values = samples[row_slice, piece * length : (piece + 1) * length]
             if origin is not None:
-                values = np.subtract(values, origin[some, None], out=room[: values.size].reshape(values.shape))
+                values = np.subtract(
+                    values, origin[row_slice, None], out=differences[: values.size].reshape(values.shape)
+                )
             square = np.multiply(values, values, out=squares[: values.size].reshape(values.shape))
-            each = ones[: values.shape[1]]
-            np.vecdot(values, each, out=one)
-            np.vecdot(square, each, out=two)
-            np.vecdot(square, values, out=three)
-            np.vecdot(square, square, out=four)
+            unit_vector = ones[: values.shape[1]]
+            np.vecdot(values, unit_vector, out=first)
+            np.vecdot(square, unit_vector, out=second)
+            np.vecdot(square, values, out=third)
+            np.vecdot(square, square, out=fourth)
     return np.asarray(sums.sum(axis=0))
 
 
 def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | None:
     """Values as whole multiples of the largest common step above the least, where such a grid is short enough; None otherwise."""
     # A few of them tell most columns apart, and cost nothing.
-    few = np.unique((values[:: max(1, values.size // 64)] - least) / width)
+    sampled = np.unique((values[:: max(1, values.size // 64)] - least) / width)
     most = LONGEST // values.size
-    binary = bool(np.all((few < 1e-9) | (few > 1 - 1e-9)))
-    if not binary and few.size > most + 1:
+    binary = bool(np.all((sampled < 1e-9) | (sampled > 1 - 1e-9)))
+    if not binary and sampled.size > most + 1:
         return None
     shares = (values - least) / width
     if binary and np.all((shares < 1e-9) | (shares > 1 - 1e-9)):
         return np.asarray(np.rint(shares), dtype=np.int64)
-    if few.size > most + 1:
+    if sampled.size > most + 1:
         return None
     distinct = np.unique(shares)
     gaps = np.diff(distinct)
@@ -277,8 +279,8 @@ def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | Non
     points = round(1 / step)
     if points > most:
         return None
-    near = np.rint(distinct * points)
-    if np.abs(distinct * points - near).max() > 1e-7:
+    nearest = np.rint(distinct * points)
+    if np.abs(distinct * points - nearest).max() > 1e-7:
         return None
     return np.asarray(np.rint(shares * points), dtype=np.int64)
 

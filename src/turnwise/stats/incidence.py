@@ -131,19 +131,19 @@ def cumulative_incidence(
     >>> curve.estimate.tolist(), curve.at_risk.tolist()
     ([0.0, 0.25, 0.5, 0.5], [4, 4, 3, 1])
     """
-    seen = watch(duration, cause, weights=weights, horizon=horizon)
-    bounds = _bounds(seen, clusters, level)
+    life_table = watch(duration, cause, weights=weights, horizon=horizon)
+    bounds = _bounds(life_table, clusters, level)
     return Incidence(
-        at=np.arange(seen.horizon + 1),
-        estimate=np.where(seen.known, seen.incidence, np.nan),
+        at=np.arange(life_table.horizon + 1),
+        estimate=np.where(life_table.known, life_table.incidence, np.nan),
         std_error=bounds.std_error,
         low=bounds.low,
         high=bounds.high,
-        at_risk=seen.at_risk,
-        events=seen.events,
-        censored=seen.censored,
-        competing=seen.competing,
-        n_clusters=clusters_at_risk(seen, clusters),
+        at_risk=life_table.at_risk,
+        events=life_table.events,
+        censored=life_table.censored,
+        competing=life_table.competing,
+        n_clusters=clusters_at_risk(life_table, clusters),
         reason=bounds.reason,
         method=("", "clustered ", "two-way ")[len(clusters)] + "Aalen-Johansen, Wilson",
     )
@@ -193,21 +193,23 @@ def influence(duration: ArrayLike, cause: ArrayLike) -> FloatArray:
     >>> influence([1, 1], [1, 0]).tolist()
     [[0.25], [-0.25]]
     """
-    seen = watch(duration, cause)
-    (alone,) = groupings((), seen.duration.size)
-    return np.concatenate([np.empty((0, seen.horizon)), *(block[:, 1:] for block in influences(seen, alone))])
+    life_table = watch(duration, cause)
+    (singletons,) = groupings((), life_table.duration.size)
+    return np.concatenate(
+        [np.empty((0, life_table.horizon)), *(block[:, 1:] for block in influences(life_table, singletons))]
+    )
 
 
-def clusters_at_risk(seen: Watch, clusters: Clusters) -> IntArray:
+def clusters_at_risk(life_table: Watch, clusters: Clusters) -> IntArray:
     """Clusters with a rollout watched at each position: integer (T + 1,), the smaller count of two crossed ways."""
-    counts = [_at_risk(seen, way) for way in groupings(clusters, seen.duration.size)[:2]]
+    counts = [_at_risk(life_table, way) for way in groupings(clusters, life_table.duration.size)[:2]]
     return np.minimum(counts[0], counts[-1])
 
 
-def _at_risk(seen: Watch, way: Grouping) -> IntArray:
+def _at_risk(life_table: Watch, way: Grouping) -> IntArray:
     longest = np.zeros(way.count, dtype=np.int64)
-    np.maximum.at(longest, way.codes, seen.duration)
-    return np.cumsum(np.bincount(longest, minlength=seen.horizon + 2)[::-1])[::-1][:-1]
+    np.maximum.at(longest, way.codes, life_table.duration)
+    return np.cumsum(np.bincount(longest, minlength=life_table.horizon + 2)[::-1])[::-1][:-1]
 
 
 @dataclass(slots=True)
@@ -220,8 +222,8 @@ class _Bounds:
     reason: list[str | None]
 
 
-def _bounds(seen: Watch, clusters: Clusters, level: float) -> _Bounds:
-    size, n = seen.at_risk.size, seen.duration.size
+def _bounds(life_table: Watch, clusters: Clusters, level: float) -> _Bounds:
+    size, n = life_table.at_risk.size, life_table.duration.size
     unknown = np.full(size, np.nan)
     bounds = _Bounds(unknown.copy(), unknown.copy(), unknown.copy(), [None] * size)
     units = groupings(clusters, n)
@@ -233,41 +235,43 @@ def _bounds(seen: Watch, clusters: Clusters, level: float) -> _Bounds:
         bounds.reason[1:] = [ONE_CLUSTER] * (size - 1)
         return bounds
     if smallest > 1:
-        _wilson(bounds, seen, clusters, level, smallest)
+        _wilson(bounds, life_table, clusters, level, smallest)
     for t in range(1, size):
-        if not seen.known[t]:
+        if not life_table.known[t]:
             bounds.reason[t] = NOBODY_AT_RISK
-        elif seen.at_risk[t] == 0 or (seen.incidence[t] == 0 and t > 1 and seen.at_risk[t] == seen.at_risk[t - 1]):
+        elif life_table.at_risk[t] == 0 or (
+            life_table.incidence[t] == 0 and t > 1 and life_table.at_risk[t] == life_table.at_risk[t - 1]
+        ):
             _carry(bounds, t)
-        elif seen.incidence[t] == 0:
-            _no_event(bounds, seen, clusters, level, t)
-        elif seen.incidence[t] == 1:
-            _all_events(bounds, seen, clusters, level, t)
+        elif life_table.incidence[t] == 0:
+            _no_event(bounds, life_table, clusters, level, t)
+        elif life_table.incidence[t] == 1:
+            _all_events(bounds, life_table, clusters, level, t)
     # The share never falls: what bounds it earlier from below bounds it now, what bounds it later from above likewise.
     bounds.low[:] = np.where(np.isnan(bounds.low), np.nan, np.fmax.accumulate(bounds.low))
     bounds.high[:] = np.where(np.isnan(bounds.high), np.nan, np.fmin.accumulate(bounds.high[::-1])[::-1])
     return bounds
 
 
-def _wilson(bounds: _Bounds, seen: Watch, clusters: Clusters, level: float, smallest: int) -> None:
+def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float, smallest: int) -> None:
     """Fill the positions with a share between 0 and 1: Wilson's interval at the effective size F(1-F) / (V₀·d).
 
     V₀ is the variance of independent rollouts, censoring included, and d the design effect V/V₀, shrunk as in `proportion` by
     the number of clusters that hold an event by then, or a rollout without one.
     """
-    n = seen.duration.size
-    clustered = incidence_variance(seen, groupings(clusters, n))
-    independent = independent_variance(seen)
-    plain = smallest == n and equal_weights(seen.weights)
+    n = life_table.duration.size
+    clustered = incidence_variance(life_table, groupings(clusters, n))
+    independent = independent_variance(life_table)
+    plain = smallest == n and equal_weights(life_table.weights)
     ways = groupings(clusters, n)[:2]
-    mixed = [mixed_clusters(seen, way) for way in ways]
-    for t in np.flatnonzero(seen.known & (seen.incidence > 0) & (seen.incidence < 1)):
+    mixed = [mixed_clusters(life_table, way) for way in ways]
+    for t in np.flatnonzero(life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)):
         observed = max(1.0, clustered[t] / independent[t])
         effect = max(
-            shrunk(observed, float(count[t]), copies_effect(seen.weights, way))
+            shrunk(observed, float(count[t]), copies_effect(life_table.weights, way))
             for count, way in zip(mixed, ways, strict=True)
         )
-        share = float(seen.incidence[t])
+        share = float(life_table.incidence[t])
         size = share * (1 - share) / independent[t] / (1.0 if plain else effect)
         bounds.std_error[t] = np.sqrt(clustered[t]) if clustered[t] > 0 else np.nan
         bounds.low[t], bounds.high[t] = wilson(share * size, size, level=level, df=None if plain else smallest - 1)
@@ -279,22 +283,22 @@ def _carry(bounds: _Bounds, t: int) -> None:
     bounds.reason[t] = bounds.reason[t - 1]
 
 
-def _no_event(bounds: _Bounds, seen: Watch, clusters: Clusters, level: float, t: int) -> None:
+def _no_event(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float, t: int) -> None:
     """Fill a position before the first event: from 0 to Wilson's upper end for no success.
 
     Its size counts the rollouts at risk, and those that a competing ending took before, as far as they would still be
     watched: at risk / S(t-), which is Fine & Gray's weighting (1999, doi:10.1080/01621459.1999.10474144).
     """
-    there = seen.duration >= t
-    fate = there | (seen.cause == COMPETING)
-    ways = groupings(tuple(np.asarray(way)[fate] for way in clusters), int(fate.sum()))[:2]
-    w, smallest = seen.weights[fate], min(way.count for way in ways)
+    at_risk = life_table.duration >= t
+    fate_known = at_risk | (life_table.cause == COMPETING)
+    ways = groupings(tuple(np.asarray(way)[fate_known] for way in clusters), int(fate_known.sum()))[:2]
+    w, smallest = life_table.weights[fate_known], min(way.count for way in ways)
     plain = smallest == w.size and equal_weights(w)
     if smallest == 1 and not plain:
         bounds.reason[t] = "one cluster at risk: no interval over clusters"
         return
-    risk = w * there[fate]
-    size = min(min(_copies(w, way), _copies(risk, way) / seen.survival_before[t]) for way in ways)
+    risk_weights = w * at_risk[fate_known]
+    size = min(min(_copies(w, way), _copies(risk_weights, way) / life_table.survival_before[t]) for way in ways)
     bounds.low[t], bounds.high[t] = wilson(0, size, level=level, df=None if plain else smallest - 1)
 
 
@@ -304,13 +308,13 @@ def _copies(weights: FloatArray, way: Grouping) -> float:
     return float(sums.sum() ** 2 / np.square(sums).sum())
 
 
-def _all_events(bounds: _Bounds, seen: Watch, clusters: Clusters, level: float, t: int) -> None:
+def _all_events(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float, t: int) -> None:
     """Fill the position where the last rollouts at risk all had the event: from Wilson's lower end for them to 1.
 
     1 - F = S(t-)·(1 - h) is at most 1 - h, so a lower end for the hazard is one for the share.
     """
-    rows: BoolArray = (seen.duration >= t) & (seen.cause == EVENT)
-    there = tuple(np.asarray(way)[rows] for way in clusters)
-    hazard = proportion(np.ones(int(rows.sum())), there, weights=seen.weights[rows], level=level)
+    rows: BoolArray = (life_table.duration >= t) & (life_table.cause == EVENT)
+    row_clusters = tuple(np.asarray(way)[rows] for way in clusters)
+    hazard = proportion(np.ones(int(rows.sum())), row_clusters, weights=life_table.weights[rows], level=level)
     bounds.low[t], bounds.high[t] = hazard.low or 0.0, 1.0
     bounds.reason[t] = "everyone at risk had the event: Wilson's lower end for them, or the last lower end if larger"

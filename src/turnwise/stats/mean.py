@@ -64,7 +64,7 @@ class _Bounds(NamedTuple):
     resamples: int | None = None
 
 
-class _Drawing(NamedTuple):
+class _Plan(NamedTuple):
     """How the interval is to be made."""
 
     level: float
@@ -162,10 +162,10 @@ def mean(
         return Estimate(n=y.size, n_clusters=min(unit.count for unit in groupings(clusters, y.size)), reason=flaw)
     spread = variation(y, clusters, weights=weights)
     w = ones_or(weights, spread.n)
-    why = _flaw(y, spread)
+    flaw_of_interval = _flaw(y, spread)
     layers = None if strata is None else np.asarray(strata, dtype=np.int64)
-    drawing = _Drawing(level, rng, resamples, interval, layers, draw)
-    bounds = _Bounds(reason=why) if why else _bounds(y, w, clusters, spread, drawing)
+    plan = _Plan(level, rng, resamples, interval, layers, draw)
+    bounds = _Bounds(reason=flaw_of_interval) if flaw_of_interval else _bounds(y, w, clusters, spread, plan)
     return Estimate(
         estimate=spread.estimate,
         std_error=math.sqrt(spread.variance) if spread.variance else None,
@@ -203,11 +203,11 @@ def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -
         flaw = "a standard deviation is of values that weigh the same"
     if flaw is not None:
         return Estimate(n=y.size, reason=flaw)
-    found = float(y.std(ddof=1))
+    deviation = float(y.std(ddof=1))
     return Estimate(
-        estimate=found,
+        estimate=deviation,
         n=y.size,
-        reason="no interval of a standard deviation: ask `bootstrap` for one" if found else "no variation",
+        reason="no interval of a standard deviation: ask `bootstrap` for one" if deviation else "no variation",
     )
 
 
@@ -224,71 +224,73 @@ def _flaw(y: FloatArray, spread: Variation) -> str | None:
     return None if spread.variance > 0 else "no variation between clusters"
 
 
-def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing) -> _Bounds:
+def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan) -> _Bounds:
     center = spread.estimate or 0.0
     if len(clusters) > 1:
-        return _crossed_bounds(w * (y - center), w, clusters, spread, how)
+        return _crossed_bounds(w * (y - center), w, clusters, spread, plan)
     # Singleton clusters are independent values, of rollouts or of goals, and are called so.
     prefix, unit = ("", "values") if spread.singletons else ("cluster ", "clusters")
-    if how.interval == "t":
-        return _t_bounds(spread, how.level, f"{prefix}t")
-    if how.interval == "normal":
-        return _normal_bounds(spread, how.level, f"{prefix}normal, standard deviation of the population")
-    worth = 1 + (spread.df or 0.0)
-    if how.interval == "auto" and worth < FEWEST_CLUSTERS:
-        few = f"{spread.n_clusters:,} {unit}"
-        if worth < spread.n_clusters:
-            few += f" of unequal weight, worth {worth:.1f} equal ones,"
-        return _t_bounds(spread, how.level, f"{prefix}t", f"{few} are too few for a bootstrap")
+    if plan.interval == "t":
+        return _t_bounds(spread, plan.level, f"{prefix}t")
+    if plan.interval == "normal":
+        return _normal_bounds(spread, plan.level, f"{prefix}normal, standard deviation of the population")
+    effective_clusters = 1 + (spread.df or 0.0)
+    if plan.interval == "auto" and effective_clusters < FEWEST_CLUSTERS:
+        clusters_text = f"{spread.n_clusters:,} {unit}"
+        if effective_clusters < spread.n_clusters:
+            clusters_text += f" of unequal weight, worth {effective_clusters:.1f} equal ones,"
+        return _t_bounds(spread, plan.level, f"{prefix}t", f"{clusters_text} are too few for a bootstrap")
     group = groupings(clusters, spread.n)[0]
     # Deviations and not values: the digits of a large offset would be lost in the sums.
-    moved = y - center
-    moved *= w
-    deviations, masses = group.sums(moved), group.sums(w)
-    if how.strata is not None:
-        bounds = _stratified_bounds(deviations, masses, how.strata, how)
+    residuals = y - center
+    residuals *= w
+    deviations, masses = group.sums(residuals), group.sums(w)
+    if plan.strata is not None:
+        bounds = _stratified_bounds(deviations, masses, plan.strata, plan)
     else:
-        level = expanded(how.level, worth) if how.interval == "auto" else how.level
-        bounds = _bootstrap_bounds(deviations, masses, how._replace(level=level))
-    if how.interval == "auto" and bounds.low is None:
-        return _t_bounds(spread, how.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
-    return _moved(bounds, center, f"expanded {prefix}" if how.interval == "auto" else prefix)
+        level = expanded(plan.level, effective_clusters) if plan.interval == "auto" else plan.level
+        bounds = _bootstrap_bounds(deviations, masses, plan._replace(level=level))
+    if plan.interval == "auto" and bounds.low is None:
+        return _t_bounds(spread, plan.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
+    return _shifted(bounds, center, f"expanded {prefix}" if plan.interval == "auto" else prefix)
 
 
 def _crossed_bounds(
-    deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing
+    deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan
 ) -> _Bounds:
     """T with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is no less than that."""
-    if how.interval in {"auto", "t"}:
-        return _t_bounds(spread, how.level, "two-way t")
-    if how.interval != "percentile":
-        kind = "interval" if how.interval == "normal" else "bootstrap"
-        return _Bounds(reason=f"no {how.interval} {kind} over two crossed ways: ask for percentile or t")
-    replicates = crossed_replicates(deviations, w, clusters, rng=how.generator(), resamples=how.resamples)
-    low, high = percentile_interval(replicates, how.level)
+    if plan.interval in {"auto", "t"}:
+        return _t_bounds(spread, plan.level, "two-way t")
+    if plan.interval != "percentile":
+        kind = "interval" if plan.interval == "normal" else "bootstrap"
+        return _Bounds(reason=f"no {plan.interval} {kind} over two crossed ways: ask for percentile or t")
+    replicates = crossed_replicates(deviations, w, clusters, rng=plan.generator(), resamples=plan.resamples)
+    low, high = percentile_interval(replicates, plan.level)
     if low is None:
-        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=how.resamples)
-    return _moved(
-        _Bounds(low, high, "percentile bootstrap; both ways drawn", None, how.resamples),
+        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=plan.resamples)
+    return _shifted(
+        _Bounds(low, high, "percentile bootstrap; both ways drawn", None, plan.resamples),
         spread.estimate or 0.0,
         "two-way ",
     )
 
 
-def _stratified_bounds(deviations: FloatArray, masses: FloatArray, layers: IntArray, how: _Drawing) -> _Bounds:
+def _stratified_bounds(deviations: FloatArray, masses: FloatArray, strata: IntArray, plan: _Plan) -> _Bounds:
     """The percentile or basic interval with clusters drawn within strata; one cluster alone in its stratum never varies."""
-    if how.interval not in {"percentile", "basic"}:
-        return _Bounds(reason=f"no {how.interval} interval over strata: ask for percentile or basic")
+    if plan.interval not in {"percentile", "basic"}:
+        return _Bounds(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
     columns = np.stack([deviations, masses], axis=1)
-    total, drawn = count_sums(columns, rng=how.generator(), resamples=how.resamples, strata=layers).T
-    replicates = np.divide(total, drawn, out=np.full(how.resamples, np.nan), where=drawn > 0.5 * masses.min())
-    low, high = percentile_interval(replicates, how.level)
+    total, drawn_mass = count_sums(columns, rng=plan.generator(), resamples=plan.resamples, strata=strata).T
+    replicates = np.divide(
+        total, drawn_mass, out=np.full(plan.resamples, np.nan), where=drawn_mass > 0.5 * masses.min()
+    )
+    low, high = percentile_interval(replicates, plan.level)
     if low is None or high is None:
-        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=how.resamples)
-    alone = int((np.unique(layers, return_counts=True)[1] == 1).sum())
-    said = f"{alone} strata of one cluster contribute no variance" if alone else None
-    ends = (-high, -low) if how.interval == "basic" else (low, high)
-    return _Bounds(*ends, f"{how.interval} bootstrap within strata; weights x GEMM", said, how.resamples)
+        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=plan.resamples)
+    lone_strata = int((np.unique(strata, return_counts=True)[1] == 1).sum())
+    note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
+    ends = (-high, -low) if plan.interval == "basic" else (low, high)
+    return _Bounds(*ends, f"{plan.interval} bootstrap within strata; weights x GEMM", note, plan.resamples)
 
 
 def _t_bounds(spread: Variation, level: float, method: str, reason: str | None = None) -> _Bounds:
@@ -307,40 +309,40 @@ def _symmetric(spread: Variation, half: float, method: str, reason: str | None) 
     return _Bounds(low=center - half, high=center + half, method=method, reason=reason)
 
 
-def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing) -> _Bounds:
+def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -> _Bounds:
     """The bootstrap interval around 0 of the clusters' Σw(y - R), which may be lost, and Σw, by the cheapest exact route."""
-    kind = how.interval if how.interval in {"percentile", "basic", "studentized"} else "bca"
+    kind = plan.interval if plan.interval in {"percentile", "basic", "studentized"} else "bca"
     name = f"{NAMES[kind]} bootstrap"
     if kind == "studentized":
         low, high, flaw = studentized_interval(
-            deviations, masses, level=how.level, rng=how.generator(), resamples=how.resamples
+            deviations, masses, level=plan.level, rng=plan.generator(), resamples=plan.resamples
         )
-        return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, how.resamples)
+        return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, plan.resamples)
     same = equal_weights(masses)
-    if same and not how.draw:
+    if same and not plan.draw:
         deviations /= masses
         masses = ones_or(None, masses.size)
-        ideal = ideal_interval(deviations, how.level, kind)
+        ideal = ideal_interval(deviations, plan.level, kind)
         if ideal is not None:
             return _Bounds(ideal.low, ideal.high, None if ideal.reason else f"{name}; {ideal.route}", ideal.reason)
     a = None
     if kind == "bca":
         a = acceleration(deviations if same else -jackknife_ratio(deviations, masses))
     replicates = ratio_replicates(
-        deviations, masses, rng=how.generator(), resamples=how.resamples, overwrite_sums=True
+        deviations, masses, rng=plan.generator(), resamples=plan.resamples, overwrite_sums=True
     )[:, 0]
     if kind == "bca":
-        low, high = bca_interval(replicates, 0.0, a, how.level)
+        low, high = bca_interval(replicates, 0.0, a, plan.level)
     else:
-        low, high = percentile_interval(replicates, how.level)
+        low, high = percentile_interval(replicates, plan.level)
     if low is None or high is None:
-        flaw = bca_flaw(replicates, 0.0, a, how.level) if kind == "bca" else null_flaw(replicates)
-        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=how.resamples)
+        flaw = bca_flaw(replicates, 0.0, a, plan.level) if kind == "bca" else null_flaw(replicates)
+        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=plan.resamples)
     ends = (-high, -low) if kind == "basic" else (low, high)
-    return _Bounds(*ends, f"{name}; weights x GEMM", None, how.resamples)
+    return _Bounds(*ends, f"{name}; weights x GEMM", None, plan.resamples)
 
 
-def _moved(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
+def _shifted(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
     """The interval around 0 brought to the estimate, and its method named after the unit."""
     if bounds.low is None or bounds.high is None:
         return bounds
@@ -354,8 +356,8 @@ def _design_effect(y: FloatArray, w: FloatArray, spread: Variation) -> float | N
     """Variance over s²/n, the variance of the mean of as many independent rollouts of equal weight."""
     if spread.variance is None or spread.estimate is None:
         return None
-    away = y - spread.estimate
-    np.square(away, out=away)
-    away *= w
-    independent = away.sum() / w.sum() / (spread.n - 1)
+    squares = y - spread.estimate
+    np.square(squares, out=squares)
+    squares *= w
+    independent = squares.sum() / w.sum() / (spread.n - 1)
     return float(spread.variance / independent)

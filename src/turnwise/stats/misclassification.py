@@ -41,8 +41,8 @@ class Share:
     design_effect: float
 
     @property
-    def known(self) -> bool:
-        """Whether there is a share and an interval for it."""
+    def usable(self) -> bool:
+        """Return whether the share has a value and can carry an interval."""
         return self.size > 0
 
 
@@ -54,20 +54,20 @@ def share(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Shar
     >>> share([1.0, 0.0, 1.0, 1.0], ()).size
     4.0
     """
-    found = proportion(values, clusters, level=level)
-    if found.estimate is None:
+    interval = proportion(values, clusters, level=level)
+    if interval.estimate is None:
         return Share(estimate=math.nan, size=0.0, n=0, n_clusters=0, design_effect=math.nan)
     size = 0.0
-    if found.design_effect is not None:
-        plain = found.method == "Wilson"
-        scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, found.n_clusters - 1)) ** 2
-        size = found.n / found.design_effect * scale
+    if interval.design_effect is not None:
+        plain = interval.method == "Wilson"
+        scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, interval.n_clusters - 1)) ** 2
+        size = interval.n / interval.design_effect * scale
     return Share(
-        estimate=found.estimate,
+        estimate=interval.estimate,
         size=size,
-        n=found.n,
-        n_clusters=found.n_clusters,
-        design_effect=math.nan if found.design_effect is None else found.design_effect,
+        n=interval.n,
+        n_clusters=interval.n_clusters,
+        design_effect=math.nan if interval.design_effect is None else interval.design_effect,
     )
 
 
@@ -92,13 +92,13 @@ def accuracy(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: 
     >>> right.estimate, wrong.estimate
     (0.5, 1.0)
     """
-    said, true = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
-    positive: BoolArray = true == 1
+    verdicts, labels = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
+    positive: BoolArray = labels == 1
 
-    def among(rows: BoolArray, right: FloatArray) -> Share:
-        return share(right[rows], tuple(np.asarray(way)[rows] for way in clusters), level=level)
+    def among(rows: BoolArray, correct: FloatArray) -> Share:
+        return share(correct[rows], tuple(np.asarray(way)[rows] for way in clusters), level=level)
 
-    return among(positive, said), among(~positive, 1 - said)
+    return among(positive, verdicts), among(~positive, 1 - verdicts)
 
 
 def rogan_gladen(observed: float, sensitivity: float, specificity: float) -> float:
@@ -176,7 +176,7 @@ def lang_reiczigel(observed: Share, sensitivity: Share, specificity: Share, *, l
 
 def _adjusted(observed: Share, sensitivity: Share, specificity: Share, level: float) -> tuple[float, float | None]:
     """Variance and center of the interval; no center where it is undefined."""
-    if not (observed.known and sensitivity.known and specificity.known):
+    if not (observed.usable and sensitivity.usable and specificity.usable):
         return math.nan, None
     z2 = t_quantile(level, None) ** 2
     n, positives, negatives = observed.size + z2, sensitivity.size + 2, specificity.size + 2
@@ -237,7 +237,7 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
     point = rogan_gladen(observed.estimate, sensitivity.estimate, specificity.estimate)
     low, high = lang_reiczigel(observed, sensitivity, specificity, level=level)
     if low is None or high is None:
-        lone = not (observed.known and sensitivity.known and specificity.known)
+        lone = not (observed.usable and sensitivity.usable and specificity.usable)
         why = ONE_CLUSTER if lone else "too few labels to tell the judge from chance: no interval"
         return Estimate(**counted, estimate=point, reason=why)
     if low == high:

@@ -45,8 +45,8 @@ class _Course:
     def share(self, sensitivity: float = 1.0, specificity: float = 1.0) -> FloatArray:
         """F(1..T) when each hazard is corrected, not kept within [0, 1]: so noise has no side."""
         hazard = (self.flagged + specificity - 1) / (sensitivity + specificity - 1)
-        left = np.cumprod((1 - hazard) * (1 - self.leaving), axis=-1)
-        before = np.concatenate([np.ones((*left.shape[:-1], 1)), left[..., :-1]], axis=-1)
+        survival = np.cumprod((1 - hazard) * (1 - self.leaving), axis=-1)
+        before = np.concatenate([np.ones((*survival.shape[:-1], 1)), survival[..., :-1]], axis=-1)
         return np.asarray(np.cumsum(before * hazard, axis=-1))
 
 
@@ -102,26 +102,26 @@ def corrected_incidence(
         return Corrected(_undefined(judged, refusal), floor)
     if judged.at.size == 1:
         return Corrected(judged, floor)
-    seen = watch(duration, cause, horizon=horizon)
-    flagged = np.minimum(seen.event_hazard[1:], 1 - 1e-12)
-    leaving = np.clip((seen.ending_hazard[1:] - seen.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
+    life_table = watch(duration, cause, horizon=horizon)
+    flagged = np.minimum(life_table.event_hazard[1:], 1 - 1e-12)
+    leaving = np.clip((life_table.ending_hazard[1:] - life_table.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
     course = _Course(flagged, leaving)
     share = course.share(sensitivity.estimate, specificity.estimate)
     low, high = _ends(course, share, judged, sensitivity, specificity, level)
-    known = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
-    point = np.clip(share, 0.0, 1.0) * known
+    defined = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
+    point = np.clip(share, 0.0, 1.0) * defined
     low, high = np.minimum(np.clip(low, 0.0, 1.0), point), np.maximum(np.clip(high, 0.0, 1.0), point)
     misfit = low == high
     bounded = np.where(np.isnan(judged.low[1:]) | misfit, np.nan, 1.0)
-    lone = not (sensitivity.known and specificity.known)
-    other = [ONE_CLUSTER if lone else MISFIT if odd else None for odd in misfit]
+    no_interval = not (sensitivity.usable and specificity.usable)
+    reasons = [ONE_CLUSTER if no_interval else MISFIT if is_misfit else None for is_misfit in misfit]
     curve = replace(
         judged,
         estimate=np.concatenate([judged.estimate[:1], point]),
         std_error=np.full(judged.at.size, np.nan),
         low=np.concatenate([judged.low[:1], low * bounded]),
         high=np.concatenate([judged.high[:1], high * bounded]),
-        reason=[why or also for why, also in zip(judged.reason, [None, *other], strict=True)],
+        reason=[why or also for why, also in zip(judged.reason, [None, *reasons], strict=True)],
         method=f"{judged.method}; {METHOD}",
     )
     return Corrected(curve, floor)
@@ -147,13 +147,13 @@ def _ends(
     course: _Course, share: FloatArray, judged: Incidence, sensitivity: Share, specificity: Share, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends of F(1..T), NaN where something has none."""
-    if not (sensitivity.known and specificity.known):
+    if not (sensitivity.usable and specificity.usable):
         return np.full(share.size, np.nan), np.full(share.size, np.nan)
     se, sp = sensitivity.estimate, specificity.estimate
-    moved = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
-    moved += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
-    moved += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
-    steps = np.stack(moved) - share
+    shifted = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
+    shifted += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
+    shifted += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
+    steps = np.stack(shifted) - share
     pairs = steps.reshape(3, 2, share.size)  # of each of the three, at its two ends
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
     return share - np.sqrt(np.square(below).sum(axis=0)), share + np.sqrt(np.square(above).sum(axis=0))
@@ -184,7 +184,7 @@ def _scaled(course: _Course, target: FloatArray, sensitivity: float, specificity
     low, high = np.zeros(last), np.full(last, 50.0 / np.maximum(rate.max(axis=1), 1e-300))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        reached = judged(middle).share()[place, place] < np.nan_to_num(target)
-        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
-    found = judged((low + high) / 2).share(sensitivity, specificity)[place, place]
-    return np.where(np.isnan(target), np.nan, found)
+        too_low = judged(middle).share()[place, place] < np.nan_to_num(target)
+        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
+    corrected = judged((low + high) / 2).share(sensitivity, specificity)[place, place]
+    return np.where(np.isnan(target), np.nan, corrected)

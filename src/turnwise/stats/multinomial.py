@@ -28,13 +28,13 @@ def _poisson_tables(mean: float) -> tuple[bytes, float, NDArray[np.uint8]]:
     seats = np.zeros(k.size, dtype=np.int64)
     for _ in range(256):
         seats[np.argmax(law / (seats + 1))] += 1
-    told = seats > 0
-    common = float((law[told] / seats[told]).min())  # chance of one seat
-    rest = np.maximum(law - common * seats, 0.0)
-    ends = np.rint(np.cumsum(rest) / rest.sum() * _WORDS).astype(np.int64)
+    seated = seats > 0
+    seat_chance = float((law[seated] / seats[seated]).min())  # chance of one seat
+    residual_law = np.maximum(law - seat_chance * seats, 0.0)
+    ends = np.rint(np.cumsum(residual_law) / residual_law.sum() * _WORDS).astype(np.int64)
     small = k.astype(np.uint8)
     # Cells hit at least once by Poisson many marks of this rate are a share 1 - 256·common of all, each for itself.
-    return np.repeat(small, seats).tobytes(), -np.log(256 * common), np.repeat(small, np.diff(ends, prepend=0))
+    return np.repeat(small, seats).tobytes(), -np.log(256 * seat_chance), np.repeat(small, np.diff(ends, prepend=0))
 
 
 def counts(
@@ -89,13 +89,13 @@ def counts(
         return weights
     # Two standard deviations below what is wanted: one row in fifty is drawn anew.
     mean = least / clusters
-    table, rate, rest = _poisson_tables(round(mean - 2 * sqrt(mean / clusters), 3))
+    table, rate, residual_table = _poisson_tables(round(mean - 2 * sqrt(mean / clusters), 3))
 
     def poisson(rows: FloatArray) -> FloatArray:
         cells = rows.reshape(-1)
         cells[:] = np.frombuffer(_words(rng, cells.size, np.uint8).tobytes().translate(table), np.uint8, cells.size)
         marks = int(rng.poisson(rate * cells.size))
-        cells[_places(rng, cells.size, marks)] = rest[_words(rng, marks, np.uint16)]
+        cells[_places(rng, cells.size, marks)] = residual_table[_words(rng, marks, np.uint16)]
         return rows
 
     ones = np.ones(clusters, weights.dtype)  # a product with ones is the fastest row sum
@@ -110,12 +110,12 @@ def counts(
     return weights
 
 
-def _words(rng: np.random.Generator, many: int, kind: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
+def _words(rng: np.random.Generator, count: int, kind: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
     """So many random words of 8 or 16 bits, which the generator's own methods make four times as slowly."""
     apiece = 8 // np.dtype(kind).itemsize
-    return rng.bit_generator.random_raw(-(-many // apiece)).view(kind)[:many]
+    return rng.bit_generator.random_raw(-(-count // apiece)).view(kind)[:count]
 
 
-def _places(rng: np.random.Generator, cells: int, many: int) -> NDArray[np.int64]:
+def _places(rng: np.random.Generator, cells: int, count: int) -> NDArray[np.int64]:
     """So many cells, each as likely as any other but for 2⁻⁵³."""
-    return (rng.random(many) * cells).astype(np.int64)
+    return (rng.random(count) * cells).astype(np.int64)

@@ -35,18 +35,18 @@ def adjusted(p_values: ArrayLike, method: Adjustment) -> FloatArray:
     >>> adjusted([0.01, 0.04, float("nan"), 0.03], "holm").round(2).tolist()
     [0.03, 0.06, nan, 0.06]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    made = np.full(given.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(given))
-    order = known[np.argsort(given[known], kind="stable")]
+    raw = np.asarray(p_values, dtype=np.float64)
+    corrected = np.full(raw.shape, np.nan)
+    defined = np.flatnonzero(~np.isnan(raw))
+    order = defined[np.argsort(raw[defined], kind="stable")]
     count, rank = order.size, np.arange(1, order.size + 1)
-    ordered = given[order]
+    ordered = raw[order]
     match method:
         case "holm":
-            made[order] = np.maximum.accumulate((count - rank + 1) * ordered)
+            corrected[order] = np.maximum.accumulate((count - rank + 1) * ordered)
         case "bh" | "by":
-            more = (1 / rank).sum() if method == "by" else 1.0
-            made[order] = np.minimum.accumulate((more * count / rank * ordered)[::-1])[::-1]
+            harmonic = (1 / rank).sum() if method == "by" else 1.0
+            corrected[order] = np.minimum.accumulate((harmonic * count / rank * ordered)[::-1])[::-1]
         case _:
             raise ArgumentError(f"adjust={method!r} is unknown; it is holm, bh or by")
-    return np.asarray(np.minimum(made, 1.0))
+    return np.asarray(np.minimum(corrected, 1.0))

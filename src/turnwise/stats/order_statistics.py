@@ -43,9 +43,9 @@ class Ranked:
 def _near(values: FloatArray, q: float) -> tuple[int, FloatArray]:
     """The values around a quantile in order, and the rank of the first: some four standard errors of the sample to each side."""
     sample = np.sort(values[:: int(np.cbrt(values.size))])
-    away, place = 2 * sqrt(sample.size) + 2, q * sample.size
-    below = values < sample[int(place - away)] if place > away else np.zeros(values.size, dtype=bool)
-    above = values > sample[int(place + away)] if place + away < sample.size else np.zeros(values.size, dtype=bool)
+    margin, place = 2 * sqrt(sample.size) + 2, q * sample.size
+    below = values < sample[int(place - margin)] if place > margin else np.zeros(values.size, dtype=bool)
+    above = values > sample[int(place + margin)] if place + margin < sample.size else np.zeros(values.size, dtype=bool)
     return int(np.count_nonzero(below)), np.sort(values[~(below | above)])
 
 
@@ -160,17 +160,17 @@ def clustered_quantile_replicates(
     """
     order = np.argsort(values, kind="stable")
     ordered, mass, codes = values[order], weights[order], unit.codes[order]
-    made = np.empty(resamples)
+    replicates = np.empty(resamples)
     rows = max(1, block // max(values.size, 1))
     for start in range(0, resamples, rows):
         stop = min(start + rows, resamples)
-        drawn = counts(rng, stop - start, unit.count)
-        reached = np.cumsum(drawn[:, codes] * mass, axis=1, dtype=np.float64)
-        total = reached[:, -1:]
+        cluster_counts = counts(rng, stop - start, unit.count)
+        cumulative = np.cumsum(cluster_counts[:, codes] * mass, axis=1, dtype=np.float64)
+        total = cumulative[:, -1:]
         slack = 1e-12 * total
-        at = np.argmax(reached >= q * total - slack, axis=1)
-        after = np.argmax(reached > q * total + slack, axis=1)
+        at = np.argmax(cumulative >= q * total - slack, axis=1)
+        after = np.argmax(cumulative > q * total + slack, axis=1)
         with np.errstate(invalid="ignore"):  # infinite values
             middle = ordered[at] / 2 + ordered[np.maximum(at, after)] / 2
-        made[start:stop] = np.where(total[:, 0] > 0, middle, np.nan)
-    return made
+        replicates[start:stop] = np.where(total[:, 0] > 0, middle, np.nan)
+    return replicates

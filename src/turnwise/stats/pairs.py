@@ -10,7 +10,7 @@ from turnwise.stats.intervals import wilson
 Share = tuple[float, float, float]
 
 
-def share_of(found: Estimate) -> Share:
+def share_of(estimate: Estimate) -> Share:
     """A share with the ends of its interval; one that is not known is the end of its range.
 
     Examples
@@ -18,10 +18,10 @@ def share_of(found: Estimate) -> Share:
     >>> share_of(Estimate(estimate=0.5, low=0.25))
     (0.5, 0.25, 1.0)
     """
-    return found.estimate or 0.0, found.low or 0.0, 1.0 if found.high is None else found.high
+    return estimate.estimate or 0.0, estimate.low or 0.0, 1.0 if estimate.high is None else estimate.high
 
 
-def score_difference(one: Share, other: Share, correlation: float = 0.0) -> tuple[float, float]:
+def score_difference(share_a: Share, share_b: Share, correlation: float = 0.0) -> tuple[float, float]:
     """Ends of the interval for p₁ - p₂ from an interval of each share and the correlation of their estimates.
 
     p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)² - 2ρ(p₁-l₁)(u₂-p₂)), and the mirror image above: Newcombe's hybrid score interval where the
@@ -47,10 +47,12 @@ def score_difference(one: Share, other: Share, correlation: float = 0.0) -> tupl
     >>> round(low, 4), round(high, 4)
     (0.0524, 0.3339)
     """
-    (p1, l1, u1), (p2, l2, u2) = one, other
+    (p1, l1, u1), (p2, l2, u2) = share_a, share_b
 
-    def reach(here: float, there: float) -> float:
-        return sqrt(max(0.0, here * here + there * there - 2 * correlation * here * there))
+    def reach(distance_a: float, distance_b: float) -> float:
+        return sqrt(
+            max(0.0, distance_a * distance_a + distance_b * distance_b - 2 * correlation * distance_a * distance_b)
+        )
 
     difference = p1 - p2
     return max(-1.0, difference - reach(p1 - l1, u2 - p2)), min(1.0, difference + reach(u1 - p1, p2 - l2))
@@ -82,10 +84,10 @@ def newcombe(both: int, only_one: int, only_other: int, neither: int, *, level: 
     n = both + only_one + only_other + neither
     margins = both + only_one, only_other + neither, both + only_other, only_one + neither
     product = float(margins[0]) * margins[1] * margins[2] * margins[3]
-    moved = both * neither - only_one * only_other
-    agreement = max(moved - n / 2, 0.0) if moved > 0 else moved
-    one, other = ((count / n, *_wilson(count, n, level)) for count in (margins[0], margins[2]))
-    return score_difference(one, other, agreement / sqrt(product) if product else 0.0)
+    cross_difference = both * neither - only_one * only_other
+    agreement = max(cross_difference - n / 2, 0.0) if cross_difference > 0 else cross_difference
+    share_a, share_b = ((count / n, *_wilson(count, n, level)) for count in (margins[0], margins[2]))
+    return score_difference(share_a, share_b, agreement / sqrt(product) if product else 0.0)
 
 
 def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0.95) -> tuple[float, float]:

@@ -50,14 +50,16 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
     >>> sign_flip(np.array([1.0, 2.0, 3.0]), rng=np.random.default_rng(0), resamples=999)  # 2 of the 8 sign vectors
     Permuted(p_value=0.25, method='exact sign flips', resamples=None)
     """
-    moved = differences[differences != 0]
-    if not moved.size:
+    nonzero = differences[differences != 0]
+    if not nonzero.size:
         return Permuted(1.0, "exact sign flips", None)
-    moved = moved / np.abs(moved).max()
-    reached = abs(moved.sum()) - 1e-9 * np.abs(moved).sum()
-    if moved.size <= MOST_ENUMERATED:
-        return Permuted(_share_beyond(moved, reached), "exact sign flips", None)
-    above = sum(int(np.count_nonzero(np.abs(flips @ moved) >= reached)) for flips in _signs(rng, resamples, moved.size))
+    nonzero = nonzero / np.abs(nonzero).max()
+    reached = abs(nonzero.sum()) - 1e-9 * np.abs(nonzero).sum()
+    if nonzero.size <= MOST_ENUMERATED:
+        return Permuted(_share_beyond(nonzero, reached), "exact sign flips", None)
+    above = sum(
+        int(np.count_nonzero(np.abs(flips @ nonzero) >= reached)) for flips in _signs(rng, resamples, nonzero.size)
+    )
     return Permuted((above + 1) / (resamples + 1), "sign flips", resamples)
 
 
@@ -66,10 +68,12 @@ def _share_beyond(values: FloatArray, reached: float) -> float:
 
     Each is a sum over the first half of the values and one over the second, so that of 2ᴳ sums only 2ᴳᐟ² of each are added.
     """
-    half, rest = _signed(values[: values.size // 2]), np.sort(_signed(values[values.size // 2 :]))
-    above = rest.size - np.searchsorted(rest, reached - half, side="left")
-    below = np.searchsorted(rest, -reached - half, side="right")
-    beyond = np.where(above + below > rest.size, rest.size, above + below)  # all of them, where 0 reaches it
+    first_half, second_half = _signed(values[: values.size // 2]), np.sort(_signed(values[values.size // 2 :]))
+    above = second_half.size - np.searchsorted(second_half, reached - first_half, side="left")
+    below = np.searchsorted(second_half, -reached - first_half, side="right")
+    beyond = np.where(
+        above + below > second_half.size, second_half.size, above + below
+    )  # all of them, where 0 reaches it
     return float(beyond.sum() / 2.0**values.size)
 
 
@@ -110,27 +114,27 @@ def label_permutation(
     Permuted(p_value=0.1, method='exact label permutation', resamples=None)
     """
     center = sums.sum() / weights.sum()
-    moved = sums - center * weights
-    if not np.abs(moved).max() > 1e-12 * np.abs(sums).max():
+    deviations = sums - center * weights
+    if not np.abs(deviations).max() > 1e-12 * np.abs(sums).max():
         return Permuted(1.0, "exact label permutation", None)
-    moved /= np.abs(moved).max()
-    columns = np.stack([moved, weights, moved * moved, moved * weights, weights * weights], axis=1)
-    whole = columns.sum(axis=0)
+    deviations /= np.abs(deviations).max()
+    columns = np.stack([deviations, weights, deviations * deviations, deviations * weights, weights * weights], axis=1)
+    totals = columns.sum(axis=0)
 
     def studentized(inside: FloatArray) -> FloatArray:
         ratios, variances = [], []
-        for part, size in ((inside, first.size), (whole - inside, sums.size - first.size)):
+        for part, size in ((inside, first.size), (totals - inside, sums.size - first.size)):
             total, mass, squares, products, masses = part.T
             ratio = total / mass
             spread = np.maximum(squares - 2 * ratio * products + ratio * ratio * masses, 0.0)
             ratios.append(ratio)
             variances.append(size / (size - 1) * spread / mass**2)
         error = np.sqrt(variances[0] + variances[1])
-        apart = np.abs(ratios[0] - ratios[1])
+        gap = np.abs(ratios[0] - ratios[1])
         rounding = 1e-9 / weights.sum()
         # Two groups without any spread are infinitely far apart unless they are the same.
-        far = np.where(apart > rounding, np.inf, 0.0)
-        return np.asarray(np.where(error > rounding, apart / np.maximum(error, rounding), far))
+        far = np.where(gap > rounding, np.inf, 0.0)
+        return np.asarray(np.where(error > rounding, gap / np.maximum(error, rounding), far))
 
     observed = studentized(columns[first].sum(axis=0)[None, :])[0]
 
@@ -139,9 +143,9 @@ def label_permutation(
             int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9))) for labels in relabeled
         )
 
-    every = comb(sums.size, first.size)
-    if every <= MOST_RELABELED:
-        return Permuted(beyond(_every_label(sums.size, first.size)) / every, "exact label permutation", None)
+    n_relabelings = comb(sums.size, first.size)
+    if n_relabelings <= MOST_RELABELED:
+        return Permuted(beyond(_every_label(sums.size, first.size)) / n_relabelings, "exact label permutation", None)
     above = beyond(_labels(rng, resamples, sums.size, first.size))
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
 
@@ -207,34 +211,34 @@ def max_t(
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 
-_MOST_KEPT, _SETS_KEPT = 1 << 24, 64
+_CACHE_BYTES, _CACHE_SETS = 1 << 24, 64
 """Bytes that are kept, of eight signs or labels each, and sets of them."""
 
 _Packed = NDArray[np.uint8]
 _kept: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
-_keeping = Lock()
+_cache_lock = Lock()
 
 
 def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArray]:
     """Blocks of random signs: float (some, width) each, `rows` in all."""
 
-    def drawn(many: int) -> _Packed:
-        return np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
+    def draw(n_rows: int) -> _Packed:
+        return np.frombuffer(rng.bytes(-(-n_rows * width // 8)), dtype=np.uint8)
 
-    bits = _once("signs", drawn, rng, rows, width)
-    return ((2 * some.view(np.int8) - 1).astype(np.float64) for some in bits)
+    bits = _cached_blocks("signs", draw, rng, rows, width)
+    return ((2 * block.view(np.int8) - 1).astype(np.float64) for block in bits)
 
 
 def _labels(rng: np.random.Generator, rows: int, width: int, first: int) -> Iterator[FloatArray]:
     """Blocks of random labels: float (some, width) each, `rows` in all, ones for as many as are in the first group."""
 
-    def drawn(many: int) -> _Packed:
-        chosen = np.argpartition(rng.random((many, width)), first - 1, axis=1)[:, :first]
-        labels = np.zeros((many, width), dtype=np.bool_)
+    def draw(n_rows: int) -> _Packed:
+        chosen = np.argpartition(rng.random((n_rows, width)), first - 1, axis=1)[:, :first]
+        labels = np.zeros((n_rows, width), dtype=np.bool_)
         np.put_along_axis(labels, chosen, values=True, axis=1)
         return np.packbits(labels)
 
-    return (labels.astype(np.float64) for labels in _once(first, drawn, rng, rows, width))
+    return (labels.astype(np.float64) for labels in _cached_blocks(first, draw, rng, rows, width))
 
 
 def _every_label(width: int, first: int) -> Iterator[FloatArray]:
@@ -254,27 +258,28 @@ def _relabeled(width: int, first: int) -> _Packed:
     return np.packbits(labels, axis=1)
 
 
-def _once(
-    what: object, drawn: Callable[[int], _Packed], rng: np.random.Generator, rows: int, width: int
+def _cached_blocks(
+    kind: object, draw: Callable[[int], _Packed], rng: np.random.Generator, rows: int, width: int
 ) -> Iterator[NDArray[np.uint8]]:
     """Blocks of zeros and ones, (some, width) each, `rows` in all; drawn eight to a byte.
 
     Whatever is compared over the same goals draws from a generator in the same state, so what was drawn of late is kept, and
     what the generator was afterwards.
     """
-    key, step = (what, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
+    key, step = (kind, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
     sizes = [min(step, rows - start) for start in range(0, rows, step)]
-    known, made = _kept.get(key), list[_Packed]()
-    if known is not None:
-        rng.bit_generator.state = known[1]
-    for place, many in enumerate(sizes):
-        packed = drawn(many) if known is None else known[0][place]
-        made.append(packed)
-        yield np.unpackbits(packed, count=many * width).reshape(many, width)
-    if known is None and rows * width <= 8 * _MOST_KEPT:
-        with _keeping:
-            _kept[key] = made, rng.bit_generator.state
+    cached, blocks = _kept.get(key), list[_Packed]()
+    if cached is not None:
+        rng.bit_generator.state = cached[1]
+    for place, n_rows in enumerate(sizes):
+        packed = draw(n_rows) if cached is None else cached[0][place]
+        blocks.append(packed)
+        yield np.unpackbits(packed, count=n_rows * width).reshape(n_rows, width)
+    if cached is None and rows * width <= 8 * _CACHE_BYTES:
+        with _cache_lock:
+            _kept[key] = blocks, rng.bit_generator.state
             while (
-                len(_kept) > _SETS_KEPT or sum(part.size for parts, _ in _kept.values() for part in parts) > _MOST_KEPT
+                len(_kept) > _CACHE_SETS
+                or sum(part.size for parts, _ in _kept.values() for part in parts) > _CACHE_BYTES
             ):
                 _kept.popitem(last=False)

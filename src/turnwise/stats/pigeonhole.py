@@ -43,18 +43,18 @@ def crossed_replicates(
     >>> round(float(drawn.std()), 1)  # √(143/12)/√12
     1.0
     """
-    one, other = (grouping(way) for way in clusters)
-    cells = one.codes * other.count + other.codes
-    shape = one.count, other.count
+    way_a, way_b = (grouping(way) for way in clusters)
+    cells = way_a.codes * way_b.count + way_b.codes
+    shape = way_a.count, way_b.count
     sums, mass = (
-        np.bincount(cells, weights=x, minlength=one.count * other.count).reshape(shape) for x in (deviations, weights)
+        np.bincount(cells, weights=x, minlength=way_a.count * way_b.count).reshape(shape) for x in (deviations, weights)
     )
-    made = np.empty(resamples)
+    replicates = np.empty(resamples)
     rows = max(1, block // max(shape))
     for start in range(0, resamples, rows):
         stop = min(start + rows, resamples)
-        first = counts(rng, stop - start, one.count)
-        second = counts(rng, stop - start, other.count)
-        total, drawn = (((first @ table) * second).sum(axis=1) for table in (sums, mass))
-        made[start:stop] = np.divide(total, drawn, out=np.full(stop - start, np.nan), where=drawn > 0)
-    return made
+        counts_a = counts(rng, stop - start, way_a.count)
+        counts_b = counts(rng, stop - start, way_b.count)
+        total, drawn_mass = (((counts_a @ table) * counts_b).sum(axis=1) for table in (sums, mass))
+        replicates[start:stop] = np.divide(total, drawn_mass, out=np.full(stop - start, np.nan), where=drawn_mass > 0)
+    return replicates

@@ -63,10 +63,10 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
     """
     f, y = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
     labeled: BoolArray = ~np.isnan(y)
-    n, many = f.size, int(labeled.sum())
-    if not many:
+    n, n_labeled = f.size, int(labeled.sum())
+    if not n_labeled:
         return Estimate(n=n, reason=NO_LABELS if n else NO_VALUES)
-    ways = groupings(tuple(np.asarray(way)[labeled] for way in clusters), many)
+    ways = groupings(tuple(np.asarray(way)[labeled] for way in clusters), n_labeled)
     units = groupings(clusters, n)
     smallest = min(way.count for way in ways)
     weight = _power(f, y, labeled, units[0])
@@ -76,7 +76,7 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
     if smallest < 2:
         return replace(counted, reason=ONE_CLUSTER)
     added = _added(residual, y[labeled] != f[labeled], ways[:2])
-    size = many + 2 * added
+    size = n_labeled + 2 * added
     mean = (residual.sum() + added * (1 - weight)) / size
     influence = weight * (f - f.mean()) / n
     influence[labeled] += (residual - mean) / size
@@ -98,9 +98,9 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
 def _power(f: FloatArray, y: FloatArray, labeled: BoolArray, unit: Grouping) -> float:
     """λ of least variance: the influence of clusters through the labels, regressed on that through the verdicts."""
     truth, verdict = np.zeros(f.size), -(f - f.mean()) / f.size
-    many = labeled.sum()
-    truth[labeled] = (y[labeled] - y[labeled].mean()) / many
-    verdict[labeled] += (f[labeled] - f[labeled].mean()) / many
+    n_labeled = labeled.sum()
+    truth[labeled] = (y[labeled] - y[labeled].mean()) / n_labeled
+    verdict[labeled] += (f[labeled] - f[labeled].mean()) / n_labeled
     by_truth, by_verdict = unit.sums(truth), unit.sums(verdict)
     squares = float((by_verdict**2).sum())
     if squares <= (1e-14) ** 2:

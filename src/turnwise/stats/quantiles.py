@@ -187,7 +187,7 @@ def _bootstrap(
     independent = share.singletons and equal_weights(w)
     ends = resampled_quantile_interval(ordered, q, level) if independent and interval == "percentile" else None
     if ends is not None:
-        method, drawn = "percentile bootstrap; order statistic", None
+        method, n_replicates = "percentile bootstrap; order statistic", None
     else:
         drawing = generator_of(rng)
         if independent:
@@ -198,10 +198,12 @@ def _bootstrap(
         low, high = percentile_interval(replicates, level)
         ends = None if low is None or high is None else (low, high)
         method = f"percentile bootstrap; {'order statistics drawn' if independent else 'clusters drawn'}"
-        drawn = resamples
+        n_replicates = resamples
     if ends is None or not ends[0] < ends[1]:
-        return replace(plain, reason="too many tied values: the bootstrap interval has no width", resamples=drawn)
-    return replace(plain, low=ends[0], high=ends[1], method=method, resamples=drawn)
+        return replace(
+            plain, reason="too many tied values: the bootstrap interval has no width", resamples=n_replicates
+        )
+    return replace(plain, low=ends[0], high=ends[1], method=method, resamples=n_replicates)
 
 
 def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:

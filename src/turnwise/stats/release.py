@@ -34,12 +34,12 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
     (0.0747, 0.0747)
     """
     y = np.asarray(values, dtype=np.float64)
-    own = proportion(y, clusters, level=level).high
-    if own is None:
+    plain_end = proportion(y, clusters, level=level).high
+    if plain_end is None:
         return None
     if len(clusters) > 1:
-        return max(own, proportion(np.zeros(y.size), clusters, level=level).high or 0.0)
-    return max(own, float(_stages(y, clusters, level).max()))
+        return max(plain_end, proportion(np.zeros(y.size), clusters, level=level).high or 0.0)
+    return max(plain_end, float(_stages(y, clusters, level).max()))
 
 
 def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
@@ -69,12 +69,12 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     stage = np.arange(int(wins.sum()) + 1)
     share = stage / n
     fullest, smallest = np.argsort(-wins, kind="stable"), np.argsort(sizes, kind="stable")
-    whole = np.sort(sizes[wins == sizes])
+    all_success_sizes = np.sort(sizes[wins == sizes])
     squares, last, part = _filled(stage, wins[fullest], wins[fullest])
     squares, fewest = squares + part**2, last + (stage > 0)
     products, last, part = _filled(stage, wins[smallest], sizes[smallest])
     products += part * sizes[smallest][last]
-    failing = count - np.searchsorted(np.cumsum(whole), stage, side="right")
+    failing = count - np.searchsorted(np.cumsum(all_success_sizes), stage, side="right")
     variance = count / max(1, count - 1) * (squares - 2 * share * products + share**2 * (sizes**2).sum()) / n**2
     inner = (share > 0) & (share < 1)
     observed = np.maximum(1.0, np.where(inner, variance * n / np.where(inner, share * (1 - share), 1.0), 1.0))
@@ -87,8 +87,8 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     return np.where(stage >= n, 1.0, np.minimum(1.0, (share + shrink / 2 + half) / (1 + shrink)))
 
 
-def _filled(stage: IntArray, room: FloatArray, each: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+def _filled(stage: IntArray, capacity: FloatArray, value: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
     """Clusters filled one after the other up to each stage: Σ room·each of the full ones, the last one, and what it has."""
-    last = np.searchsorted(np.cumsum(room), stage, side="left")
-    before, done = (np.concatenate([[0.0], np.cumsum(x)])[last] for x in (room * each, room))
-    return before, last, stage - done
+    last = np.searchsorted(np.cumsum(capacity), stage, side="left")
+    before, filled = (np.concatenate([[0.0], np.cumsum(x)])[last] for x in (capacity * value, capacity))
+    return before, last, stage - filled

@@ -74,11 +74,11 @@ def _counts(k: int, successes: ArrayLike, attempts: ArrayLike) -> tuple[FloatArr
     return np.asarray(successes, dtype=np.float64), np.asarray(attempts, dtype=np.float64)
 
 
-def _none_of(k: int, left: FloatArray, n: FloatArray) -> FloatArray:
+def _none_of(k: int, available: FloatArray, n: FloatArray) -> FloatArray:
     """C(left, k) / C(n, k): exactly 0 where left < k, exactly 1 where left = n, NaN where n < k."""
     enough = n >= k
-    inside = enough & (left >= k)
-    m, size = np.where(inside, left, k), np.where(inside, n, k)
+    inside = enough & (available >= k)
+    m, size = np.where(inside, available, k), np.where(inside, n, k)
     log = (
         scipy.special.gammaln(m + 1)
         - scipy.special.gammaln(m - k + 1)
@@ -135,8 +135,8 @@ def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
     low = np.full(goals.count, np.inf)
     np.minimum.at(low, owner, ranked)
     low = np.where(np.isfinite(low), low, 0.0)
-    found = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
-    return np.where(size >= k, found, np.nan)
+    expected = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
+    return np.where(size >= k, expected, np.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,15 +184,15 @@ def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stoppi
     >>> stopping(np.tile([True, False, False, False], 4), np.tile([1, 2, 3, 4], 4), goals).design
     'fixed'
     """
-    won: BoolArray = np.asarray(succeeded, dtype=np.bool_)
+    success: BoolArray = np.asarray(succeeded, dtype=np.bool_)
     unit = grouping(goals)
     place = np.lexsort((np.asarray(order), unit.codes))
     codes: IntArray = unit.codes[place]
     ends = np.r_[codes[1:] != codes[:-1], np.ones(min(1, codes.size), dtype=np.bool_)]
-    successes, last = int(won.sum()), int((won[place] & ends).sum())
+    successes, last = int(success.sum()), int((success[place] & ends).sum())
     size = np.bincount(unit.codes, minlength=unit.count)
-    held = unit.sums(won.astype(np.float64)) > 0
-    chance = float(np.exp(-np.log(size[held]).sum()))
+    with_success = unit.sums(success.astype(np.float64)) > 0
+    chance = float(np.exp(-np.log(size[with_success]).sum()))
     if last < successes:
         design: Design = "fixed"
     else:

@@ -38,8 +38,8 @@ _SINGLE = 1 << 12
 
 
 def _columns(x: FloatArray) -> FloatArray:
-    given = np.asarray(x, dtype=np.float64)
-    return given[:, None] if given.ndim == 1 else given
+    values = np.asarray(x, dtype=np.float64)
+    return values[:, None] if values.ndim == 1 else values
 
 
 def centered(sums: FloatArray, weights: FloatArray, out: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
@@ -61,8 +61,8 @@ def _total(columns: FloatArray) -> FloatArray:
     """Column sums, each added in the same order whatever columns stand beside it."""
     rows, width = columns.shape
     if rows >= 2 * _ABREAST:
-        wide, rest = _abreast(columns)
-        columns = np.concatenate([wide.sum(axis=0).reshape(_ABREAST, width), rest])
+        wide, remainder = _abreast(columns)
+        columns = np.concatenate([wide.sum(axis=0).reshape(_ABREAST, width), remainder])
     # NumPy adds a lone column in another order than one of several, so it is shown twice.
     return np.asarray(np.broadcast_to(columns, (len(columns), max(2, width))).sum(axis=0)[:width])
 
@@ -126,20 +126,20 @@ def ratio_replicates(
         residuals[:, np.isnan(ratio)] = 0.0  # a column without weight is null in every replicate
     if same:  # every draw weighs the same, so that only sums have to be drawn
         total = np.where(mass[0] > 0, mass[0] * len(mass), np.nan)
-        made = _sums(residuals, rng, resamples, None, block)
-        made /= total
-        made += ratio
-        return made
+        replicates = _sums(residuals, rng, resamples, None, block)
+        replicates /= total
+        replicates += ratio
+        return replicates
     if np.all(mass == mass[:, :1]):
         mass = mass[:, :1]
     product = _sums(np.concatenate([residuals, mass], axis=1), rng, resamples, None, block)
-    drawn = product[:, width:]
-    empty = drawn <= 0.5 * mass.min(axis=0, where=mass > 0, initial=np.inf)
-    drawn[empty] = np.nan
-    made = product[:, :width]
-    made /= drawn
-    made += ratio
-    return made
+    drawn_mass = product[:, width:]
+    empty = drawn_mass <= 0.5 * mass.min(axis=0, where=mass > 0, initial=np.inf)
+    drawn_mass[empty] = np.nan
+    replicates = product[:, :width]
+    replicates /= drawn_mass
+    replicates += ratio
+    return replicates
 
 
 def count_sums(
@@ -195,62 +195,62 @@ def count_sums(
         raise ArgumentError(
             f"float32 cannot tell sums over {len(columns):,} clusters, {_SINGLE:,} at most; use float64"
         )
-    whole = np.empty(np.shape(columns), kind)
-    return _sums(np.ascontiguousarray(columns, dtype=np.float64), rng, resamples, strata, block, whole)
+    rounded = np.empty(np.shape(columns), kind)
+    return _sums(np.ascontiguousarray(columns, dtype=np.float64), rng, resamples, strata, block, rounded)
 
 
 def _sums(
-    given: FloatArray,
+    exact_columns: FloatArray,
     rng: np.random.Generator,
     resamples: int,
     strata: IntArray | None,
     block: int,
-    whole: FloatArray | None = None,
+    rounded: FloatArray | None = None,
 ) -> FloatArray:
     """As `count_sums`. The columns are rounded into `whole`, in place where there is none."""
-    columns = given if whole is None else whole
-    unit, lost = _round(given, columns)
+    columns = exact_columns if rounded is None else rounded
+    unit, lost = _round(exact_columns, columns)
     parts = [columns] if strata is None else [columns[strata == s] for s in np.unique(strata)]
     rows = max(1, block // max(1, len(columns)))
     with one_thread():
-        made = _add_up(parts[0], rng, rows, resamples)
+        sums = _add_up(parts[0], rng, rows, resamples)
         for part in parts[1:]:
-            made += _add_up(part, rng, rows, resamples)
-    made *= unit
+            sums += _add_up(part, rng, rows, resamples)
+    sums *= unit
     if lost.any():
-        made += lost
-    return made
+        sums += lost
+    return sums
 
 
-def _round(columns: FloatArray, whole: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _round(columns: FloatArray, rounded: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Columns become whole multiples of a power of two, which `whole` takes; the powers and what is lost in all, both (K,)."""
     clusters = max(2, len(columns))
-    bits = np.finfo(whole.dtype).nmant - int(np.ceil(np.log2(clusters)))
-    exponent = np.maximum(np.frexp(_largest(columns))[1] - bits, np.finfo(whole.dtype).minexp + 1)
-    unit = np.ldexp(1.0, exponent).astype(whole.dtype)
-    total, told = np.zeros((2, columns.shape[1]))
+    bits = np.finfo(rounded.dtype).nmant - int(np.ceil(np.log2(clusters)))
+    exponent = np.maximum(np.frexp(_largest(columns))[1] - bits, np.finfo(rounded.dtype).minexp + 1)
+    unit = np.ldexp(1.0, exponent).astype(rounded.dtype)
+    total, rounded_total = np.zeros((2, columns.shape[1]))
     rows = _PIECE // max(1, columns.shape[1]) + 1  # pieces that stay in the cache
     for start in range(0, clusters, rows):
-        piece, given = whole[start : start + rows], columns[start : start + rows]
-        if whole is not columns:  # few bits round many values the same way
-            total += given.sum(axis=0)
-            np.copyto(piece, given, casting="same_kind")
+        piece, source = rounded[start : start + rows], columns[start : start + rows]
+        if rounded is not columns:  # few bits round many values the same way
+            total += source.sum(axis=0)
+            np.copyto(piece, source, casting="same_kind")
         piece /= unit
         np.rint(piece, out=piece)
-        if whole is not columns:
-            told += piece.sum(axis=0)
-    return np.asarray(unit), np.asarray(total - told * unit).astype(whole.dtype)
+        if rounded is not columns:
+            rounded_total += piece.sum(axis=0)
+    return np.asarray(unit), np.asarray(total - rounded_total * unit).astype(rounded.dtype)
 
 
 def _largest(columns: FloatArray) -> FloatArray:
     """How far each column goes from zero, either way."""
-    wide, rest = _abreast(columns)
+    wide, remainder = _abreast(columns)
     ends = [wide.max(axis=0, initial=0.0), -wide.min(axis=0, initial=0.0)]
-    ends += [rest.max(axis=0, initial=0.0), -rest.min(axis=0, initial=0.0)]
+    ends += [remainder.max(axis=0, initial=0.0), -remainder.min(axis=0, initial=0.0)]
     return np.asarray(np.concatenate(ends).reshape(2 * _ABREAST + 2, columns.shape[1]).max(axis=0))
 
 
-def _add_up(whole: FloatArray, rng: np.random.Generator, rows: int, resamples: int) -> FloatArray:
+def _add_up(rounded: FloatArray, rng: np.random.Generator, rows: int, resamples: int) -> FloatArray:
     """Sums (B, K) of whole numbers (G, K) over G clusters drawn with replacement, exactly; so many rows at a time.
 
     Multinomial counts are multinomial in whatever order they are dealt to the clusters. So each row of counts serves
@@ -258,32 +258,32 @@ def _add_up(whole: FloatArray, rng: np.random.Generator, rows: int, resamples: i
     second gives each cluster any of the counts; what they share is how uneven these are. That makes the ends of a 95 %
     interval as uncertain as a share 1.9/G fewer replicates would.
     """
-    clusters, columns = whole.shape
+    clusters, columns = rounded.shape
     if clusters > _LONG:
-        return _add_up_stretches(whole, rng, np.empty((resamples, columns)))
+        return _add_up_stretches(rounded, rng, np.empty((resamples, columns)))
     orders = np.arange(clusters)[None]
     if _FEWEST <= clusters <= _MOST:
         orders = np.concatenate([orders, [rng.permutation(clusters) for _ in range(_ORDERS - 1)]])
-    drawn = -(-resamples // len(orders))
-    made = np.empty((drawn, len(orders), columns), whole.dtype)
-    deal = orders.size * columns > _SIDE_BY_SIDE and len(orders) > 1
-    dealt = np.argsort(orders, axis=1) if deal else slice(None)
-    wide = whole if deal or len(orders) == 1 else np.take(whole, orders.T, axis=0).reshape(clusters, -1)
-    together = 2 if deal else 4 if wide.shape[1] >= _WIDE else 1  # of counts that are dealt, each block is eight
+    n_rows = -(-resamples // len(orders))
+    sums = np.empty((n_rows, len(orders), columns), rounded.dtype)
+    deal_counts = orders.size * columns > _SIDE_BY_SIDE and len(orders) > 1
+    inverse_orders = np.argsort(orders, axis=1) if deal_counts else slice(None)
+    wide = rounded if deal_counts or len(orders) == 1 else np.take(rounded, orders.T, axis=0).reshape(clusters, -1)
+    together = 2 if deal_counts else 4 if wide.shape[1] >= _WIDE else 1  # of counts that are dealt, each block is eight
     start = 0
-    for block in blocks(rng, drawn, clusters, rows=rows, together=together, dtype=whole.dtype):
-        part = made[start : start + len(block)]
-        np.matmul(block[:, dealt].reshape(-1, clusters), wide, out=part.reshape(-1, wide.shape[1]))
+    for block in blocks(rng, n_rows, clusters, rows=rows, together=together, dtype=rounded.dtype):
+        part = sums[start : start + len(block)]
+        np.matmul(block[:, inverse_orders].reshape(-1, clusters), wide, out=part.reshape(-1, wide.shape[1]))
         start += len(block)
-    return made.reshape(-1, columns)[:resamples]
+    return sums.reshape(-1, columns)[:resamples]
 
 
-def _add_up_stretches(whole: FloatArray, rng: np.random.Generator, out: FloatArray) -> FloatArray:
+def _add_up_stretches(rounded: FloatArray, rng: np.random.Generator, out: FloatArray) -> FloatArray:
     """The same of many clusters: how many draws fall on each stretch of them is multinomial as well, and drawn first."""
-    stretches = np.array_split(whole, -(-len(whole) // _LONG))
+    stretches = np.array_split(rounded, -(-len(rounded) // _LONG))
     sizes = np.array([len(stretch) for stretch in stretches])
-    many = rng.multinomial(len(whole), sizes / len(whole), size=len(out))
-    for row, draws in enumerate(many):
+    draws_per_stretch = rng.multinomial(len(rounded), sizes / len(rounded), size=len(out))
+    for row, draws in enumerate(draws_per_stretch):
         sums = (counts(rng, 1, len(part), draws[[at]]) @ part for at, part in enumerate(stretches))
         out[row] = sum(sums)
     return out
@@ -301,7 +301,7 @@ def jackknife_ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:
     """
     totals, mass = _columns(sums), _columns(weights)
     ratio, residuals = centered(totals, mass)
-    left = mass.sum(axis=0) - mass
-    np.divide(residuals, left, out=residuals, where=left > 0)
-    residuals[left <= 0] = np.nan
+    mass_without = mass.sum(axis=0) - mass
+    np.divide(residuals, mass_without, out=residuals, where=mass_without > 0)
+    residuals[mass_without <= 0] = np.nan
     return np.subtract(ratio, residuals, out=residuals).reshape(np.shape(sums))

@@ -55,26 +55,28 @@ def restricted_mean(
     >>> turns.estimate, round(turns.low, 2), round(turns.high, 2)
     (2.25, 1.12, 2.95)
     """
-    seen = watch(duration, np.asarray(observed, dtype=np.bool_), weights=weights)
-    n = seen.duration.size
+    life_table = watch(duration, np.asarray(observed, dtype=np.bool_), weights=weights)
+    n = life_table.duration.size
     if n == 0:
         return Estimate(reason=NO_VALUES)
-    last = seen.horizon if horizon is None else horizon
+    last = life_table.horizon if horizon is None else horizon
     units = groupings(clusters, n)
     smallest = min(unit.count for unit in units)
     row = Estimate(n=n, n_clusters=smallest)
-    if last > seen.horizon + 1 and seen.survival[-1] > 0:
-        return replace(row, reason=f"nobody was watched beyond position {seen.horizon}, and some had no event by then")
+    if last > life_table.horizon + 1 and life_table.survival[-1] > 0:
+        return replace(
+            row, reason=f"nobody was watched beyond position {life_table.horizon}, and some had no event by then"
+        )
     # Beyond the longest watch nobody is left, and nothing is added.
-    row = replace(row, estimate=float(seen.survival[:last].sum()))
-    if flaw := _flaw(seen, smallest, last):
+    row = replace(row, estimate=float(life_table.survival[:last].sum()))
+    if flaw := _flaw(life_table, smallest, last):
         return replace(row, reason=flaw)
-    variance = float(area_variance(seen, units, last))
-    independent = float(independent_variance(seen, area=last))
+    variance = float(area_variance(life_table, units, last))
+    independent = float(independent_variance(life_table, area=last))
     if independent <= 1e-20:
         return replace(row, reason="no variation: one rollout alone was at risk wherever an event came")
-    plain = smallest == n and equal_weights(seen.weights)
-    spread = math.sqrt(variance if plain else independent * _effect(seen, clusters, variance / independent, last))
+    plain = smallest == n and equal_weights(life_table.weights)
+    spread = math.sqrt(variance if plain else independent * _effect(life_table, clusters, variance / independent, last))
     low, high = _within(row.estimate or 1.0, spread * t_quantile(level, smallest - 1), last)
     return replace(
         row,
@@ -85,30 +87,32 @@ def restricted_mean(
     )
 
 
-def _flaw(seen: Watch, smallest: int, last: int) -> str | None:
+def _flaw(life_table: Watch, smallest: int, last: int) -> str | None:
     """Why there is no interval; None where there may be one."""
-    if seen.events[:last].sum() == 0:
+    if life_table.events[:last].sum() == 0:
         return f"no event observed before position {last}"
     if smallest == 1:
-        return ONE_CLUSTER if seen.duration.size > 1 else "one rollout: no interval"
-    return "every event came at position 1: no variation" if seen.survival[1] == 0 else None
+        return ONE_CLUSTER if life_table.duration.size > 1 else "one rollout: no interval"
+    return "every event came at position 1: no variation" if life_table.survival[1] == 0 else None
 
 
-def _effect(seen: Watch, clusters: Clusters, observed: float, last: int) -> float:
+def _effect(life_table: Watch, clusters: Clusters, observed: float, last: int) -> float:
     """The design effect, drawn towards that of copies where few clusters show it, as in `proportion`."""
-    position = min(last - 1, seen.horizon)
+    position = min(last - 1, life_table.horizon)
     return max(
-        shrunk(max(1.0, observed), float(mixed_clusters(seen, way)[position]), copies_effect(seen.weights, way))
-        for way in groupings(clusters, seen.duration.size)[:2]
+        shrunk(
+            max(1.0, observed), float(mixed_clusters(life_table, way)[position]), copies_effect(life_table.weights, way)
+        )
+        for way in groupings(clusters, life_table.duration.size)[:2]
     )
 
 
 def _within(mean: float, half: float, last: int) -> tuple[float, float]:
     """The interval of that half-width, made on the logit of (mean - 1) / (τ - 1), so that it stays within [1, τ]."""
-    room = last - 1
-    share = (mean - 1) / room
-    center, stretch = math.log(share / (1 - share)), min(half / room / (share * (1 - share)), 700.0)
-    return 1 + room / (1 + math.exp(stretch - center)), 1 + room / (1 + math.exp(-stretch - center))
+    span = last - 1
+    share = (mean - 1) / span
+    center, stretch = math.log(share / (1 - share)), min(half / span / (share * (1 - share)), 700.0)
+    return 1 + span / (1 + math.exp(stretch - center)), 1 + span / (1 + math.exp(-stretch - center))
 
 
 def survival_median(

@@ -112,24 +112,24 @@ def aggregate_replicates(
     sizes = np.diff(starts, append=y.size)
     means = np.add.reduceat(y, starts) / sizes
     rows = max(1, (1 << 18) // y.size)
-    made = np.empty((len(which), resamples))
+    replicates = np.empty((len(which), resamples))
     for start in range(0, resamples, rows):
         block = slice(start, min(start + rows, resamples))
-        many = block.stop - start
+        n_replicates = block.stop - start
         if drawn == "goals":
-            weights = counts(rng, many, sizes.size)
+            weights = counts(rng, n_replicates, sizes.size)
         else:
-            weights = np.concatenate([counts(rng, many, int(size)) for size in sizes], axis=1)
-        for row, one in zip(made, which, strict=True):
-            over_goals = rates or one in {"mean", "median"}
+            weights = np.concatenate([counts(rng, n_replicates, int(size)) for size in sizes], axis=1)
+        for row, statistic in zip(replicates, which, strict=True):
+            over_goals = rates or statistic in {"mean", "median"}
             if over_goals and drawn == "attempts":
-                again = np.add.reduceat(weights * y, starts, axis=1) / sizes
-                row[block] = _rows(again, one, target)
+                goal_means = np.add.reduceat(weights * y, starts, axis=1) / sizes
+                row[block] = _rows(goal_means, statistic, target)
             elif over_goals:
-                row[block] = _weighted(means, np.arange(sizes.size), weights, one, target)
+                row[block] = _weighted(means, np.arange(sizes.size), weights, statistic, target)
             else:
-                row[block] = _weighted(y, goal if drawn == "goals" else np.arange(y.size), weights, one, target)
-    return made
+                row[block] = _weighted(y, goal if drawn == "goals" else np.arange(y.size), weights, statistic, target)
+    return replicates
 
 
 def _weighted(values: FloatArray, unit: IntArray, weights: FloatArray, which: Aggregate, target: float) -> FloatArray:
@@ -148,18 +148,20 @@ def _weighted(values: FloatArray, unit: IntArray, weights: FloatArray, which: Ag
         high = np.argmax(reached > total / 2, axis=0)
         return np.asarray((ordered[low] + ordered[high]) / 2)
     cut = np.floor(total / 4)
-    kept = total - 2 * cut
+    middle_mass = total - 2 * cut
     np.clip(reached, cut, total - cut, out=reached)
     reached -= cut
     # What is kept lies this far from the middle value: summed by steps outwards, so that what is dropped adds exactly nothing.
     middle = ordered.size // 2
-    apart = reached[:-1]
-    np.subtract(kept, apart[middle:], out=apart[middle:])
+    distance = reached[:-1]
+    np.subtract(middle_mass, distance[middle:], out=distance[middle:])
     with np.errstate(invalid="ignore"):
         steps = np.diff(ordered)
         if not np.isfinite(steps).all():
-            steps[~apart.any(axis=1)] = 0.0  # infinite values that no replicate keeps
-        return np.asarray(ordered[middle] + (steps[middle:] @ apart[middle:] - steps[:middle] @ apart[:middle]) / kept)
+            steps[~distance.any(axis=1)] = 0.0  # infinite values that no replicate keeps
+        return np.asarray(
+            ordered[middle] + (steps[middle:] @ distance[middle:] - steps[:middle] @ distance[:middle]) / middle_mass
+        )
 
 
 def _rows(values: FloatArray, which: Aggregate, target: float) -> FloatArray:
@@ -193,11 +195,11 @@ def greedy_order(broken: BoolArray) -> list[int]:
     >>> greedy_order(np.array([[True, False], [False, True], [False, True]]))
     [1, 0]
     """
-    left, chosen = np.ones(broken.shape[0], dtype=np.bool_), []
+    uncovered, chosen = np.ones(broken.shape[0], dtype=np.bool_), []
     remaining = list(range(broken.shape[1]))
     while remaining:
-        gain = [int((broken[:, column] & left).sum()) for column in remaining]
+        gain = [int((broken[:, column] & uncovered).sum()) for column in remaining]
         best = remaining.pop(int(np.argmax(gain)))
         chosen.append(best)
-        left &= ~broken[:, best]
+        uncovered &= ~broken[:, best]
     return chosen

@@ -106,8 +106,8 @@ def _upper(hits: FloatArray, n: FloatArray, a: float, b: float, needed: float) -
     for _ in range(52):
         p = (inside + outside) / 2
         gain = np.log(scipy.special.betainc(a + hits, b + n - hits, p)) - np.log(scipy.special.betainc(a, b, p))
-        held = constant + gain - scipy.special.xlogy(hits, p) - scipy.special.xlog1py(n - hits, -p) < 0
-        inside, outside = np.where(held, p, inside), np.where(held, outside, p)
+        inside_now = constant + gain - scipy.special.xlogy(hits, p) - scipy.special.xlog1py(n - hits, -p) < 0
+        inside, outside = np.where(inside_now, p, inside), np.where(inside_now, outside, p)
     return outside
 
 

@@ -76,17 +76,20 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     if not arm.any() or arm.all():
         return Compared(reason="one of the two groups has nobody watched")
     both, last = watch(ends, event), int(ends.max(initial=0))
-    ours, theirs = (watch(ends[rows], event[rows], horizon=last) for rows in (arm, ~arm))
-    part = ours.at_risk / np.maximum(both.at_risk, 1)
-    score = float(ours.events.sum() - (part * both.events).sum())
+    table_a, table_b = (watch(ends[rows], event[rows], horizon=last) for rows in (arm, ~arm))
+    part = table_a.at_risk / np.maximum(both.at_risk, 1)
+    score = float(table_a.events.sum() - (part * both.events).sum())
     if not both.events.sum():
         return Compared(difference=0.0, p_value=1.0, reason="no event in either group")
     units, arms = groupings(clusters, ends.size), (arm, ~arm)
-    for hazards in ((ours.event_hazard, theirs.event_hazard), (both.event_hazard, both.event_hazard)):
+    for hazards in ((table_a.event_hazard, table_b.event_hazard), (both.event_hazard, both.event_hazard)):
         # What a rollout adds: its own event, less what its time at risk was expected to bring.
         expected = [np.cumsum(share * hazard)[ends] for share, hazard in zip((1 - part, -part), hazards, strict=True)]
-        adds = event * (arm - part[ends]) - np.where(arm, *expected)
-        moves = [[unit.sums(np.where(arm, adds, 0.0)), unit.sums(np.where(arm, 0.0, -adds))] for unit in units]
+        contributions = event * (arm - part[ends]) - np.where(arm, *expected)
+        moves = [
+            [unit.sums(np.where(arm, contributions, 0.0)), unit.sums(np.where(arm, 0.0, -contributions))]
+            for unit in units
+        ]
         variance, df = _spread(moves, units, arms)
         if not df:
             return Compared(difference=score, reason="one cluster in an arm: no test over clusters")
@@ -128,21 +131,21 @@ def incidence_difference(
     if not all(rows.any() for rows, _ in arms):
         return []
     last = int(min(duration[rows].max() for rows, _ in arms))
-    seen = [watch(duration[rows], cause[rows], horizon=last) for rows, _ in arms]
+    life_tables = [watch(duration[rows], cause[rows], horizon=last) for rows, _ in arms]
     parts = [tuple(np.asarray(way)[rows] for way in clusters) for rows, _ in arms]
     shares = [
-        cumulative_incidence(one.duration, one.cause, ways, level=level, horizon=last)
-        for one, ways in zip(seen, parts, strict=True)
+        cumulative_incidence(life_table.duration, life_table.cause, ways, level=level, horizon=last)
+        for life_table, ways in zip(life_tables, parts, strict=True)
     ]
-    moves = _together(seen, [rows for rows, _ in arms], clusters)
-    found = []
+    moves = _together(life_tables, [rows for rows, _ in arms], clusters)
+    differences = []
     for t in range(1, last + 1):
         variances, joint = ([float(part[t]) for part in moves[:2]], float(moves[2][t])) if moves else ([0.0, 0.0], 0.0)
-        found.append(_difference([share.point(t) for share in shares], variances, joint))
-    return found
+        differences.append(_difference([share.point(t) for share in shares], variances, joint))
+    return differences
 
 
-def _together(seen: list[Watch], rows: list[BoolArray], clusters: Clusters) -> list[FloatArray] | None:
+def _together(life_tables: list[Watch], rows: list[BoolArray], clusters: Clusters) -> list[FloatArray] | None:
     """Variances of both shares over the clusters of both, and their covariance: float (T + 1,) each.
 
     Of two crossed ways, that of the difference is joined from both ways and their pairs like that of either share, and the
@@ -151,32 +154,37 @@ def _together(seen: list[Watch], rows: list[BoolArray], clusters: Clusters) -> l
     units = groupings(clusters, rows[0].size)
     if min(unit.count for unit in units) < 2:
         return None
-    ours, theirs, gap = (crossed(list(each)) for each in zip(*(_over(unit, seen, rows) for unit in units), strict=True))
-    return [ours, theirs, (ours + theirs - gap) / 2]
+    variance_a, variance_b, variance_gap = (
+        crossed(list(parts)) for parts in zip(*(_over(unit, life_tables, rows) for unit in units), strict=True)
+    )
+    return [variance_a, variance_b, (variance_a + variance_b - variance_gap) / 2]
 
 
-def _over(unit: Grouping, seen: list[Watch], rows: list[BoolArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _over(unit: Grouping, life_tables: list[Watch], rows: list[BoolArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Variances over one way of clusters, of either share and of their difference: float (T + 1,) each."""
-    sums = np.zeros((3, seen[0].horizon + 1))
-    blocks = (influences(one, Grouping(unit.codes[arm], unit.count)) for one, arm in zip(seen, rows, strict=True))
-    for ours, theirs in zip(*blocks, strict=True):
-        sums += [np.square(each).sum(axis=0) for each in (ours, theirs, ours - theirs)]
-    ours, theirs, gap = small_sample_factor(unit.count) * sums
-    return ours, theirs, gap
+    sums = np.zeros((3, life_tables[0].horizon + 1))
+    blocks = (
+        influences(life_table, Grouping(unit.codes[arm], unit.count))
+        for life_table, arm in zip(life_tables, rows, strict=True)
+    )
+    for moves_a, moves_b in zip(*blocks, strict=True):
+        sums += [np.square(moves).sum(axis=0) for moves in (moves_a, moves_b, moves_a - moves_b)]
+    moves_a, moves_b, gap = small_sample_factor(unit.count) * sums
+    return moves_a, moves_b, gap
 
 
 def _difference(points: list[Estimate], variances: list[float], joint: float) -> Compared:
-    ours, theirs = points
-    if ours.estimate is None or theirs.estimate is None:
-        return Compared(reason=ours.reason or theirs.reason)
-    gap = ours.estimate - theirs.estimate
-    if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
-        return Compared(difference=gap, reason=ours.reason or theirs.reason)
+    point_a, point_b = points
+    if point_a.estimate is None or point_b.estimate is None:
+        return Compared(reason=point_a.reason or point_b.reason)
+    gap = point_a.estimate - point_b.estimate
+    if point_a.low is None or point_a.high is None or point_b.low is None or point_b.high is None:
+        return Compared(difference=gap, reason=point_a.reason or point_b.reason)
     product = math.sqrt(variances[0] * variances[1])
     # A correlation of one would let the two cancel to a point; none is known that well.
     correlation = min(max(joint / product, -0.99), 0.99) if product > 1e-15 else 0.0
     low, high = score_difference(
-        (ours.estimate, ours.low, ours.high), (theirs.estimate, theirs.low, theirs.high), correlation
+        (point_a.estimate, point_a.low, point_a.high), (point_b.estimate, point_b.low, point_b.high), correlation
     )
     variance = variances[0] + variances[1] - 2 * joint
     return Compared(difference=gap, std_error=math.sqrt(variance) if variance > 1e-15 else None, low=low, high=high)
@@ -212,11 +220,14 @@ def restricted_mean_difference(
     if not all(rows.any() for rows in arms):
         return Compared(reason="one of the two groups has nobody watched"), 0
     last = int(min(duration[rows].max() for rows in arms))
-    seen = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
-    gap = float(seen[0].survival[:last].sum() - seen[1].survival[:last].sum())
+    life_tables = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
+    gap = float(life_tables[0].survival[:last].sum() - life_tables[1].survival[:last].sum())
     units = groupings(clusters, duration.size)
     moves = [
-        [_moves(one, Grouping(unit.codes[arm], unit.count), last) for one, arm in zip(seen, arms, strict=True)]
+        [
+            _moves(life_table, Grouping(unit.codes[arm], unit.count), last)
+            for life_table, arm in zip(life_tables, arms, strict=True)
+        ]
         for unit in units
     ]
     variance, df = _spread(moves, units, arms)
@@ -238,19 +249,19 @@ def _spread(
     count = min(np.unique(unit.codes[arm]).size for unit in units for arm in arms)
     if count < 2:
         return 0.0, 0.0
-    squares = [np.square(ours - theirs).sum() for ours, theirs in moves]
+    squares = [np.square(units_a - units_b).sum() for units_a, units_b in moves]
     variance = float(crossed([np.asarray(small_sample_factor(count) * square) for square in squares]))
     if len(units) > 1:
         return variance, count - 1.0
-    ours, theirs = (units[0].codes[arm] for arm in arms)
+    units_a, units_b = (units[0].codes[arm] for arm in arms)
     spreads = [
         replace(spread, variance=small_sample_factor(spread.n_clusters) * float(np.square(moved).sum()))
-        for moved, codes in zip(moves[0], (ours, theirs), strict=True)
+        for moved, codes in zip(moves[0], (units_a, units_b), strict=True)
         for spread in [variation(np.zeros(codes.size), (codes,))]
     ]
-    return variance, difference_df(spreads[0], spreads[1], shared=np.intersect1d(ours, theirs).size > 0)
+    return variance, difference_df(spreads[0], spreads[1], shared=np.intersect1d(units_a, units_b).size > 0)
 
 
-def _moves(seen: Watch, unit: Grouping, last: int) -> FloatArray:
+def _moves(life_table: Watch, unit: Grouping, last: int) -> FloatArray:
     """What each cluster moves the area up to the last position by: float (clusters,)."""
-    return np.concatenate([block[:, :last].sum(axis=1) for block in influences(seen, unit)])
+    return np.concatenate([block[:, :last].sum(axis=1) for block in influences(life_table, unit)])

@@ -1,4 +1,4 @@
-"""Bands that hold the whole curve at once, not each position by itself."""
+"""Simultaneous confidence bands: they cover a whole curve at once rather than each position separately."""
 
 import numpy as np
 import scipy
@@ -9,7 +9,7 @@ from turnwise.stats.estimate import Clusters, FloatArray
 from turnwise.stats.influence import influences, watch
 
 MOST_POSITIONS = 200
-"""Positions that the largest deviation is looked for at; more are thinned evenly."""
+"""Most positions searched for the largest deviation; longer curves are thinned evenly."""
 
 
 def simultaneous_level(
@@ -21,22 +21,22 @@ def simultaneous_level(
     rng: np.random.Generator,
     draws: int = 20_000,
 ) -> float:
-    """The level at which pointwise intervals of `cumulative_incidence` together hold the whole curve: within [level, 1).
+    """Return the pointwise level at which the intervals of `cumulative_incidence` cover the whole curve: within [level, 1).
 
-    The quantile of max over t of abs(Z(t)), Z a normal process with the correlations of the clusters' influences on F(t), as a
-    two-sided normal level (sup-t). The interval of each position is then made at that level. Of two crossed ways the one
-    with fewer clusters counts.
+    The result is the quantile of max over t of abs(Z(t)), written as a two-sided normal level (sup-t). Z is a normal process
+    with the correlations of the clusters' influences on F(t). Each position's interval is then computed at that level. For
+    two crossed ways, the one with fewer clusters counts.
 
     Parameters
     ----------
     duration, cause, clusters
-        As there.
+        See `cumulative_incidence`.
     level
         Nominal coverage of the band.
     rng
-        Generator of the process.
+        Random generator.
     draws
-        Of the process.
+        Number of simulated curves.
 
     References
     ----------
@@ -45,7 +45,7 @@ def simultaneous_level(
     Examples
     --------
     >>> one_position = simultaneous_level([1, 1, 1], [1, 0, 0], (), level=0.95, rng=np.random.default_rng(0))
-    >>> round(one_position, 2)  # nothing to add where there is but one position
+    >>> round(one_position, 2)  # no adjustment for a single position
     0.95
     """
     life_table = watch(duration, cause)
@@ -63,6 +63,7 @@ def simultaneous_level(
     if varying.sum() < 2:
         return level
     correlation = covariance[np.ix_(varying, varying)] / np.outer(std_errors[varying], std_errors[varying])
+    # The matrix may be singular (positions that move together), where Cholesky fails; clipped eigenvalues do not.
     values, vectors = np.linalg.eigh(correlation)
     process = rng.standard_normal((draws, values.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     critical = float(np.quantile(np.abs(process).max(axis=1), level))

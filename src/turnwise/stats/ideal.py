@@ -1,4 +1,4 @@
-"""Bootstrap intervals of a mean without drawing: the law of the resampled mean is known, exactly or from four moments."""
+"""Bootstrap intervals of a mean without resampling: the law of the resampled mean is known exactly or from four moments."""
 
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -12,14 +12,14 @@ from turnwise.stats.estimate import FloatArray, IntArray
 Kind = Literal["percentile", "basic", "bca"]
 
 _STRETCH, _PIECE = 1 << 16, 1 << 13
-"""Values looked at in one go, which stay in the cache; and of one row, for longer dot products are shared among threads."""
+"""Values processed at a time, so that they stay in the cache, and values per row, since BLAS splits longer products over threads."""
 
 LONGEST = 1 << 18
-"""Grid points up to which a law is computed on its grid: there the transform costs less than drawing."""
+"""Most grid points for an exact law: up to here the Fourier transform costs less than resampling."""
 
 
 class Ideal(NamedTuple):
-    """Ends of an interval from infinitely many replicates, the route that gave them, and why there are none."""
+    """Interval from infinitely many replicates, the method that computed it, and the reason if it is undefined."""
 
     low: float | None
     high: float | None
@@ -28,11 +28,11 @@ class Ideal(NamedTuple):
 
 
 def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None:
-    """The interval of a plain mean with infinitely many replicates, by the first route that is exact enough; None without one.
+    """Return the bootstrap interval of a plain mean with infinitely many replicates, or None if no exact method applies.
 
-    Two distinct values: the binomial law. Values on a grid, where n times its steps is at most 2¹⁸: the law of the sum by one
-    Fourier transform. At least 1000 values with |γ₁|/√n <= 0.25: the closed form from four moments. No seed, no Monte Carlo
-    error.
+    The first method that applies is used. Two distinct values: the binomial law. Values on a grid, if n times the number of
+    grid steps is at most 2¹⁸: the law of the sum by one Fourier transform. At least 1000 values with |γ₁|/√n <= 0.25: the
+    closed form from four moments. None of them needs a seed or has Monte Carlo error.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None
 
 
 def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal:
-    """The bootstrap interval of a share of n, from the binomial law of the resampled successes.
+    """Return the bootstrap interval of a proportion, from the binomial law of the resampled successes.
 
-    Ends are the smallest counts whose cumulated probability reaches the two levels. Undefined at 0 and n.
+    The ends are the smallest counts whose cumulative probability reaches the two levels. Undefined at 0 and at n successes.
 
     Examples
     --------
@@ -91,6 +91,7 @@ def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal
         return Ideal(None, None, "binomial", levels)
     counts = []
     for target in levels:
+        # bdtrik inverts the law at real counts; the loops correct its rounding by a step or two.
         count = int(np.clip(np.floor(scipy.special.bdtrik(target, n, share)), 0, n))
         while count > 0 and scipy.special.bdtr(count - 1, n, share) >= target:
             count -= 1
@@ -101,14 +102,14 @@ def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal
 
 
 def grid_interval(steps: IntArray, level: float, kind: Kind) -> Ideal:
-    """The bootstrap interval of a mean of whole numbers 0..K, from the law of their resampled sum by Fourier transform.
+    """Return the bootstrap interval of a mean of integers 0..K, from the law of their resampled sum by Fourier transform.
 
     Parameters
     ----------
     steps
-        Integer (n,), not negative and not all the same.
+        Integer (n,), nonnegative and not all the same.
     level, kind
-        As for `ideal_interval`.
+        See `ideal_interval`.
 
     Examples
     --------
@@ -119,6 +120,7 @@ def grid_interval(steps: IntArray, level: float, kind: Kind) -> Ideal:
     share = np.bincount(steps) / n
     width = n * (share.size - 1) + 1
     size = 1 << (width - 1).bit_length()
+    # The sum of n independent draws has the n-fold convolution of `share` as its law: a power in the Fourier domain.
     law = np.maximum(np.fft.irfft(np.fft.rfft(share, size) ** n, size)[:width], 0.0)
     cumulative = np.cumsum(law)
     cumulative /= cumulative[-1]
@@ -134,11 +136,11 @@ def grid_interval(steps: IntArray, level: float, kind: Kind) -> Ideal:
 
 
 def closed_form(values: FloatArray, level: float, kind: Kind = "bca") -> tuple[float | None, float | None]:
-    """Ends of the bootstrap interval of a plain mean with infinitely many replicates, from four moments.
+    """Return the bootstrap interval of a plain mean with infinitely many replicates, from four moments.
 
-    The bootstrap law of a mean of n independent units has skewness γ₁/√n and excess kurtosis γ₂/n, so its quantiles follow by
-    Cornish and Fisher's expansion, and for a mean z₀ = a = γ₁/(6√n). No seed and no Monte Carlo error: nearer the ideal
-    interval than 10,000 replicates where the condition below holds.
+    The bootstrap law of a mean of n independent units has skewness γ₁/√n and excess kurtosis γ₂/n, so its quantiles follow
+    from Cornish and Fisher's expansion, and for a mean z₀ = a = γ₁/(6√n). There is no seed and no Monte Carlo error: if the
+    condition below holds, the result is closer to the ideal interval than 10,000 replicates.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def closed_form(values: FloatArray, level: float, kind: Kind = "bca") -> tuple[f
 
 
 def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> FloatArray:
-    """`closed_form` of many samples at once: float (2, m) of samples (m, n), one in each row; NaN where it is undefined.
+    """Apply `closed_form` to many samples at once: float (2, m) for samples (m, n), one per row; NaN where undefined.
 
     Examples
     --------
@@ -178,7 +180,7 @@ def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> Float
     [[0.487, 0.975], [0.513, 1.025]]
     """
     n = samples.shape[1]
-    if n < 1000:  # resampling is cheap there, and four moments may be too few
+    if n < 1000:  # resampling is cheap for few values, and four moments may not suffice
         return np.full((2, len(samples)), np.nan)
     mean, deviation, skew, kurtosis = _shape(samples)
     sixth, excess = skew / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
@@ -194,14 +196,14 @@ def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> Float
 
 
 def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, standard deviation, skewness and kurtosis of each row; NaN but for the mean where all are equal."""
+    """Return mean, standard deviation, skewness and kurtosis of each row; all but the mean are NaN if its values are equal."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, second, third, fourth = _moments(samples)
         usual = (second > 1e-26 * mean * mean) & (fourth > 1e-290) & (fourth < 1e290)
     if usual.all():
         deviation = np.sqrt(second)
         return mean, deviation, third / (second * deviation), fourth / (second * second)
-    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [0, 2] are not.
+    # Powers of very close or very distant values lose their digits or overflow. Rescaled to [0, 2] they do not.
     least, greatest = samples.min(axis=1), samples.max(axis=1)
     half = greatest / 2 - least / 2
     equal = half <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
@@ -213,10 +215,10 @@ def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Flo
 
 
 def _moments(samples: FloatArray) -> FloatArray:
-    """Mean and second to fourth central moment of each row, (4, m): one pass over the values, and no copy of many."""
+    """Return the mean and the second to fourth central moments of each row, (4, m), in one pass and without a full copy."""
     first, second, third, fourth = _power_sums(samples) / samples.shape[1]
     moments = _central(first, second, third, fourth)
-    # Powers of values far from 0 carry digits of the mean that the moments lack: those rows are summed again around it.
+    # For values far from 0 the mean uses up the digits of the powers, so these rows are summed again around their mean.
     far = ~(first * first <= 64 * moments[1])
     if far.any():
         centered_means = _power_sums(samples[far] if not far.all() else samples, first[far]) / samples.shape[1]
@@ -226,7 +228,7 @@ def _moments(samples: FloatArray) -> FloatArray:
 
 
 def _central(first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray) -> FloatArray:
-    """Mean and central moments, (4, m), of the means of four powers."""
+    """Convert the means of four powers to the mean and the central moments, (4, m)."""
     square = first * first
     return np.stack(
         [
@@ -239,7 +241,7 @@ def _central(first: FloatArray, second: FloatArray, third: FloatArray, fourth: F
 
 
 def _power_sums(samples: FloatArray, origin: FloatArray | None = None) -> FloatArray:
-    """Sums of the first four powers of each row, or of its distances from an origin, (4, m): dot products within the cache."""
+    """Sum the first four powers of each row, or of its distances from an origin, (4, m), by dot products within the cache."""
     m, n = samples.shape
     rows, length = max(1, _STRETCH // n), min(n, _PIECE)
     sums, ones = np.empty((-(-n // length), 4, m)), np.ones(length)
@@ -261,8 +263,8 @@ def _power_sums(samples: FloatArray, origin: FloatArray | None = None) -> FloatA
 
 
 def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | None:
-    """Values as whole multiples of the largest common step above the least, where such a grid is short enough; None otherwise."""
-    # A few of them tell most columns apart, and cost nothing.
+    """Return the values as integer multiples of their common grid step above the minimum, or None if the grid is too long."""
+    # A small sample rules out most columns that are not on a grid, at almost no cost.
     sampled = np.unique((values[:: max(1, values.size // 64)] - least) / width)
     most = LONGEST // values.size
     binary = bool(np.all((sampled < 1e-9) | (sampled > 1 - 1e-9)))
@@ -286,7 +288,7 @@ def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | Non
 
 
 def _levels(below: float, tie: float, skew: float, level: float, kind: Kind) -> tuple[float, float] | str:
-    """The levels at which the law is read: for BCa z₀ = Φ⁻¹(P(below) + P(tie)/2) and a = skew/6."""
+    """Return the levels at which to read the law: for BCa with z₀ = Φ⁻¹(P(below) + P(tie)/2) and a = skew/6."""
     if kind != "bca":
         return (1 - level) / 2, (1 + level) / 2
     bias = float(scipy.special.ndtri(below + tie / 2))

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.multinomial import counts
 
-_MOST_CACHED = 1 << 24
+_MOST = 1 << 24
 """Most counts in the cache, one byte each."""
 
 _Key = tuple[str, int, int, int]
@@ -71,7 +71,7 @@ def blocks(
             yield block
         rng.bit_generator.state = cached.after
         return
-    recording = np.empty((resamples, clusters), np.uint8) if repeated and resamples * clusters <= _MOST_CACHED else None
+    recording = np.empty((resamples, clusters), np.uint8) if repeated and resamples * clusters <= _MOST else None
     for start in range(0, resamples, block_rows):
         block = buffer[: resamples - start]
         for first in range(0, len(block), rows):

@@ -12,7 +12,7 @@ from turnwise.stats.estimate import FloatArray, IntArray
 Kind = Literal["percentile", "basic", "bca"]
 
 _STRETCH, _PIECE = 1 << 16, 1 << 13
-"""Values processed at a time, so that they stay in the cache, and values per row, since BLAS splits longer products over threads."""
+"""Values processed at a time, so that they stay in the cache, and per row, since BLAS splits longer products over threads."""
 
 LONGEST = 1 << 18
 """Most grid points for an exact law: up to here the Fourier transform costs less than resampling."""

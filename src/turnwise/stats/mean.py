@@ -1,4 +1,4 @@
-"""The mean of a number, with a t or a bootstrap interval over clusters; and how far single values are from it."""
+"""Mean of a numeric column with a t or a bootstrap interval over clusters; standard deviation."""
 
 import math
 from typing import Literal, NamedTuple, get_args
@@ -44,18 +44,18 @@ OF_A_MEAN: dict[str, Interval] = {
     "basic": "basic",
     "studentized": "studentized",
 }
-"""The interval that a method asks for by its name."""
+"""Interval of a mean for each `method` name."""
 
 FEWEST_CLUSTERS = 10
-"""Below this many clusters no bootstrap is to be trusted (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
+"""Fewest clusters for a reliable bootstrap (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
 
 
 NAMES = {"bca": "BCa", "percentile": "percentile", "basic": "basic", "studentized": "studentized"}
-"""Bootstrap intervals in words."""
+"""Display names of the bootstrap intervals."""
 
 
 class _Bounds(NamedTuple):
-    """What an interval adds to an estimate."""
+    """Interval of an estimate, with its method and reason."""
 
     low: float | None = None
     high: float | None = None
@@ -65,7 +65,7 @@ class _Bounds(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How the interval is to be made."""
+    """Options for computing the interval."""
 
     level: float
     rng: Randomness | None
@@ -79,7 +79,7 @@ class _Plan(NamedTuple):
 
 
 def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
-    """Why no bootstrap of so many is to be trusted, in words; None where they are enough.
+    """Return the reason why this many clusters are too few for a bootstrap, or None if they suffice.
 
     Examples
     --------
@@ -105,43 +105,43 @@ def mean(
 ) -> Estimate:
     """The (weighted) mean, with an interval over clusters.
 
-    ``"auto"`` is the BCa bootstrap over clusters, expanded: at the level where a normal quantile is that of t, without which a
-    bootstrap of few clusters is too narrow (Hesterberg); and t with G-1 degrees of freedom when there are fewer than 10 clusters
-    or BCa is undefined, which `reason` then says; two crossed ways take t with min(A, B) - 1. Clusters of unequal weight are worth
-    fewer equal ones (`degrees_of_freedom`), and count as those. Clusters of equal weight make the
-    mean a plain mean of units, whose bootstrap law is often known without drawing: `method` names the route taken.
+    ``"auto"`` is the expanded BCa bootstrap over clusters: its level is raised so that the normal quantile equals that of t,
+    because a bootstrap over few clusters is otherwise too narrow (Hesterberg). With fewer than 10 clusters, or if BCa is
+    undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with min(A, B) - 1. Clusters
+    of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). If all clusters have equal weight,
+    the mean is a plain mean of units, whose bootstrap law is often known without resampling; `method` names the computation.
 
     Parameters
     ----------
     values
         Float (n,), in any unit.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
     weights
-        Positive float (n,), or None for one each.
+        Positive float (n,), or None for ones.
     level
         Nominal coverage.
     rng
-        Generator for the bootstrap, or what makes one when it is needed; the closed form and t need none.
+        Generator for the bootstrap, or a function that returns one when needed; the closed form and t need none.
     resamples
-        Bootstrap replicates.
+        Number of bootstrap replicates.
     interval
-        ``"auto"``, ``"t"``, ``"normal"``, ``"bca"``, ``"percentile"``, ``"basic"`` or ``"studentized"``. Asked for by name, an
-        interval that is undefined is None. ``"normal"`` is that of NeMo Agent Toolkit's profiler, with the standard deviation of
-        the population and a normal quantile of three digits: too narrow where clusters are few. Over two
-        crossed ways the percentile bootstrap draws both (the pigeonhole bootstrap).
+        ``"auto"``, ``"t"``, ``"normal"``, ``"bca"``, ``"percentile"``, ``"basic"`` or ``"studentized"``. An interval
+        requested by name is None if it is undefined; there is no fallback. ``"normal"`` reproduces the profiler of NeMo Agent
+        Toolkit: the population standard deviation and a normal quantile with three decimals. It is too narrow for few clusters.
+        Over two crossed ways the percentile bootstrap draws both ways (the pigeonhole bootstrap).
     strata
-        Integer (G,), one for each cluster in the order of its code: the percentile and basic bootstraps draw clusters within
-        each stratum, which is right where the sizes of the strata were fixed by design. None for one stratum.
+        Integer (G,), one per cluster in the order of the codes: the percentile and basic bootstraps draw clusters within each
+        stratum, which is correct if the sizes of the strata were fixed by design. None for one stratum.
     draw
-        Whether to draw even where the bootstrap law is known.
+        If True, resample even if the bootstrap law is known.
 
     Returns
     -------
     Estimate
-        The standard error is the linearised one whatever the interval; the design effect is its square over that of as many
-        independent rollouts. n = 0, or an infinite value: all None. n = 1, one cluster, all equal, or clusters of equal means:
-        bounds None.
+        The standard error is the linearized one for every interval. The design effect is the variance divided by that of as
+        many independent rollouts. All values are None if n = 0 or a value is infinite. The bounds are None if n = 1, with one
+        cluster, and if all values or all cluster means are equal.
 
     References
     ----------
@@ -156,7 +156,7 @@ def mean(
     (2.0, -0.48, 4.48, 't')
     """
     if interval not in get_args(Interval):
-        raise ArgumentError(f"interval is {interval!r}; it is one of {', '.join(get_args(Interval))}")
+        raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
     y = np.asarray(values, dtype=np.float64)
     if flaw := unaddable(y):
         return Estimate(n=y.size, n_clusters=min(unit.count for unit in groupings(clusters, y.size)), reason=flaw)
@@ -181,14 +181,14 @@ def mean(
 
 
 def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -> Estimate:
-    """The standard deviation of a sample, sqrt(Σ(y - mean)² / (n - 1)), without an interval.
+    """Return the standard deviation of a sample, sqrt(Σ(y - mean)² / (n - 1)), without an interval.
 
     Parameters
     ----------
     values
         Float (n,), in any unit. n < 2, or an infinite value, gives None.
     weights
-        Positive float (n,), or None; values of unequal weight give None.
+        Positive float (n,), or None. Unequal weights give an estimate of None.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -
 
 
 def _flaw(y: FloatArray, spread: Variation) -> str | None:
-    """Why there is no interval of any kind; None where there is one."""
+    """Return the reason why no interval exists, or None."""
     if spread.n == 0:
         return NO_VALUES
     if spread.n == 1:
@@ -228,7 +228,7 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
     center = spread.estimate or 0.0
     if len(clusters) > 1:
         return _crossed_bounds(w * (y - center), w, clusters, spread, plan)
-    # Singleton clusters are independent values, of rollouts or of goals, and are called so.
+    # Clusters of one value each are independent values (of rollouts or of goals), and the text calls them "values".
     prefix, unit = ("", "values") if spread.singletons else ("cluster ", "clusters")
     if plan.interval == "t":
         return _t_bounds(spread, plan.level, f"{prefix}t")
@@ -241,7 +241,7 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
             clusters_text += f" of unequal weight, worth {effective_clusters:.1f} equal ones,"
         return _t_bounds(spread, plan.level, f"{prefix}t", f"{clusters_text} are too few for a bootstrap")
     group = groupings(clusters, spread.n)[0]
-    # Deviations and not values: the digits of a large offset would be lost in the sums.
+    # Sums of deviations rather than of values: a large offset would cost digits.
     residuals = y - center
     residuals *= w
     deviations, masses = group.sums(residuals), group.sums(w)
@@ -258,7 +258,7 @@ def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation,
 def _crossed_bounds(
     deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan
 ) -> _Bounds:
-    """T with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is no less than that."""
+    """Return t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
     if plan.interval in {"auto", "t"}:
         return _t_bounds(spread, plan.level, "two-way t")
     if plan.interval != "percentile":
@@ -276,7 +276,7 @@ def _crossed_bounds(
 
 
 def _stratified_bounds(deviations: FloatArray, masses: FloatArray, strata: IntArray, plan: _Plan) -> _Bounds:
-    """The percentile or basic interval with clusters drawn within strata; one cluster alone in its stratum never varies."""
+    """Return the percentile or basic interval with clusters drawn within strata; a single cluster in a stratum never varies."""
     if plan.interval not in {"percentile", "basic"}:
         return _Bounds(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
     columns = np.stack([deviations, masses], axis=1)
@@ -310,7 +310,10 @@ def _symmetric(spread: Variation, half: float, method: str, reason: str | None) 
 
 
 def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -> _Bounds:
-    """The bootstrap interval around 0 of the clusters' Σw(y - R), which may be lost, and Σw, by the cheapest exact route."""
+    """Return the bootstrap interval around 0 from the clusters' Σw(y - R) and Σw, by the cheapest exact method.
+
+    May overwrite `deviations`.
+    """
     kind = plan.interval if plan.interval in {"percentile", "basic", "studentized"} else "bca"
     name = f"{NAMES[kind]} bootstrap"
     if kind == "studentized":
@@ -343,7 +346,7 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -
 
 
 def _shifted(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
-    """The interval around 0 brought to the estimate, and its method named after the unit."""
+    """Shift an interval around 0 to the estimate and prefix its method with the unit."""
     if bounds.low is None or bounds.high is None:
         return bounds
     low, high = center + bounds.low, center + bounds.high
@@ -353,7 +356,7 @@ def _shifted(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
 
 
 def _design_effect(y: FloatArray, w: FloatArray, spread: Variation) -> float | None:
-    """Variance over s²/n, the variance of the mean of as many independent rollouts of equal weight."""
+    """Return the variance divided by s²/n, the variance for as many independent rollouts of equal weight."""
     if spread.variance is None or spread.estimate is None:
         return None
     squares = y - spread.estimate

@@ -1,4 +1,4 @@
-"""The difference of two arms' means over the goals that both have."""
+"""Difference of two arms' means over their common goals."""
 
 from dataclasses import replace
 from math import sqrt
@@ -15,11 +15,11 @@ from turnwise.stats.permutation import Permuted, sign_flip
 from turnwise.stats.proportion import proportion
 
 FEWEST_DISCORDANT = 6
-"""Goals that must differ before t is trusted with a share: with five, no sign flip can reach p = .05."""
+"""Fewest goals with a difference for which t is used with proportions: with five, no sign flip can reach p = .05."""
 
 
 class Pairs(NamedTuple):
-    """Goals in both arms: their codes, mean values and numbers of rollouts in each arm, all (G,)."""
+    """Goals in both arms: codes, mean values, and numbers of rollouts in each arm, all (G,)."""
 
     units: IntArray
     one: FloatArray
@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 
 
 def paired(arm_a: Arm, arm_b: Arm) -> Pairs:
-    """The units that both arms have (for two ways: the cells), with the arms' mean over each.
+    """Match the units that occur in both arms (for two ways: the cells), with each arm's mean per unit.
 
     Examples
     --------
@@ -55,7 +55,7 @@ _WIDE = 1 << 32
 
 
 def _key(clusters: Clusters) -> IntArray:
-    """One code for each rollout: the unit, or the cell of two ways."""
+    """Return one code per rollout: the unit, or the cell of two ways."""
     return clusters[0] if len(clusters) == 1 else clusters[0] * _WIDE + clusters[1]
 
 
@@ -66,23 +66,25 @@ def _ways(units: IntArray, ways: int) -> Clusters:
 def paired_difference(
     pairs: Pairs, draws: Draws, *, share: bool, level: float = 0.95, method: Method = "auto", ways: int = 1
 ) -> Difference:
-    """The mean over common goals of how much one arm's mean exceeds the other's, every goal weighing the same.
+    """Estimate the mean difference of two arms over their common goals, with equal weight for every goal.
 
-    Shares: one rollout per goal and arm gives Newcombe's score interval for pairs and McNemar's mid-p; several give t with G-1
-    degrees of freedom over the goals' differences and sign flips, and where fewer than six goals differ, so that their spread
-    can hardly be seen, the score intervals of both shares at their effective sizes, joined at the correlation of the goals' rates.
-    Numbers: t with G-1 degrees of freedom, and sign flips: arms that vary alike make differences without skewness, where BCa
-    finds some in whatever lies far out (40 goals, lognormal arms: it covers .90, t .95, and t is the narrower). Two crossed ways:
-    t with min(A, B) - 1 degrees of freedom over the common cells.
+    Proportions: with one rollout per goal and arm, Newcombe's score interval for pairs and McNemar's mid-p. With several, t with
+    G-1 degrees of freedom over the goals' differences, and sign flips. If fewer than six goals differ, their variance is hardly
+    known; then the score intervals of both shares at their effective sizes are combined at the correlation of the goals' rates.
+
+    Numbers: t with G-1 degrees of freedom, and sign flips. If both arms have the same distribution, the differences are not
+    skewed, but BCa estimates skewness from outliers (40 goals, lognormal arms: it covers .90; t covers .95 and is narrower).
+
+    Two crossed ways: t with min(A, B) - 1 degrees of freedom over the common cells.
 
     Parameters
     ----------
     pairs
         From `paired`.
     draws
-        Generators keyed by the common goals.
+        Random generators, keyed by the common goals.
     share
-        Whether values are 0 and 1.
+        True if the values are 0 and 1.
     level
         Nominal coverage.
     method
@@ -93,8 +95,8 @@ def paired_difference(
     Returns
     -------
     Difference
-        No common goal: all None. One: the difference alone. All differences equal: shares keep their score interval, numbers
-        have none. Without any discordance p = 1.
+        Without a common goal all values are None; with one, only the difference is given. If all differences are equal,
+        proportions keep their score interval and numbers have none. Without any difference p = 1.
 
     References
     ----------
@@ -138,7 +140,7 @@ def paired_difference(
 
 
 def _clean(differences: FloatArray) -> FloatArray:
-    """Differences of means, rounding taken for no difference."""
+    """Set differences of means below rounding error to 0."""
     return np.where(np.abs(differences) <= 1e-13 * max(float(np.abs(differences).max()), 1e-300), 0.0, differences)
 
 
@@ -194,11 +196,11 @@ def _of_a_mean(differences: FloatArray, clusters: Clusters, draws: Draws, level:
 
 
 def _clustered_score(pairs: Pairs, level: float) -> tuple[float, float]:
-    """The score intervals of two shares at their effective sizes, joined at the correlation of the goals' rates."""
+    """Combine the score intervals of two shares at their effective sizes, using the correlation of the goals' rates."""
     goals = np.arange(pairs.units.size)
     shares, sizes = [], (pairs.rollouts_one, pairs.rollouts_other)
     for rates, size in zip((pairs.one, pairs.other), sizes, strict=True):
-        # Each goal's rollouts as its successes and failures, every goal weighing the same.
+        # Rebuild each goal's 0/1 rollouts from its rate, weighted so that every goal counts equally.
         codes = np.concatenate([goals, goals])
         hits = np.rint(rates * size)
         number = np.concatenate([hits, size - hits])
@@ -209,7 +211,7 @@ def _clustered_score(pairs: Pairs, level: float) -> tuple[float, float]:
 
 
 def _correlation(pairs: Pairs) -> float:
-    """Correlation of the goals' rates, less the continuity correction of Newcombe's φ, whose weight is that of one attempt."""
+    """Return the correlation of the goals' rates with the continuity correction of Newcombe's φ, weighted as one attempt."""
     deviation_a, deviation_b = pairs.one - pairs.one.mean(), pairs.other - pairs.other.mean()
     scale = sqrt(float((deviation_a**2).mean()) * float((deviation_b**2).mean()))
     if scale <= 1e-15:

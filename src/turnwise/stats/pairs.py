@@ -1,4 +1,4 @@
-"""Differences of two shares by their score intervals: paired, clustered or independent, and never of zero width."""
+"""Intervals for the difference of two proportions: paired, clustered or independent, never with zero width."""
 
 from math import sqrt
 
@@ -11,7 +11,7 @@ Share = tuple[float, float, float]
 
 
 def share_of(estimate: Estimate) -> Share:
-    """A share with the ends of its interval; one that is not known is the end of its range.
+    """Return a share with the ends of its interval; undefined ends become 0 and 1.
 
     Examples
     --------
@@ -22,17 +22,17 @@ def share_of(estimate: Estimate) -> Share:
 
 
 def score_difference(share_a: Share, share_b: Share, correlation: float = 0.0) -> tuple[float, float]:
-    """Ends of the interval for p₁ - p₂ from an interval of each share and the correlation of their estimates.
+    """Return the interval for p₁ - p₂ from an interval of each share and the correlation of their estimates.
 
-    p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)² - 2ρ(p₁-l₁)(u₂-p₂)), and the mirror image above: Newcombe's hybrid score interval where the
-    two intervals are Wilson's.
+    The lower end is p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)² - 2ρ(p₁-l₁)(u₂-p₂)); the upper end is its mirror image. With Wilson's
+    intervals this is Newcombe's hybrid score interval.
 
     Parameters
     ----------
-    one, other
+    share_a, share_b
         (share, low, high), each within [0, 1].
     correlation
-        Of the two estimates, in (-1, 1); 0 for independent samples.
+        Correlation of the two estimates, in (-1, 1); 0 for independent samples.
 
     References
     ----------
@@ -59,15 +59,15 @@ def score_difference(share_a: Share, share_b: Share, correlation: float = 0.0) -
 
 
 def newcombe(both: int, only_one: int, only_other: int, neither: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Ends of Newcombe's interval (his method 10) for the difference of two paired shares.
+    """Return Newcombe's interval (his method 10) for the difference of two paired proportions.
 
-    Wilson's interval of each share, joined at the correlation φ of the pairs with a continuity correction: defined, and of
-    some width, where no pair is discordant.
+    It combines Wilson's interval of each share, using the correlation φ of the pairs with a continuity correction. It is defined,
+    and has positive width, even without a discordant pair.
 
     Parameters
     ----------
     both, only_one, only_other, neither
-        Pairs in which both, one or none of the two succeeded; at least one pair.
+        Numbers of pairs in which both, only one, or neither succeeded; at least one pair in total.
     level
         Nominal coverage.
 
@@ -91,9 +91,9 @@ def newcombe(both: int, only_one: int, only_other: int, neither: int, *, level: 
 
 
 def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Ends of Bonett and Price's adjusted Wald interval for the difference of two paired shares.
+    """Return Bonett and Price's adjusted Wald interval for the difference of two paired proportions.
 
-    With one discordant pair of each kind added to n + 2 pairs: p₁₂ - p₂₁ ± z·√((p₁₂ + p₂₁ - (p₁₂-p₂₁)²)/(n+2)).
+    One discordant pair of each kind is added: p₁₂ - p₂₁ ± z·√((p₁₂ + p₂₁ - (p₁₂-p₂₁)²)/(n+2)).
 
     References
     ----------
@@ -112,9 +112,9 @@ def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0
 
 
 def mcnemar_mid_p(only_one: int, only_other: int) -> float:
-    """The mid-p value of McNemar's test that discordant pairs fall on both sides alike; 1 where no pair is discordant.
+    """Return the mid-p value of McNemar's test of equal numbers of discordant pairs; 1 without a discordant pair.
 
-    Half the probability of the observed table is left out of the exact two-sided p, which is needlessly large without that.
+    The exact two-sided p-value is conservative; mid-p counts only half the probability of the observed table.
 
     References
     ----------

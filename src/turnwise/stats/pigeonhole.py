@@ -1,4 +1,4 @@
-"""The bootstrap of two crossed ways: goals and tasks are both drawn, and a rollout counts as often as both of its ways."""
+"""Pigeonhole bootstrap over two crossed ways: goals and tasks are both drawn, and the counts of a rollout are multiplied."""
 
 import numpy as np
 
@@ -16,11 +16,11 @@ def crossed_replicates(
     resamples: int,
     block: int = 1 << 17,
 ) -> FloatArray:
-    """Replicates of Σ deviations / Σ weights with both ways drawn with replacement: float (resamples,), NaN without weight.
+    """Draw replicates of Σ deviations / Σ weights with both ways resampled: float (resamples,), NaN without weight.
 
     A cell of the two ways counts c_a·c_b times, so all replicates are one product of count matrices with the table of cell
-    sums. Its variance is conservative: where the ways do not interact, that of both ways and a little more. Its percentiles of
-    few clusters are not: 8 goals by 15 tasks are covered at .92, and at .89 where they are skewed.
+    sums. The variance is conservative: without interaction it is that of both ways plus a little. Percentile intervals over few
+    clusters are not: with 8 goals by 15 tasks the coverage is .92, and .89 for skewed values.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def crossed_replicates(
     clusters
         Two integer code arrays (n,).
     rng, resamples, block
-        As for `replicates.ratio_replicates`.
+        See `replicates.ratio_replicates`.
 
     References
     ----------

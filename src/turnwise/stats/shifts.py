@@ -1,4 +1,4 @@
-"""Two arms compared by something else than their means: the chance of a higher value, a quantile, a restricted mean time."""
+"""Comparisons of two arms other than by means: probability of improvement, quantiles, restricted mean times."""
 
 from dataclasses import replace
 from math import sqrt
@@ -30,7 +30,7 @@ from turnwise.stats.unpaired_differences import covariance
 
 
 def chance_of_more(first: FloatArray, second: FloatArray) -> float:
-    """The share of pairs of values in which the first is larger, ties counting half: Mann and Whitney's U / (n·m).
+    """Return the share of pairs in which the first value is larger, ties counting half: Mann and Whitney's U / (n·m).
 
     Examples
     --------
@@ -43,15 +43,16 @@ def chance_of_more(first: FloatArray, second: FloatArray) -> float:
 
 
 def paired_improvement(arm_a: Arm, arm_b: Arm, draws: Draws, *, level: float = 0.95) -> Difference:
-    """The probability that a value of the first arm exceeds one of the second at the same goal, every goal weighing the same.
+    """Estimate the probability that a value of the first arm exceeds one of the second at the same goal, averaged over goals.
 
-    Mann and Whitney's share with ties one half, by goal, averaged over the common goals, with a bootstrap over goals (t under
-    ten of them; Wilson's interval where all goals agree). The p-value flips the signs of what goals lie away from 1/2.
+    Mann and Whitney's share per goal, ties counting half, averaged over the common goals with equal weight. The interval is a
+    bootstrap over goals (t with fewer than ten goals; Wilson's if all goals agree). The p-value comes from sign flips of the
+    goals' deviations from 1/2.
 
     Returns
     -------
     Difference
-        `difference` holds the probability itself, in [0, 1]; 1/2 where neither arm is ahead.
+        `difference` contains the probability itself, in [0, 1]; 1/2 if neither arm is ahead.
 
     References
     ----------
@@ -101,11 +102,12 @@ def _by_goal(arm_a: Arm, arm_b: Arm, pairs: Pairs) -> FloatArray:
 
 
 def unpaired_improvement(arm_a: Arm, arm_b: Arm, *, level: float = 0.95) -> Difference:
-    """The probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
+    """Estimate the probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
 
-    Variance by DeLong's placements, summed over whole clusters, with what clusters in both arms have in common (Obuchowski); t
-    with the degrees of freedom of `difference_df`, for the interval on the scale of the logit: away from one half a probability
-    is skewed, and t on its own scale holds .90 of ten goals a side at .84. The test is of one half, on its own scale.
+    The variance uses DeLong's placements, summed over whole clusters, with the covariance from clusters in both arms
+    (Obuchowski). The interval is t with the degrees of freedom of `difference_df` on the logit scale, because a probability far
+    from one half is skewed: t on the original scale covers .84 for a probability of .90 with ten goals per arm. The test
+    against one half uses the original scale.
 
     References
     ----------
@@ -130,7 +132,7 @@ def unpaired_improvement(arm_a: Arm, arm_b: Arm, *, level: float = 0.95) -> Diff
     independent = sum(spread.variance or 0.0 for spread in spreads)
     variance = independent + 2 * joint
     row = replace(row, n_clusters=row.n_clusters - n_shared)
-    if variance <= max(1e-20, 1e-12 * independent):  # what cancels but for rounding
+    if variance <= max(1e-20, 1e-12 * independent):  # zero up to rounding
         return replace(row, reason="no variation between clusters")
     df = difference_df(spreads[0], spreads[1], shared=n_shared > 0)
     center, half = scipy.special.logit(value), t_quantile(level, df) * sqrt(variance) / (value * (1 - value))
@@ -154,18 +156,18 @@ def _placements(values: FloatArray, others: FloatArray) -> FloatArray:
 def quantile_difference(
     arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], *, q: float, level: float = 0.95, common: IntArray | None = None
 ) -> Difference:
-    """The difference of two arms' quantiles, with the percentile bootstrap of whole clusters.
+    """Estimate the difference of two arms' quantiles, with the percentile bootstrap of whole clusters.
 
-    Paired arms draw the same goals together; the p-value is twice the smaller share of replicates on one side of 0,
-    (b + 1)/(B + 1). Neither is given where an arm has fewer than ten clusters, or too few for an interval of its own quantile:
-    what is not observed is not drawn.
+    Paired arms draw the same goals together. The p-value is twice the smaller share of replicates on one side of 0,
+    (b + 1)/(B + 1). Both are undefined if an arm has fewer than ten clusters, or too few for an interval of its own quantile,
+    since a bootstrap cannot draw values that were not observed.
 
     Parameters
     ----------
-    one, other
-        The arms; of paired ones, only what lies in common goals counts.
+    arm_a, arm_b
+        The arms; for paired arms, only rollouts of common goals count.
     draws
-        Generators of each arm; paired arms use the first for both.
+        Random generators of each arm; paired arms use the first for both.
     q
         In (0, 1).
     common
@@ -200,7 +202,7 @@ def quantile_difference(
         )
     if flaw := next(filter(None, (_too_few(arm, q, level) for arm in (arm_a, arm_b))), None):
         return replace(row, reason=flaw)
-    # The same block in both arms, so that the same generator gives the same counts.
+    # Both arms use the same number of rows per block, so that generators in the same state give the same counts.
     rows = max(1, (1 << 18) // max(arm_a.values.size, arm_b.values.size))
     state = draws[0].interval.bit_generator.state
     replicates = []
@@ -238,7 +240,7 @@ def quantile_difference(
 
 
 def _too_few(arm: Arm, q: float, level: float) -> str | None:
-    """Why an arm is too small for a bootstrap of its quantile; None where it is not."""
+    """Return the reason why an arm is too small for a bootstrap of its quantile, or None."""
     unit = groupings(arm.clusters, arm.values.size)[0]
     if unit.count < FEWEST_CLUSTERS:
         return f"{counted(unit.count, 'unit', 'units')} in an arm are too few for a bootstrap"
@@ -257,16 +259,16 @@ def restricted_difference(
     *,
     level: float = 0.95,
 ) -> Difference:
-    """The difference of two restricted mean times up to the last position that both arms were watched to.
+    """Estimate the difference of two restricted mean times up to the last position to which both arms were followed.
 
-    As `restricted_mean_difference` of both arms in one.
+    Concatenates both arms and calls `restricted_mean_difference`.
 
     Parameters
     ----------
     durations, observed
-        Integer (n,), at least 1, and Boolean (n,), of each arm.
+        Integer (n,), at least 1, and Boolean (n,), for each arm.
     clusters
-        None or one way each, with the codes of one list of units.
+        Zero or one way for each arm, with common codes.
     level
         Nominal coverage.
 

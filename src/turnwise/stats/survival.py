@@ -1,4 +1,4 @@
-"""Time until the event, position by position: the share with the event so far, and the hazard among those at risk."""
+"""Public names of the survival analysis, and the hazard by position."""
 
 import math
 
@@ -38,18 +38,18 @@ def hazard(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Incidence:
-    """The share of those at risk at each position that have the event there: `proportion` among them, positions 1..T.
+    """Estimate the hazard at positions 1..T: the share of rollouts at risk that have the event there, by `proportion`.
 
     Parameters
     ----------
     duration, cause, clusters, weights, level, horizon
-        As for `cumulative_incidence`; whether an ending competes or censors makes no difference here.
+        See `cumulative_incidence`; competing endings and censoring are equivalent here.
 
     Returns
     -------
     Incidence
-        Starts at 1: there is no hazard at 0. Clustered Wilson at each position, undefined where nobody or only one cluster
-        (of several rollouts) is at risk.
+        Starts at position 1. Clustered Wilson at each position; undefined if no rollout, or only one cluster of several
+        rollouts, is at risk.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The difference of two arms' means, every rollout weighing the same."""
+"""Difference of two arms' means, with equal weight for every rollout."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,26 +19,26 @@ from turnwise.stats.replicates import ratio_replicates
 def unpaired_difference(
     arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], *, share: bool, level: float = 0.95, method: Method = "auto"
 ) -> Difference:
-    """How much one arm's mean exceeds the other's, every rollout weighing the same.
+    """Estimate the difference of two arms' means, with equal weight for every rollout.
 
-    V = V₁ + V₂ - 2C over clusters, where C is what clusters in both arms have in common (0 where there are none). Shares: the
-    clustered score intervals of both joined at the correlation C/√(V₁V₂). Numbers: t with the degrees of freedom of
-    `difference_df`. The p-value relabels whole clusters, with a studentized statistic; where clusters stand in both arms, it is
-    that of t.
+    V = V₁ + V₂ - 2C over clusters, where C is the covariance from clusters in both arms (0 without such clusters). Proportions:
+    the clustered score intervals of both arms, combined with the correlation C/√(V₁V₂). Numbers: t with the degrees of freedom
+    of `difference_df`. The p-value permutes the labels of whole clusters with a studentized statistic; if clusters occur in both
+    arms, it is that of t.
 
     Parameters
     ----------
-    one, other
+    arm_a, arm_b
         The arms; no clusters `()` for independent rollouts.
     draws
-        Generators of each arm; the test takes the first.
+        Random generators of each arm; the test uses the first.
     share, level, method
-        As for `paired_difference`; bootstraps are percentile intervals of independent draws of the two arms.
+        See `paired_difference`; bootstraps are percentile intervals of independent draws of the two arms.
 
     Returns
     -------
     Difference
-        An arm without values: all None. An arm with one cluster: no interval.
+        If an arm has no values, all values are None. If an arm has only one cluster, there is no interval.
 
     References
     ----------
@@ -114,7 +114,7 @@ def _unpaired_ends(
 def _drawn_ends(
     arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: Method
 ) -> Ends:
-    """The percentile or basic interval of independent draws of both arms."""
+    """Return the percentile or basic interval from independent draws of both arms."""
     low, high = percentile_interval(_replicates(arm_a, draws[0]) - _replicates(arm_b, draws[1]), level)
     if low is None or high is None:
         return Ends(reason="the bootstrap interval has no width", resamples=draws[0].resamples)
@@ -131,7 +131,7 @@ def _replicates(arm: Arm, draws: Draws) -> FloatArray:
 
 
 def covariance(arm_a: Arm, arm_b: Arm, rates: Sequence[float]) -> tuple[int, float]:
-    """Clusters that both arms have (in the way with the fewest), and the covariance of the two means that comes of it.
+    """Return the number of clusters in both arms (in the way with the fewest), and the resulting covariance of the two means.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def covariance(arm_a: Arm, arm_b: Arm, rates: Sequence[float]) -> tuple[int, flo
         parts.append(np.asarray(small_sample_factor(common) * (sums_a @ sums_b) if common > 1 else 0.0))
     if not any(shared[: len(arm_a.clusters)]):
         return 0, 0.0
-    # A covariance may be negative, so the ways are added as they are and not by the maximum of `crossed`.
+    # A covariance may be negative, so the ways are added without the maximum of `crossed`.
     total = parts[0] if len(parts) == 1 else parts[0] + parts[1] - parts[2]
     return min(shared[: len(arm_a.clusters)]), float(total)
 

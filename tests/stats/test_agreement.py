@@ -286,7 +286,7 @@ def test_a_scale_s_unit_and_offset_cost_no_digits():
     ("wrong", "says"),
     [
         ((kappa, {"weights": "cubic"}), "weights is 'cubic'"),
-        ((alpha, {"scale": "ratio"}), "scale is 'ratio'; it is one of nominal, ordinal, interval"),
+        ((alpha, {"scale": "ratio"}), "scale is 'ratio'; it must be one of nominal, ordinal, interval"),
         ((ac1, {"interval": "basic"}), "interval is 'basic'"),
         ((ac1, {}), "needs rng"),
     ],

@@ -42,7 +42,7 @@ def test_vectorized_is_the_loop():
     loop = gathered_replicates(middle, [y], unit, rng=rng(2), resamples=100)
     block = gathered_replicates(middle, [y], unit, rng=rng(2), resamples=100, vectorized=True)
     assert block == pytest.approx(loop)
-    with pytest.raises(ArgumentError, match="one size"):
+    with pytest.raises(ArgumentError, match="equal size"):
         gathered_replicates(
             middle, [y[:5]], Grouping(np.array([0, 0, 1, 1, 1]), 2), rng=rng(), resamples=5, vectorized=True
         )

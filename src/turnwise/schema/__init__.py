@@ -1,6 +1,6 @@
-"""The frames: what their columns are called, hold and mean. The only place that writes column names.
+"""Schemas of all frames: names, dtypes and meanings of their columns. Column names are defined only here.
 
-Every frame is a plain `polars.DataFrame` or `LazyFrame`. Columns that a schema does not know survive every verb.
+Every frame is a plain `polars.DataFrame` or `LazyFrame`. Every verb keeps columns that the schema does not define.
 """
 
 from turnwise.schema.columns import (

@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to a verb: frames, column names, numbers, levels and statistics."""
+"""Validation of the arguments of verbs: frames, column names, numbers, levels and statistics."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ By = str | Sequence[str] | None
 
 
 def frame_of(data: object, verb: str) -> pl.DataFrame:
-    """The data as an eager Polars frame: Polars, a `pyarrow.Table`, pandas, or anything with `__arrow_c_stream__`.
+    """Convert data to an eager Polars frame: Polars, a `pyarrow.Table`, pandas, or anything with `__arrow_c_stream__`.
 
     Examples
     --------
@@ -44,19 +44,19 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
 
 
 def names_of(by: By) -> tuple[str, ...]:
-    """The column names of a `by` argument.
+    """Return the column names of a `by` argument as a tuple.
 
     Raises
     ------
     ArgumentError
-        Where one is no text.
+        If a name is not a string.
 
     Examples
     --------
     >>> names_of("target"), names_of(["target", "attack"]), names_of(None)
     (('target',), ('target', 'attack'), ())
     """
-    names = _several(by)
+    names = _as_tuple(by)
     for name in names:
         if isinstance(name, pl.Expr):
             raise ArgumentError(
@@ -68,15 +68,15 @@ def names_of(by: By) -> tuple[str, ...]:
     return names
 
 
-def _several(given: object) -> tuple[Any, ...]:
-    """One thing or several, as a tuple; None is nothing."""
-    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
-        return () if given is None else (given,)
-    return (given,) if getattr(given, "ndim", 1) == 0 else tuple(given)
+def _as_tuple(argument: object) -> tuple[Any, ...]:
+    """Return one or several values as a tuple; None gives an empty tuple."""
+    if argument is None or isinstance(argument, str) or not isinstance(argument, Iterable):
+        return () if argument is None else (argument,)
+    return (argument,) if getattr(argument, "ndim", 1) == 0 else tuple(argument)
 
 
-def whole_numbers(given: object, words: str, things: str, *, least: int = 1) -> tuple[int, ...]:
-    """One or several whole numbers, of Python or of NumPy, none below the least; `words` and `things` name them in the error.
+def whole_numbers(argument: object, words: str, things: str, *, least: int = 1) -> tuple[int, ...]:
+    """Validate one or several Python or NumPy integers of at least `least`; `words` and `things` name them in the error.
 
     Examples
     --------
@@ -86,49 +86,51 @@ def whole_numbers(given: object, words: str, things: str, *, least: int = 1) -> 
     Traceback (most recent call last):
     turnwise.errors.ArgumentError: attempts: k=2.5 is no number of attempts; give whole numbers from 1
     """
-    numbers = _several(given)
+    numbers = _as_tuple(argument)
     wrong = [number for number in numbers if not _is_whole(number) or number < least]
     if wrong or not numbers:
         raise ArgumentError(
-            f"{words}={_shown(wrong or [given])} is no number of {things}; give whole numbers from {least}"
+            f"{words}={_first_repr(wrong or [argument])} is no number of {things}; give whole numbers from {least}"
         )
     return tuple(int(number) for number in numbers)
 
 
-def finite_numbers(given: object, words: str) -> tuple[float, ...]:
-    """One or several numbers, of Python or of NumPy, none NaN or infinite.
+def finite_numbers(argument: object, words: str) -> tuple[float, ...]:
+    """Validate one or several finite Python or NumPy numbers.
 
     Examples
     --------
     >>> finite_numbers([0, 0.5], "profile: at")
     (0.0, 0.5)
     """
-    numbers = _several(given)
+    numbers = _as_tuple(argument)
     wrong = [number for number in numbers if not _is_number(number) or not math.isfinite(number)]
     if wrong or not numbers:
-        raise ArgumentError(f"{words}={_shown(wrong or [given])} is no number; give one, or several")
+        raise ArgumentError(f"{words}={_first_repr(wrong or [argument])} is no number; give one, or several")
     return tuple(map(_plain, numbers))
 
 
-def one_number(given: object, words: str) -> float:
-    """One number, of Python or of NumPy, neither NaN nor infinite; True is 1.
+def one_number(argument: object, words: str) -> float:
+    """Validate one finite Python or NumPy number; True counts as 1.
 
     Examples
     --------
     >>> one_number(True, "at"), one_number(0.5, "at")
     (1.0, 0.5)
     """
-    numbers = finite_numbers(int(given) if isinstance(given, bool) else given, words)
+    numbers = finite_numbers(int(argument) if isinstance(argument, bool) else argument, words)
     if len(numbers) > 1:
-        raise ArgumentError(f"{words}={given!r} is several numbers; give one")
+        raise ArgumentError(f"{words}={argument!r} is several numbers; give one")
     return numbers[0]
 
 
 def check_resamples(resamples: object, verb: str, sensible: int) -> None:
-    """Refuse a number of bootstrap replicates that is no whole number, or too few."""
+    """Raise an error if the number of bootstrap replicates is not an integer or is too small."""
     if not _is_whole(resamples):
-        raise ArgumentError(f"{verb}: resamples={_shown([resamples])} is no whole number; {sensible} is a sensible one")
-    if resamples < 100:  # type: ignore[operator]  # it is a whole number
+        raise ArgumentError(
+            f"{verb}: resamples={_first_repr([resamples])} is no whole number; {sensible} is a sensible one"
+        )
+    if resamples < 100:  # type: ignore[operator]  # checked to be an integer above
         raise ArgumentError(
             f"{verb}: resamples={resamples} is too few for an interval; {sensible} is a sensible number"
         )
@@ -143,16 +145,16 @@ def _is_whole(value: object) -> bool:
 
 
 def _plain(number: Any) -> float:
-    """As Python's float; one of fewer bytes as it is written, so that .95 of NumPy's float32 is .95."""
+    """Convert a number to a Python float via its text, so that NumPy's float32 .95 becomes exactly .95."""
     return float(str(number)) if type(number).__module__ == "numpy" else float(number)
 
 
-def _shown(values: Sequence[Any]) -> str:
+def _first_repr(values: Sequence[Any]) -> str:
     return repr(values[0].item() if hasattr(values[0], "item") and getattr(values[0], "ndim", 0) == 0 else values[0])
 
 
 def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
-    """Refuse a table that is not ROLLOUTS: turns, or one without ids."""
+    """Raise an error if the table is not ROLLOUTS, for example a table of turns or one without ids."""
     if "rollout_id" not in rollouts.columns:
         raise SchemaError(
             f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); "
@@ -168,11 +170,11 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
 
 
 def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, verb: str) -> None:
-    """Refuse a grouping column that is missing, named twice, or named like a column of the result."""
+    """Raise an error for a grouping column that is missing, repeated, or named like a column of the result."""
     for name in by:
         if name not in frame.columns:
             hint = meant(name, frame.columns)
-            if "num_turns" in frame.columns and hint.startswith("there is"):  # nothing is called nearly so
+            if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
                 hint += f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
         if name in result.names:
@@ -185,7 +187,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
 
 
 def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
-    """Refuse a column of lists where a rollout is to be on one side: it would be on several at once."""
+    """Raise an error for a column of lists where each rollout needs exactly one value."""
     if isinstance(frame.schema[name], pl.List | pl.Array):
         raise ArgumentError(
             f"{verb}: `{name}` is a column of lists, of which a rollout has several values; make a column of one, as in "
@@ -194,32 +196,32 @@ def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
 
 
 def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
-    """The nominal coverages asked for.
+    """Validate one or several nominal coverages.
 
     Examples
     --------
     >>> check_levels(0.95), check_levels([0.5, 0.95])
     ((0.95,), (0.5, 0.95))
     """
-    levels = _several(level)
-    # at a level so near to 1 that the quantile asked for is that of 1, intervals have no end
+    levels = _as_tuple(level)
+    # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals.
     wrong = [value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1]
     if wrong or not levels:
         raise ArgumentError(
-            f"level={_shown(wrong or [level])} is no nominal coverage; give a number between 0 and 1, such as 0.95"
+            f"level={_first_repr(wrong or [level])} is no nominal coverage; give a number between 0 and 1, such as 0.95"
         )
     return tuple(map(_plain, levels))
 
 
 def quantile_of(statistic: str) -> float | None:
-    """The quantile that a statistic's name asks for, None where it asks for something else.
+    """Return the quantile that a statistic's name denotes, or None for other statistics.
 
-    The digits after q are those after the decimal point, two or more: ``"q05"`` is .05, ``"q975"`` is .975.
+    The two or more digits after q are decimals: ``"q05"`` is .05, ``"q975"`` is .975.
 
     Raises
     ------
     ArgumentError
-        Where the digits can be read in two ways: ``"q5"``, ``"q100"``.
+        If the digits are ambiguous: ``"q5"``, ``"q100"``.
 
     Examples
     --------
@@ -250,7 +252,7 @@ def quantile_of(statistic: str) -> float | None:
 
 
 def statistic_in_words(statistic: str) -> str:
-    """A statistic as an estimand says it.
+    """Return the words for a statistic in an estimand.
 
     Examples
     --------
@@ -269,9 +271,9 @@ def statistic_in_words(statistic: str) -> str:
 
 
 def value_in_words(column: pl.Series, value: object) -> str:
-    """A value of a column as the text that it becomes in a result, so that False is ``"false"`` and 0 of floats ``"0.0"``.
+    """Return the text of a column's value in results: False is ``"false"``, and 0 in a float column is ``"0.0"``.
 
-    Text stands for what it reads as; what is no value of such a column stays as it is written.
+    Text is parsed as a value of the column; if that fails, it is returned unchanged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a frame is made of: columns, the words of its Enums and the dtypes of its cells."""
+"""Building blocks of schemas: columns, Enum values and nested dtypes."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ SUCCESS, FAILURE, UNDETERMINED, ERROR = "success", "failure", "undetermined", "e
 BUDGET, GAVE_UP, TARGET_ENDED, FINISHED = "budget", "gave_up", "target_ended", "finished"
 COMPETING = (GAVE_UP, TARGET_ENDED, FINISHED)
 NO_ATTACK = "none"
-POOLED = "all"  # instead of a group, where a margin is pooled over all of them
+POOLED = "all"  # group name of a margin that pools all groups
 
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
 ENDINGS = pl.Enum([SUCCESS, BUDGET, GAVE_UP, TARGET_ENDED, FINISHED, ERROR])
@@ -18,7 +18,7 @@ TIME_TO_EVENT = pl.Struct({"duration": pl.Int32, "observed": pl.Boolean})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, what it holds, and what that means."""
+    """One column: name, dtype and meaning."""
 
     name: str
     dtype: pl.DataType | type[pl.DataType]
@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One kind of frame: its columns in order and the ones that identify a row."""
+    """One kind of frame: its columns in order, and the key columns that identify a row."""
 
     name: str
     row: str
@@ -38,22 +38,22 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column names, in order."""
+        """Column names, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
     def dtypes(self) -> dict[str, pl.DataType | type[pl.DataType]]:
-        """The dtype of each column, in order."""
+        """Dtype of each column, in order."""
         return {column.name: column.dtype for column in self.columns}
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The columns that are constant within a rollout, the id itself left out."""
+        """Columns that are constant within a rollout, except the id."""
         return tuple(column.name for column in self.columns if column.fact)
 
 
 def empty(schema: Schema) -> pl.DataFrame:
-    """A frame of the schema without rows.
+    """Return a frame of the schema without rows.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def empty(schema: Schema) -> pl.DataFrame:
 
 
 def kind_of(dtype: pl.DataType) -> str | None:
-    """How a column of this dtype is summarized: as a proportion, a number, or a time to an event; None if not at all.
+    """Return how to summarize a column of this dtype: "proportion", "number" or "time"; None if it cannot be summarized.
 
-    A ``Struct{duration, observed}`` in fractions is an amount spent, no time in turns: only a curve has it as its axis.
+    A ``Struct{duration, observed}`` with a float duration is an amount spent, not a time in turns; only curves use it, as axis.
 
     Examples
     --------

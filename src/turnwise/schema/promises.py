@@ -1,4 +1,4 @@
-"""Whether a frame is what its schema says: every column's dtype, keys that are unique, turns that count from 1."""
+"""Validation of frames against their schemas: column dtypes, unique keys, turns numbered from 1."""
 
 from typing import TypeVar
 
@@ -12,17 +12,17 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def check(frame: Frame, schema: Schema) -> Frame:
-    """The frame itself, once it is known to keep the schema's promises.
+    """Validate a frame against its schema and return it.
 
     A lazy frame is only checked for its columns and dtypes. In an eager frame of TURNS, `turn` counts from 1
-    without gaps in every rollout (or is null in a rollout's one row), and facts are constant within a rollout. In
-    every frame no float is NaN, no id of a rollout that it needs is null, and the key is unique. Columns that the
-    schema does not know are left alone.
+    without gaps in every rollout (or is null in a rollout's only row), and facts are constant within a rollout. In
+    every frame floats must not be NaN, required rollout ids must not be null, and keys must be unique. Columns that
+    the schema does not define are not checked.
 
     Raises
     ------
     SchemaError
-        Naming the column, the rollout and the remedy.
+        If the frame is invalid; the message names the column, the rollout and the fix.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def check(frame: Frame, schema: Schema) -> Frame:
 
 
 def check_in_order(turns: pl.DataFrame) -> pl.DataFrame:
-    """The same of TURNS that are known to be `in_order`.
+    """Validate TURNS that are known to be `in_order`, which skips the check of their order.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
 
 
 def check_ids(frame: pl.DataFrame, what: str) -> None:
-    """Refuse rows without a `rollout_id`: whose they are is not known, and together they would be one rollout.
+    """Raise an error for rows without a `rollout_id`, which would otherwise be merged into one rollout.
 
     Examples
     --------
@@ -82,9 +82,9 @@ def check_ids(frame: pl.DataFrame, what: str) -> None:
 
 
 def in_order(turns: pl.DataFrame) -> bool:
-    """Whether every rollout of TURNS is in one piece, with its turns numbered from 1 in their order; of trees never.
+    """Return whether the rows of every rollout are contiguous, with turns numbered from 1 in order; False for trees.
 
-    Then each row either begins a rollout or goes on with that of the row before, and none is begun twice.
+    Each row must either begin a rollout or continue the rollout of the previous row, and no rollout may begin twice.
 
     Examples
     --------
@@ -101,23 +101,23 @@ def in_order(turns: pl.DataFrame) -> bool:
 
 
 def is_tree(frame: pl.DataFrame | pl.LazyFrame) -> bool:
-    """Whether the frame holds nodes of trees: a `node_id` column that is not all null (in a lazy frame: that is there)."""
+    """Return whether the frame contains tree nodes: a `node_id` column with values (in a lazy frame: any `node_id` column)."""
     if "node_id" not in frame.collect_schema():
         return False
     return isinstance(frame, pl.LazyFrame) or frame["node_id"].null_count() < frame.height
 
 
-def _check_columns(found: pl.Schema, schema: Schema) -> None:
+def _check_columns(dtypes: pl.Schema, schema: Schema) -> None:
     for name in schema.required:
-        if name not in found:
+        if name not in dtypes:
             raise SchemaError(
-                f"{schema.name}: column `{name}` is missing (there is {listing(found)}); rename yours with "
+                f"{schema.name}: column `{name}` is missing (there is {listing(dtypes)}); rename yours with "
                 f'`frame.rename({{"yours": "{name}"}})`, or let `tw.turns(frame, {name}="yours")` do it'
             )
     for column in schema.columns:
-        if column.name in found and found[column.name] != column.dtype:
+        if column.name in dtypes and dtypes[column.name] != column.dtype:
             raise SchemaError(
-                f"{schema.name}: column `{column.name}` is {found[column.name]}, not {_dtype_name(column.dtype)}; "
+                f"{schema.name}: column `{column.name}` is {dtypes[column.name]}, not {_dtype_name(column.dtype)}; "
                 f"`tw.turns(frame)` casts it, or cast it yourself"
             )
 
@@ -169,9 +169,9 @@ def _check_turn_numbers(frame: pl.DataFrame) -> None:
     )
     if broken.height:
         row = broken.row(0, named=True)
-        seen = ", ".join("null" if number is None else str(number) for number in row["seen"])
+        numbers_text = ", ".join("null" if number is None else str(number) for number in row["seen"])
         raise SchemaError(
-            f"TURNS: column `turn` of rollout {row['rollout_id']!r} is {seen}, not 1..{row['rows']}; "
+            f"TURNS: column `turn` of rollout {row['rollout_id']!r} is {numbers_text}, not 1..{row['rows']}; "
             "number the turns from 1 without gaps, or let `tw.turns(frame)` do it"
         )
 
@@ -181,10 +181,10 @@ def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
     present = [name for name in key if name in frame.columns]
     if not present:
         return
-    # A column that a result's schema does not know is one of its groups; one of a record is more of what happened.
+    # Extra columns of a result are grouping columns and belong to its key; extra columns of a record do not.
     groups = [] if schema in RECORDS else [name for name in frame.columns if name not in schema.names]
     keys = frame.select(*groups, *present)
-    if key == ("rollout_id", "node_id"):  # a rollout without nodes, beside trees, is told by its turns
+    if key == ("rollout_id", "node_id"):  # in a mixed table, rollouts without nodes use their turns as key
         keys = keys.with_columns(pl.coalesce("node_id", frame["turn"].cast(pl.String)))
     twice = keys.is_duplicated()
     if twice.any():
@@ -198,10 +198,10 @@ def _begins(turn: pl.Series) -> pl.Series:
 
 
 def _facts_change(turns: pl.DataFrame) -> bool:
-    """Whether a fact changes within a rollout, where the turns are in order."""
+    """Return whether a fact changes within a rollout; the turns must be in order."""
     within = ~_begins(turns["turn"])
-    known = [turns[name] for name in TURNS.facts if name in turns.columns]
-    return any((fact.ne_missing(fact.shift()) & within).any() for fact in known if fact.null_count() < fact.len())
+    facts = [turns[name] for name in TURNS.facts if name in turns.columns]
+    return any((fact.ne_missing(fact.shift()) & within).any() for fact in facts if fact.null_count() < fact.len())
 
 
 def _check_facts(frame: pl.DataFrame) -> None:

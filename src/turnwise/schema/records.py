@@ -1,4 +1,4 @@
-"""The frames of what happened and was said: their columns, and what they mean."""
+"""Schemas of recorded data: turns, steps, verdicts, rollouts, prompts, joins and problems."""
 
 import polars as pl
 

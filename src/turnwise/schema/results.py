@@ -1,4 +1,4 @@
-"""The frames of what is found out: their columns, and what they mean."""
+"""Schemas of results: summaries, contrasts, curves, agreement and the other analyses."""
 
 import polars as pl
 
@@ -315,5 +315,5 @@ RESULTS = (SUMMARY, CONTRAST, CURVE, AGREEMENT, PROFILE, PORTFOLIO, TRADEOFF, GA
 
 
 def result_names() -> frozenset[str]:
-    """The names that a grouping column must not bear, since a result has a column of that name."""
+    """Return the result column names, which grouping columns must not have."""
     return frozenset(name for schema in (SUMMARY, CONTRAST, CURVE) for name in schema.names)

@@ -1,8 +1,8 @@
-"""How far raters agree beyond chance, with intervals over clusters of what they rated.
+"""Chance-corrected agreement between raters, with intervals over clusters of the rated units.
 
-Everywhere here `ratings` is float (n, R), one row per unit (a turn, a rollout) and one column per rater, NaN where a rater gave
-no rating; categories are told apart by their numbers, which are a scale only where one is asked for. Each coefficient is a
-function of totals over units, so that a bootstrap replicate is one row of a matrix product.
+In every function `ratings` is float (n, R): one row per unit (a turn or a rollout), one column per rater, NaN where a rater
+gave no rating. The numbers identify categories; their distances matter only if you request a scale. Each coefficient is a
+function of totals over units, so a bootstrap replicate is one row of a matrix product.
 """
 
 import math
@@ -27,7 +27,7 @@ Scale = Literal["nominal", "ordinal", "interval"]
 Interval = Literal["auto", "t", "bca", "percentile"]
 
 MOST_CELLS = 5_000_000
-"""The most clusters x totals that are held at once."""
+"""Largest table of clusters x totals that is kept in memory."""
 
 TOO_MANY = "distinct ratings are no categories: cut them in two, or take alpha on the interval scale"
 NO_PAIRS = "no unit has two ratings"
@@ -45,7 +45,9 @@ def kappa(
     resamples: int = 10_000,
     interval: Interval = "auto",
 ) -> Estimate:
-    """Cohen's kappa of two raters: 1 - D_o/D_e, observed disagreement over that of independent raters with the same habits.
+    """Estimate Cohen's kappa of two raters, 1 - D_o/D_e: observed disagreement over the disagreement expected by chance.
+
+    Chance means independent raters who use each category as often as these two raters do.
 
     Parameters
     ----------
@@ -54,21 +56,21 @@ def kappa(
     clusters
         Tuple of none, one or two integer code arrays (n,).
     weights
-        How far apart two categories are: None for 1 wherever they differ, ``"linear"`` for the distance, ``"quadratic"`` for
-        its square.
+        Disagreement between two categories: None for 1 wherever they differ, ``"linear"`` for their distance,
+        ``"quadratic"`` for its square.
     level
         Nominal coverage.
     rng, resamples
         Generator and number of replicates of the bootstrap.
     interval
-        ``"auto"``: expanded BCa bootstrap over clusters, as of `mean`; t with G-1 degrees of freedom under ten clusters, where
-        BCa is undefined, and for two crossed ways (min(A, B) - 1). Or one of ``"t"``, ``"bca"``, ``"percentile"``.
+        ``"auto"``: expanded BCa bootstrap over clusters, as in `mean`; t with G-1 degrees of freedom below ten clusters and
+        where BCa is undefined, and t with min(A, B) - 1 for two crossed ways. Or one of ``"t"``, ``"bca"``, ``"percentile"``.
 
     Returns
     -------
     Estimate
-        At most 1; 0 at chance. The standard error is the jackknife's over clusters. One category everywhere: all None. No
-        disagreement, or one cluster: bounds None. `n` counts the units with both ratings.
+        At most 1; 0 at chance. The standard error is the jackknife's over clusters. All values are None if only one category
+        occurs; the bounds are None without any disagreement or with one cluster. `n` counts the units with both ratings.
 
     References
     ----------
@@ -87,7 +89,7 @@ def kappa(
     if weights is not None and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.kappa(values, codes, weights)
-    return _estimate(coefficient, both, clusters, values.size, _Asked(interval, level, rng, resamples))
+    return _estimate(coefficient, both, clusters, values.size, _Request(interval, level, rng, resamples))
 
 
 def alpha(
@@ -100,22 +102,22 @@ def alpha(
     resamples: int = 10_000,
     interval: Interval = "auto",
 ) -> Estimate:
-    """Krippendorff's alpha of any number of raters: 1 - D_o/D_e over all pairable ratings, whoever gave them.
+    """Estimate Krippendorff's alpha of any number of raters: 1 - D_o/D_e over all pairable ratings, regardless of the rater.
 
     Parameters
     ----------
     ratings
-        Float (n, R), NaN where missing; units with fewer than two ratings drop out.
+        Float (n, R), NaN where missing; units with fewer than two ratings are left out.
     clusters, level, rng, resamples, interval
-        As for `kappa`. The bootstrap draws clusters of units, not ratings.
+        See `kappa`. The bootstrap draws clusters of units, not single ratings.
     scale
-        ``"nominal"``: categories differ or not; ``"interval"``: by (x - y)²; ``"ordinal"``: by the squared distance of their
-        mid-ranks among all ratings.
+        Disagreement between ratings x and y. ``"nominal"``: 1 if they differ; ``"interval"``: (x - y)²; ``"ordinal"``: the
+        squared distance between their mid-ranks among all ratings.
 
     Returns
     -------
     Estimate
-        As of `kappa`; `n` counts the units with two ratings or more.
+        As in `kappa`; `n` counts the units with two or more ratings.
 
     References
     ----------
@@ -132,8 +134,8 @@ def alpha(
     values, codes = categories_of(rated[pairable])
     if scale == "interval" and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
-    coefficient = coefficients.ALPHAS[_word(scale, Scale, "scale")](values, codes)
-    return _estimate(coefficient, pairable, clusters, values.size, _Asked(interval, level, rng, resamples))
+    coefficient = coefficients.ALPHAS[_checked_choice(scale, Scale, "scale")](values, codes)
+    return _estimate(coefficient, pairable, clusters, values.size, _Request(interval, level, rng, resamples))
 
 
 def ac1(
@@ -145,7 +147,7 @@ def ac1(
     resamples: int = 10_000,
     interval: Interval = "auto",
 ) -> Estimate:
-    """Gwet's AC1 of any number of raters: agreement beyond chance that stays stable where one category prevails.
+    """Estimate Gwet's AC1 of any number of raters: agreement beyond chance that stays stable when one category dominates.
 
     (p_a - p_e) / (1 - p_e), with p_a the share of agreeing pairs, averaged over units with two ratings or more, and
     p_e = Σ π(1 - π) / (K - 1) over the K categories seen (2π(1 - π) for two), π averaged over all rated units.
@@ -153,12 +155,12 @@ def ac1(
     Parameters
     ----------
     ratings, clusters, level, rng, resamples, interval
-        As for `alpha`. Units with one rating count in π, as in Gwet's own programs.
+        See `alpha`. Units with one rating count toward π, as in Gwet's own programs.
 
     Returns
     -------
     Estimate
-        As of `kappa`; `n` counts the units with two ratings or more.
+        As in `kappa`; `n` counts the units with two or more ratings.
 
     References
     ----------
@@ -170,16 +172,16 @@ def ac1(
     0.5294
     """
     rated = np.asarray(ratings, dtype=np.float64)
-    known = np.asarray(~np.isnan(rated).all(axis=1))
-    values, codes = categories_of(rated[known])
-    found = _estimate(
-        coefficients.ac1(values, codes), known, clusters, values.size, _Asked(interval, level, rng, resamples)
+    rated_rows = np.asarray(~np.isnan(rated).all(axis=1))
+    values, codes = categories_of(rated[rated_rows])
+    estimate = _estimate(
+        coefficients.ac1(values, codes), rated_rows, clusters, values.size, _Request(interval, level, rng, resamples)
     )
-    return replace(found, n=int((ratings_per_unit(codes) >= 2).sum()))
+    return replace(estimate, n=int((ratings_per_unit(codes) >= 2).sum()))
 
 
 def agreeing_share(ratings: ArrayLike) -> FloatArray:
-    """Share of each unit's pairs of ratings that are equal: float (n,), NaN where it has fewer than two ratings.
+    """Return the share of equal pairs among each unit's ratings: float (n,), NaN for units with fewer than two ratings.
 
     Examples
     --------
@@ -187,19 +189,19 @@ def agreeing_share(ratings: ArrayLike) -> FloatArray:
     [0.33, 1.0]
     """
     values, codes = categories_of(np.asarray(ratings, dtype=np.float64))
-    many = ratings_per_unit(codes)
-    return ratio(agreeing_pairs(codes, values.size), (many * (many - 1)).astype(np.float64))
+    n_ratings = ratings_per_unit(codes)
+    return ratio(agreeing_pairs(codes, values.size), (n_ratings * (n_ratings - 1)).astype(np.float64))
 
 
-def _word(given: str, words: object, name: str) -> str:
-    if given not in get_args(words):
-        raise ArgumentError(f"{name} is {given!r}; it is one of {', '.join(map(str, get_args(words)))}")
-    return given
+def _checked_choice(choice: str, allowed: object, name: str) -> str:
+    if choice not in get_args(allowed):
+        raise ArgumentError(f"{name} is {choice!r}; it must be one of {', '.join(map(str, get_args(allowed)))}")
+    return choice
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What interval is asked for."""
+class _Request:
+    """The requested interval and how to draw it."""
 
     interval: Interval
     level: float
@@ -208,10 +210,10 @@ class _Asked:
 
 
 def _estimate(
-    coefficient: Coefficient, rows: BoolArray, clusters: Clusters, categories: int, asked: _Asked
+    coefficient: Coefficient, rows: BoolArray, clusters: Clusters, categories: int, request: _Request
 ) -> Estimate:
-    """The coefficient of the chosen rows, with its interval over clusters."""
-    _word(asked.interval, Interval, "interval")
+    """Return the coefficient of the selected rows with its interval over clusters."""
+    _checked_choice(request.interval, Interval, "interval")
     n = int(rows.sum())
     units = groupings(tuple(np.asarray(way)[rows] for way in clusters), n)
     smallest = min(unit.count for unit in units)
@@ -224,22 +226,23 @@ def _estimate(
     totals = sums[0].sum(axis=0)
     value = float(coefficient.value(totals))
     point = replace(point, estimate=None if math.isnan(value) else value)
-    without = [coefficient.value(totals - part) for part in sums]
+    # Leave-one-out values cost one subtraction per cluster, because a coefficient depends on the data through totals only.
+    without = [coefficient.value(totals - cluster_totals) for cluster_totals in sums]
     variance = float(crossed([_jackknife_variance(values) for values in without])) if smallest > 1 else math.nan
     if flaw := _flaw(value, variance, smallest):
         return replace(point, reason=flaw)
     point = replace(point, std_error=math.sqrt(variance))
     prefix = "two-way " if len(units) > 1 else "" if smallest == n else "cluster "
-    few = too_few_to_draw(smallest) if len(units) == 1 else None
-    if asked.interval == "t" or (asked.interval == "auto" and (few or len(units) > 1)):
-        return _t(point, asked.level, f"{prefix}t", few if asked.interval == "auto" else None)
+    too_few = too_few_to_draw(smallest) if len(units) == 1 else None
+    if request.interval == "t" or (request.interval == "auto" and (too_few or len(units) > 1)):
+        return _t(point, request.level, f"{prefix}t", too_few if request.interval == "auto" else None)
     if len(units) > 1:
-        return replace(point, reason=f"no {asked.interval} bootstrap over two crossed ways: ask for t")
-    return _bootstrap(point, coefficient, sums[0], without[0], asked, prefix)
+        return replace(point, reason=f"no {request.interval} bootstrap over two crossed ways: ask for t")
+    return _bootstrap(point, coefficient, sums[0], without[0], request, prefix)
 
 
 def _flaw(value: float, variance: float, clusters: int) -> str | None:
-    """Why there is no interval of any kind; None where there is one."""
+    """Return the reason why no interval exists, or None."""
     if math.isnan(value):
         return NO_PAIRS
     if clusters < 2:
@@ -252,37 +255,37 @@ def _flaw(value: float, variance: float, clusters: int) -> str | None:
 
 
 def _bootstrap(
-    point: Estimate, coefficient: Coefficient, sums: FloatArray, without: FloatArray, asked: _Asked, prefix: str
+    point: Estimate, coefficient: Coefficient, sums: FloatArray, without: FloatArray, request: _Request, prefix: str
 ) -> Estimate:
-    if asked.rng is None:
+    if request.rng is None:
         raise ArgumentError("a bootstrap interval needs rng, a numpy.random.Generator")
-    replicates = coefficient.value(count_sums(sums, rng=asked.rng, resamples=asked.resamples))
+    replicates = coefficient.value(count_sums(sums, rng=request.rng, resamples=request.resamples))
     value = point.estimate or 0.0
-    if asked.interval == "percentile":
-        (low, high), name = percentile_interval(replicates, asked.level), f"{prefix}percentile"
+    if request.interval == "percentile":
+        (low, high), name = percentile_interval(replicates, request.level), f"{prefix}percentile"
         flaw = null_flaw(replicates) or "the bootstrap interval has no width"
     else:
-        wide = asked.interval == "auto"
-        level = expanded(asked.level, point.n_clusters) if wide else asked.level
-        a, name = acceleration(-without), f"{'expanded ' if wide else ''}{prefix}BCa"
+        is_auto = request.interval == "auto"
+        level = expanded(request.level, point.n_clusters) if is_auto else request.level
+        a, name = acceleration(-without), f"{'expanded ' if is_auto else ''}{prefix}BCa"
         low, high = bca_interval(replicates, value, a, level)
         flaw = bca_flaw(replicates, value, a, level) or ""
-    point = replace(point, resamples=asked.resamples)
+    point = replace(point, resamples=request.resamples)
     if low is not None:
         return replace(point, low=low, high=high, method=f"{name} bootstrap; weights x GEMM")
-    if asked.interval != "auto":
+    if request.interval != "auto":
         return replace(point, reason=flaw)
-    return _t(point, asked.level, f"{prefix}t", f"BCa is undefined: {flaw}")
+    return _t(point, request.level, f"{prefix}t", f"BCa is undefined: {flaw}")
 
 
 def _jackknife_variance(without: FloatArray) -> FloatArray:
-    """Variance from the values with each cluster left out in turn: (G - 1)/G · Σ (θ₍₋g₎ - θ̄)²."""
+    """Return the jackknife variance from the leave-one-cluster-out values: (G - 1)/G · Σ (θ₍₋g₎ - θ̄)²."""
     count = without.size
     return np.asarray((count - 1) / count * np.square(without - without.mean()).sum())
 
 
 def _t(point: Estimate, level: float, method: str, reason: str | None = None) -> Estimate:
-    """The estimate with a t interval on its jackknife standard error, kept within [-1, 1]."""
+    """Add a t interval from the jackknife standard error, clipped to [-1, 1]."""
     half = t_quantile(level, point.n_clusters - 1) * (point.std_error or 0.0)
     center = point.estimate or 0.0
     return replace(point, low=max(-1.0, center - half), high=min(1.0, center + half), method=method, reason=reason)

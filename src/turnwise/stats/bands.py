@@ -1,4 +1,4 @@
-"""Bands that hold the whole curve at once, not each position by itself."""
+"""Simultaneous confidence bands: they cover a whole curve at once rather than each position separately."""
 
 import numpy as np
 import scipy
@@ -9,7 +9,7 @@ from turnwise.stats.estimate import Clusters, FloatArray
 from turnwise.stats.influence import influences, watch
 
 MOST_POSITIONS = 200
-"""Positions that the largest deviation is looked for at; more are thinned evenly."""
+"""Most positions searched for the largest deviation; longer curves are thinned evenly."""
 
 
 def simultaneous_level(
@@ -21,22 +21,22 @@ def simultaneous_level(
     rng: np.random.Generator,
     draws: int = 20_000,
 ) -> float:
-    """The level at which pointwise intervals of `cumulative_incidence` together hold the whole curve: within [level, 1).
+    """Return the pointwise level at which the intervals of `cumulative_incidence` cover the whole curve: within [level, 1).
 
-    The quantile of max over t of abs(Z(t)), Z a normal process with the correlations of the clusters' influences on F(t), as a
-    two-sided normal level (sup-t). The interval of each position is then made at that level. Of two crossed ways the one
-    with fewer clusters counts.
+    The result is the quantile of max over t of abs(Z(t)), written as a two-sided normal level (sup-t). Z is a normal process
+    with the correlations of the clusters' influences on F(t). Each position's interval is then computed at that level. For
+    two crossed ways, the one with fewer clusters counts.
 
     Parameters
     ----------
     duration, cause, clusters
-        As there.
+        See `cumulative_incidence`.
     level
         Nominal coverage of the band.
     rng
-        Generator of the process.
+        Random generator.
     draws
-        Of the process.
+        Number of simulated curves.
 
     References
     ----------
@@ -45,24 +45,25 @@ def simultaneous_level(
     Examples
     --------
     >>> one_position = simultaneous_level([1, 1, 1], [1, 0, 0], (), level=0.95, rng=np.random.default_rng(0))
-    >>> round(one_position, 2)  # nothing to add where there is but one position
+    >>> round(one_position, 2)  # no adjustment for a single position
     0.95
     """
-    seen = watch(duration, cause)
-    unit = min(groupings(clusters, seen.duration.size)[:2], key=lambda way: way.count)
-    moved = np.flatnonzero(seen.known & (seen.events > 0))
-    if moved.size < 2 or unit.count < 2:
+    life_table = watch(duration, cause)
+    unit = min(groupings(clusters, life_table.duration.size)[:2], key=lambda way: way.count)
+    positions = np.flatnonzero(life_table.known & (life_table.events > 0))
+    if positions.size < 2 or unit.count < 2:
         return level
-    if moved.size > MOST_POSITIONS:
-        moved = moved[np.unique(np.linspace(0, moved.size - 1, MOST_POSITIONS).round().astype(int))]
-    covariance: FloatArray = np.zeros((moved.size, moved.size))
-    for block in influences(seen, unit):
-        covariance += block[:, moved].T @ block[:, moved]
-    spread = np.sqrt(np.diag(covariance))
-    some = spread > 1e-12
-    if some.sum() < 2:
+    if positions.size > MOST_POSITIONS:
+        positions = positions[np.unique(np.linspace(0, positions.size - 1, MOST_POSITIONS).round().astype(int))]
+    covariance: FloatArray = np.zeros((positions.size, positions.size))
+    for block in influences(life_table, unit):
+        covariance += block[:, positions].T @ block[:, positions]
+    std_errors = np.sqrt(np.diag(covariance))
+    varying = std_errors > 1e-12
+    if varying.sum() < 2:
         return level
-    correlation = covariance[np.ix_(some, some)] / np.outer(spread[some], spread[some])
+    correlation = covariance[np.ix_(varying, varying)] / np.outer(std_errors[varying], std_errors[varying])
+    # The matrix may be singular (positions that move together), where Cholesky fails; clipped eigenvalues do not.
     values, vectors = np.linalg.eigh(correlation)
     process = rng.standard_normal((draws, values.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     critical = float(np.quantile(np.abs(process).max(axis=1), level))

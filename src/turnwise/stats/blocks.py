@@ -1,4 +1,4 @@
-"""Bootstrap counts block by block, drawn once where the same are asked for again and again."""
+"""Bootstrap counts in blocks, cached when the same counts are requested repeatedly."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -10,13 +10,13 @@ from turnwise.stats.estimate import FloatArray
 from turnwise.stats.multinomial import counts
 
 _MOST = 1 << 24
-"""Counts that are kept, a byte each."""
+"""Most counts in the cache, one byte each."""
 
 _Key = tuple[str, int, int, int]
 
 
-class _Kept(NamedTuple):
-    """Counts, the generator that they came from, and what it was afterwards."""
+class _CachedCounts(NamedTuple):
+    """Cached counts with the generator state before (in `key`) and after drawing them."""
 
     key: _Key
     counts: NDArray[np.uint8]
@@ -24,7 +24,7 @@ class _Kept(NamedTuple):
 
 
 _asked: _Key | None = None
-_kept: _Kept | None = None
+_kept: _CachedCounts | None = None
 
 
 def blocks(
@@ -36,49 +36,49 @@ def blocks(
     together: int = 1,
     dtype: DTypeLike = np.float64,
 ) -> Iterator[FloatArray]:
-    """How often each cluster is drawn in each replicate, as `counts` says: some rows at a time, in one buffer.
+    """Yield blocks of `counts`: the number of times each cluster is drawn in each replicate, in one reused buffer.
 
-    All metrics of a group, and all groups over the same goals, draw from generators in the same state. Counts that are
-    asked for a second time are kept, those of the last generator only and 16 MB at most, and for a third time they are
-    only copied. What is drawn, and the state of the generator afterwards, is the same with and without.
+    All metrics of a group, and all groups over the same goals, draw from generators in the same state. The second request for
+    the same counts stores them (only the latest set, at most 16 MB); later requests copy them. The counts, and the state of
+    the generator afterwards, are the same with and without the cache.
 
     Parameters
     ----------
     rng
         Generator over a bit generator of 64 bits.
     resamples, clusters
-        Rows in all, and columns.
+        Total rows, and columns.
     rows, together
-        Rows drawn at a time, on which the draws depend, and how many times as many are handed over at once.
+        Rows per draw (the random numbers depend on it), and the number of draws that make one yielded block.
     dtype
-        Of the counts handed over, a float.
+        Floating dtype of the yielded counts.
 
     Examples
     --------
     >>> [len(block) for block in blocks(np.random.default_rng(0), 5, 50, rows=2)]
     [2, 2, 1]
     """
-    global _asked, _kept  # noqa: PLW0603  # two threads at worst draw twice
+    global _asked, _kept  # noqa: PLW0603  # a race between threads costs a second draw, nothing else
     key = (str(rng.bit_generator.state), resamples, clusters, rows)
-    many = rows * together
-    buffer = np.empty((min(many, resamples), clusters), dtype)
-    known, again = _kept, _asked == key
+    block_rows = rows * together
+    buffer = np.empty((min(block_rows, resamples), clusters), dtype)
+    cached, repeated = _kept, _asked == key
     _asked = key
-    if known is not None and known.key == key:
-        for start in range(0, resamples, many):
+    if cached is not None and cached.key == key:
+        for start in range(0, resamples, block_rows):
             block = buffer[: resamples - start]
-            block[:] = known.counts[start : start + many]
+            block[:] = cached.counts[start : start + block_rows]
             yield block
-        rng.bit_generator.state = known.after
+        rng.bit_generator.state = cached.after
         return
-    keep = np.empty((resamples, clusters), np.uint8) if again and resamples * clusters <= _MOST else None
-    for start in range(0, resamples, many):
+    recording = np.empty((resamples, clusters), np.uint8) if repeated and resamples * clusters <= _MOST else None
+    for start in range(0, resamples, block_rows):
         block = buffer[: resamples - start]
         for first in range(0, len(block), rows):
             part = block[first : first + rows]
             counts(rng, len(part), clusters, out=part)
-        if keep is not None:
-            keep[start : start + many] = block
+        if recording is not None:
+            recording[start : start + block_rows] = block
         yield block
-    if keep is not None:
-        _kept = _Kept(key, keep, rng.bit_generator.state)
+    if recording is not None:
+        _kept = _CachedCounts(key, recording, rng.bit_generator.state)

@@ -1,4 +1,4 @@
-"""Intervals read from bootstrap replicates: percentile, basic, studentized, bias-corrected and accelerated."""
+"""Bootstrap intervals from replicates: percentile, basic, studentized, and bias-corrected and accelerated (BCa)."""
 
 from math import sqrt
 
@@ -10,14 +10,14 @@ from turnwise.stats.estimate import FloatArray
 from turnwise.stats.replicates import centered, count_sums
 
 MOST_NULL = 0.05
-"""The largest share of null replicates (no weight drawn at all) from which an interval is still read."""
+"""Largest share of null replicates (no weight drawn) that still allows an interval."""
 
 _PIECE = 1 << 16
-"""Influences looked at in one go."""
+"""Influences processed at a time."""
 
 
 def null_flaw(replicates: FloatArray) -> str | None:
-    """Why too few of these replicates (resamples,) have a value; None when an interval can be read from them.
+    """Return the reason why too few replicates (resamples,) have a value, or None if they allow an interval.
 
     Examples
     --------
@@ -29,9 +29,9 @@ def null_flaw(replicates: FloatArray) -> str | None:
 
 
 def percentile_interval(replicates: FloatArray, level: float) -> tuple[float | None, float | None]:
-    """Ends of the percentile interval: the (1 ± level)/2 quantiles of the replicates (resamples,).
+    """Return the percentile interval: the (1 ± level)/2 quantiles of the replicates (resamples,).
 
-    Null replicates are dropped. (None, None) where more than `MOST_NULL` are null, or the ends would coincide.
+    Null replicates are dropped. The result is (None, None) if more than `MOST_NULL` are null or if the ends coincide.
 
     References
     ----------
@@ -48,9 +48,9 @@ def percentile_interval(replicates: FloatArray, level: float) -> tuple[float | N
 
 
 def basic_interval(replicates: FloatArray, estimate: float, level: float) -> tuple[float | None, float | None]:
-    """Ends of the basic interval: the estimate minus how far the replicates' quantiles lie from it, 2θ - q.
+    """Return the basic interval: the replicates' quantiles reflected around the estimate, 2θ - q.
 
-    For unbounded statistics only: of a share it can leave [0, 1] (-0.05 at 1 of 20). Null replicates are dropped.
+    Only for unbounded statistics: for a proportion it can leave [0, 1] (-0.05 at 1 of 20). Null replicates are dropped.
 
     References
     ----------
@@ -68,18 +68,21 @@ def basic_interval(replicates: FloatArray, estimate: float, level: float) -> tup
 def studentized_interval(
     sums: FloatArray, weights: FloatArray, *, level: float, rng: np.random.Generator, resamples: int
 ) -> tuple[float | None, float | None, str | None]:
-    """Ends of the bootstrap-t interval of Σ sums / Σ weights over clusters, and why there are none.
+    """Return the bootstrap-t interval of Σ sums / Σ weights over clusters, with the reason if it is undefined.
 
-    R - q·se with q the (1 ± level)/2 quantiles of (R* - R)/se*, where se and se* are the linearised standard errors of the
-    data and of each replicate. Replicates with se* = 0 have no pivot and are dropped; above `MOST_NULL` of them there is no
-    interval. Good at small rates with many clusters, the worst of all with few (.74 at 20 clusters): never a default.
+    The ends are R - q·se with q the (1 ± level)/2 quantiles of (R* - R)/se*, where se and se* are the linearized standard
+    errors of the data and of each replicate. Replicates with se* = 0 have no pivot and are dropped; if their share exceeds
+    `MOST_NULL`, the interval is undefined. This interval is good at small rates with many clusters, but the worst of all with
+    few (coverage .74 at 20 clusters), so it is never a default.
 
     Parameters
     ----------
     sums, weights
         Float (G,): each cluster's Σwy and Σw.
-    level, rng, resamples
-        As for `ratio_replicates`.
+    level
+        Nominal coverage.
+    rng, resamples
+        See `ratio_replicates`.
 
     References
     ----------
@@ -95,30 +98,35 @@ def studentized_interval(
     (True, None)
     """
     mass, (ratio, residuals) = weights, centered(sums[:, None], weights[:, None])
-    moved, spread = residuals[:, 0], max(float(np.abs(residuals).max()), np.finfo(float).tiny)
-    moved = moved / spread
-    heavy = mass / mass.max()
-    own = np.stack([moved, heavy, moved * moved, moved * heavy, heavy * heavy], axis=1)
-    total, drawn, squares, products, masses = count_sums(own, rng=rng, resamples=resamples).T
-    away = np.divide(total, drawn, out=np.full(resamples, np.nan), where=drawn > 0)
-    variance = squares - 2 * away * products + away * away * masses
-    # A replicate of one cluster has variance 0 but for the rounding of the sums.
-    own_variance = float((moved * moved).sum())
-    flat = ~(variance > 1e-6 * own_variance / mass.size)
-    pivots = np.where(flat, np.nan, away * drawn / np.sqrt(np.where(flat, 1.0, variance)))
+    deviations, scale = residuals[:, 0], max(float(np.abs(residuals).max()), np.finfo(float).tiny)
+    deviations = deviations / scale
+    relative_mass = mass / mass.max()
+    # The five sums below give R* and se* of a replicate in closed form, so all replicates are one matrix product:
+    # Σc(r - d·m)² = Σc·r² - 2d·Σc·r·m + d²·Σc·m², with r the residuals, m the masses, c the counts and d = R* - R.
+    moments = np.stack(
+        [deviations, relative_mass, deviations * deviations, deviations * relative_mass, relative_mass * relative_mass],
+        axis=1,
+    )
+    total, drawn_mass, squares, products, masses = count_sums(moments, rng=rng, resamples=resamples).T
+    deviation = np.divide(total, drawn_mass, out=np.full(resamples, np.nan), where=drawn_mass > 0)
+    variance = squares - 2 * deviation * products + deviation * deviation * masses
+    # A replicate that drew one cluster only has variance 0 up to rounding.
+    variance_of_data = float((deviations * deviations).sum())
+    flat = ~(variance > 1e-6 * variance_of_data / mass.size)
+    pivots = np.where(flat, np.nan, deviation * drawn_mass / np.sqrt(np.where(flat, 1.0, variance)))
     if np.isnan(pivots).mean() > MOST_NULL:
         return None, None, f"{np.isnan(pivots).mean():.0%} of the bootstrap replicates have no standard error"
     upper, lower = np.nanquantile(pivots, [(1 + level) / 2, (1 - level) / 2])
-    error = np.sqrt(own_variance) / heavy.sum() * spread / mass.max()
+    error = np.sqrt(variance_of_data) / relative_mass.sum() * scale / mass.max()
     low, high = float(ratio[0] - upper * error), float(ratio[0] - lower * error)
     return (low, high, None) if low < high else (None, None, "the bootstrap interval has no width")
 
 
 def expanded(level: float, clusters: float) -> float:
-    """The level at which a bootstrap interval is as wide as a t interval: a bootstrap of few clusters is too sure of itself.
+    """Return the level at which a bootstrap interval is as wide as a t interval.
 
-    Twelve clusters of normal values are covered by a BCa interval of 95 % in 90 % of all samples, expanded in 94 %; so are the
-    kappas of judges on twelve goals in 92 and 96 %.
+    Bootstrap intervals over few clusters are too narrow. With twelve clusters of normal values, a 95 % BCa interval covers
+    90 %, the expanded one 94 %; for the kappa of judges on twelve goals the coverage is 92 % and 96 %.
 
     References
     ----------
@@ -133,18 +141,18 @@ def expanded(level: float, clusters: float) -> float:
 
 
 def acceleration(influences: FloatArray) -> float | None:
-    """Efron's a = ΣU³ / (6·(ΣU²)^1.5), a sixth of the skewness of the influences.
+    """Return Efron's acceleration a = ΣU³ / (6·(ΣU²)^1.5), a sixth of the skewness of the influences.
 
     Parameters
     ----------
     influences
-        Float (G,): how far each *cluster* pulls the estimate its way, in any unit and from any origin. What `jackknife_ratio`
-        gives, with its sign turned; of a plain mean the clusters' values themselves.
+        Float (G,): the influence of each *cluster* on the estimate, in any unit and from any origin. Pass the negative of
+        `jackknife_ratio`, or for a plain mean the values of the clusters.
 
     Returns
     -------
-    float
-        None when all are equal or any is null.
+    float or None
+        None if all influences are equal or any is null.
 
     References
     ----------
@@ -161,36 +169,36 @@ def acceleration(influences: FloatArray) -> float | None:
         return None
     squares = cubes = 0.0
     for start in range(0, influences.size, _PIECE):
-        moved = (influences[start : start + _PIECE] - center) / farthest
-        square = moved * moved
-        squares += float(square.sum())
-        cubes += float((square * moved).sum())
+        deviations = (influences[start : start + _PIECE] - center) / farthest
+        squared = deviations * deviations
+        squares += float(squared.sum())
+        cubes += float((squared * deviations).sum())
     return cubes / float(squares**1.5) / 6
 
 
 def bca_interval(
     replicates: FloatArray, estimate: float, a: float | None, level: float
 ) -> tuple[float | None, float | None]:
-    """Ends of the bias-corrected and accelerated interval.
+    """Return the bias-corrected and accelerated (BCa) interval.
 
-    z₀ = Φ⁻¹(share of replicates below the estimate, ties counting half), and the ends are the quantiles
-    Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))) of the replicates.
+    With z₀ = Φ⁻¹(share of replicates below the estimate, ties counting half), the ends are the quantiles of the replicates at
+    Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))).
 
     Parameters
     ----------
     replicates
-        Float (resamples,); null ones are dropped.
+        Float (resamples,); nulls are dropped.
     estimate
-        The value on the data themselves.
+        Value of the statistic on the original data.
     a
-        Of the estimate, as `acceleration` gives it.
+        Acceleration of the estimate, from `acceleration`.
     level
         Nominal coverage.
 
     Returns
     -------
     tuple
-        (low, high); (None, None) where `bca_flaw` names a reason or the ends would coincide.
+        (low, high); (None, None) if `bca_flaw` returns a reason.
 
     References
     ----------
@@ -208,7 +216,7 @@ def bca_interval(
 
 
 def bca_flaw(replicates: FloatArray, estimate: float, a: float | None, level: float) -> str | None:
-    """Why BCa is undefined here; None where it is defined.
+    """Return the reason why the BCa interval is undefined, or None.
 
     Examples
     --------
@@ -222,7 +230,7 @@ def bca_flaw(replicates: FloatArray, estimate: float, a: float | None, level: fl
 
 
 def _bca_levels(replicates: FloatArray, estimate: float, a: float | None, level: float) -> tuple[float, float] | str:
-    """The two adjusted quantile levels, or why there are none."""
+    """Return the two adjusted quantile levels, or the reason why they are undefined."""
     if flaw := null_flaw(replicates):
         return flaw
     bias = _bias(replicates[~np.isnan(replicates)], estimate)
@@ -234,7 +242,7 @@ def _bca_levels(replicates: FloatArray, estimate: float, a: float | None, level:
 
 
 def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[float, float] | str:
-    """Efron's two quantile levels Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))), or why there are none.
+    """Return Efron's two quantile levels Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))), or the reason why they are undefined.
 
     Examples
     --------
@@ -242,22 +250,26 @@ def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[flo
     >>> round(low, 3), round(high, 3)
     (0.05, 0.95)
     """
-    moved = bias + scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    bend = 1 - acceleration * moved
-    if bend.min() <= 0:
+    shifted = bias + scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    denominator = 1 - acceleration * shifted
+    if denominator.min() <= 0:
         return "the acceleration is too large for this level"
-    low, high = scipy.special.ndtr(bias + moved / bend)
-    # The estimate itself sits at Φ(z₀) of the replicates; an interval that leaves it out is a sign of failure.
+    low, high = scipy.special.ndtr(bias + shifted / denominator)
+    # The estimate is the Φ(z₀) quantile of the replicates: levels that do not enclose it would exclude the estimate itself.
     return (
         (float(low), float(high)) if low < scipy.special.ndtr(bias) < high else "the bias is too large for this level"
     )
 
 
 def _bias(replicates: FloatArray, estimate: float) -> float:
-    """Efron's z₀. Replicates within 10⁻⁴ standard deviations count as ties: rounded sums of a lattice scatter by less."""
-    near = 1e-4 * replicates.std()
-    below = np.count_nonzero(replicates < estimate - near)
-    above = np.count_nonzero(replicates > estimate + near)
+    """Return Efron's bias correction z₀.
+
+    Replicates within 10⁻⁴ standard deviations of the estimate count as ties: equal sums of lattice values differ by less
+    after rounding.
+    """
+    tolerance = 1e-4 * replicates.std()
+    below = np.count_nonzero(replicates < estimate - tolerance)
+    above = np.count_nonzero(replicates > estimate + tolerance)
     return float(scipy.special.ndtri((below + (replicates.size - below - above) / 2) / replicates.size))
 
 

@@ -1,4 +1,4 @@
-"""How far a weighted mean would move with other clusters: the linearised variance that every interval here starts from."""
+"""Linearized variance of a weighted mean over clusters, the basis of the intervals in this package."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
-_MANY = 1000
-"""Degrees of freedom from which four terms of an expansion tell Student's t from the normal law to the last digits."""
+_NORMAL_FROM_DF = 1000
+"""Degrees of freedom from which a four-term expansion around the normal quantile gives Student's t to the last digits."""
 
-_ALL_BUT_ALL = 0.999
-"""Share of all weight with which one cluster leaves the others next to nothing."""
+_DOMINANT_SHARE = 0.999
+"""Largest share of the total weight that one cluster can have before the degrees of freedom stop changing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +28,30 @@ class Grouping:
 
     Attributes
     ----------
-    given
-        Integer (n,): the unit of each rollout, 0..count-1 without gaps. None where each is a unit of its own, in their order.
+    labels
+        Integer (n,): the unit of each rollout, 0..count-1 without gaps. None where every rollout is its own unit, in row order.
     count
-        How many units there are.
+        Number of units.
     """
 
-    given: IntArray | None
+    labels: IntArray | None
     count: int
 
     @property
     def codes(self) -> IntArray:
-        """The unit of each rollout: integer (n,)."""
-        return np.arange(self.count, dtype=np.int64) if self.given is None else self.given
+        """Unit of each rollout: integer (n,)."""
+        return np.arange(self.count, dtype=np.int64) if self.labels is None else self.labels
 
     def sums(self, x: FloatArray) -> FloatArray:
-        """Sum of `x` (n,) over each unit: float (count,), `x` itself where each rollout is its own unit."""
-        if self.given is None:
+        """Sum `x` (n,) within each unit: float (count,). Returns `x` itself if every rollout is its own unit."""
+        if self.labels is None:
             return x
-        return np.bincount(self.given, weights=x, minlength=self.count).astype(np.float64, copy=False)
+        return np.bincount(self.labels, weights=x, minlength=self.count).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """A weighted mean with its linearised variance.
+    """A weighted mean with its linearized variance.
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class Variation:
     variance
         Variance of R over clusters; None with fewer than two clusters. Exactly 0 when the clusters do not differ.
     df
-        Degrees of freedom of the variance: clusters minus one where all weigh the same, fewer where a few outweigh the rest
+        Degrees of freedom of the variance: the number of clusters minus one if all weigh the same, fewer if a few dominate
         (`degrees_of_freedom`); min(A, B) - 1 for two crossed ways; None without rollouts.
     concentration
-        Σ (W_g/W)², of the way with the fewest clusters: the variance of R if a cluster's mean had a variance of one.
+        Σ (W_g/W)² over the way with the fewest clusters: the variance of R if each cluster mean had variance 1.
     n, n_clusters
-        Rollouts, and clusters (the smaller count of two crossed ways).
+        Number of rollouts and of clusters (for two crossed ways, the smaller number).
     singletons
-        Whether every cluster holds one rollout, in each way.
+        True if every cluster holds one rollout, in each way.
     """
 
     estimate: float | None
@@ -80,28 +80,28 @@ class Variation:
 
 
 def grouping(codes: ArrayLike) -> Grouping:
-    """Units of one way, relabeled 0..G-1 without gaps and in the order of their codes.
+    """Relabel the codes of one way as 0..G-1, without gaps and in the order of the codes.
 
     Examples
     --------
     >>> grouping([4, 2, 4]).codes.tolist()
     [1, 0, 1]
     """
-    given = np.asarray(codes, dtype=np.int64)
-    present = np.bincount(given) > 0
+    raw_codes = np.asarray(codes, dtype=np.int64)
+    present = np.bincount(raw_codes) > 0
     if present.all():
-        return Grouping(given, present.size)
+        return Grouping(raw_codes, present.size)
     labels = np.cumsum(present, dtype=np.int64) - 1
-    return Grouping(labels[given], int(present.sum()))
+    return Grouping(labels[raw_codes], int(present.sum()))
 
 
 def groupings(clusters: Clusters, n: int) -> tuple[Grouping, ...]:
-    """The units whose variances are added: each rollout for ``()``, one way, or two ways and their distinct pairs.
+    """Return the units whose variances are combined: single rollouts for ``()``, one way, or two ways and their distinct pairs.
 
     Raises
     ------
     ArgumentError
-        When more than two ways are given.
+        If more than two ways are given.
     """
     match clusters:
         case ():
@@ -109,18 +109,18 @@ def groupings(clusters: Clusters, n: int) -> tuple[Grouping, ...]:
         case (way,):
             return (grouping(way),)
         case (first, second):
-            one, other = grouping(first), grouping(second)
-            # np.unique and not `grouping`: A x B cells may be far more than rollouts.
-            pairs = np.unique(one.codes * other.count + other.codes, return_inverse=True)[1].astype(np.int64)
-            return one, other, Grouping(pairs, int(pairs.max(initial=-1)) + 1)
+            group_a, group_b = grouping(first), grouping(second)
+            # np.unique rather than `grouping`: there may be far more A x B cells than rollouts.
+            pairs = np.unique(group_a.codes * group_b.count + group_b.codes, return_inverse=True)[1].astype(np.int64)
+            return group_a, group_b, Grouping(pairs, int(pairs.max(initial=-1)) + 1)
         case _:
-            raise ArgumentError(f"clusters has {counted(len(clusters), 'way')}; name one or two")
+            raise ArgumentError(f"clusters has {counted(len(clusters), 'way')}; pass at most two")
 
 
 def crossed(variances: Sequence[FloatArray]) -> FloatArray:
-    """Variance of the whole from that of its groupings: V itself for one way, max(Va + Vb - Vab, Va, Vb) for two.
+    """Combine the variances over groupings: V itself for one way, max(Va + Vb - Vab, Va, Vb) for two crossed ways.
 
-    The plain sum can be negative or less than one way alone; the maximum keeps it conservative.
+    The plain sum can be negative or smaller than the variance over one way; the maximum keeps the result conservative.
 
     References
     ----------
@@ -133,29 +133,29 @@ def crossed(variances: Sequence[FloatArray]) -> FloatArray:
     """
     if len(variances) == 1:
         return variances[0]
-    one, other, pairs = variances
-    return np.maximum(one + other - pairs, np.maximum(one, other))
+    first, second, intersection = variances
+    return np.maximum(first + second - intersection, np.maximum(first, second))
 
 
 def small_sample_factor(count: int) -> float:
-    """Finite-cluster factor G/(G-1), for G of at least 2."""
+    """Return the small-sample factor G/(G-1), for at least 2 clusters."""
     return count / (count - 1)
 
 
 def ones_or(weights: ArrayLike | None, n: int) -> FloatArray:
-    """The weights as float (n,): one each, in no memory and not to be written to, where None is given."""
+    """Return the weights as float (n,). None gives ones, as a read-only view that takes no memory."""
     return np.broadcast_to(1.0, n) if weights is None else np.asarray(weights, dtype=np.float64)
 
 
 def equal_weights(weights: FloatArray) -> bool:
-    """Whether all weights are the same, so that they cancel from every ratio."""
+    """Return whether all weights are equal, so that they cancel from every ratio."""
     return bool(np.all(weights == weights[:1]))
 
 
 def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
-    """Ratio estimator Σwy / Σw of at least one value, in two passes: equal values give exactly that value.
+    """Return the ratio estimator Σwy / Σw of at least one value, in two passes: equal values give exactly that value.
 
-    Shifting by the first value and then by the first mean keeps the digits that a sum of squares loses (HELM, trap T17).
+    Subtracting the first value, and then the first-pass mean, keeps the digits that a plain sum loses (HELM, trap T17).
     """
     shifted = values - values[0]
     total = weights.sum()
@@ -168,7 +168,7 @@ def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
 
 
 def unaddable(values: FloatArray) -> str | None:
-    """Why values have no mean that means anything: one is infinite, or their squares would be; None where they have one.
+    """Return the reason why the values have no meaningful mean (a value or its square is infinite), or None.
 
     Examples
     --------
@@ -185,15 +185,16 @@ def unaddable(values: FloatArray) -> str | None:
 
 
 def degrees_of_freedom(masses: FloatArray) -> float:
-    """How many degrees of freedom V has, the variance over clusters of these weights: in [1, G-1], and G-1 where all are equal.
+    """Return the degrees of freedom of a variance over clusters with these weights: in [1, G-1], G-1 for equal weights.
 
-    Satterthwaite's 2·E(V)² / var(V) with means of clusters that are independent, normal and of one variance, as they are where
-    the rollouts of a cluster are much alike: one cluster with half of all rollouts makes half of R, however many others there are.
+    Satterthwaite's 2·E(V)² / var(V), assuming independent normal cluster means with a common variance. This holds if the
+    rollouts within a cluster are similar: a cluster with half of all rollouts then determines half of R, however many other
+    clusters there are.
 
     Parameters
     ----------
     masses
-        Positive float (G,), in any unit: what each cluster weighs. One cluster has 0.
+        Positive float (G,), in any unit: the weight of each cluster. A single cluster has 0 degrees of freedom.
 
     References
     ----------
@@ -209,40 +210,42 @@ def degrees_of_freedom(masses: FloatArray) -> float:
         return masses.size - 1.0
     w = masses / masses.sum()
     largest = int(w.argmax())
-    if w[largest] > _ALL_BUT_ALL:  # nearer to 1 the digits would go and the answer would stay
+    if w[largest] > _DOMINANT_SHARE:  # closer to 1, cancellation costs digits and the result no longer changes
         w[largest] = 0.0
-        w *= (1 - _ALL_BUT_ALL) / w.sum()
-        w[largest] = _ALL_BUT_ALL
+        w *= (1 - _DOMINANT_SHARE) / w.sum()
+        w[largest] = _DOMINANT_SHARE
     powers = np.zeros(4)
     for piece in np.array_split(w, 1 + w.size // (1 << 16)):
         squares = piece * piece
         fourths = squares * squares
         powers += squares.sum(), squares @ piece, fourths.sum(), fourths @ piece
     two, three, four, five = powers.tolist()
-    # Of Q = A'DA with D = diag(w²) and A = I - 1w', the square of its trace over the trace of its square.
-    first = two - 2 * three + two**2
-    second = four + 4 * two * four - 4 * five + two**4 - 4 * two**2 * three + 2 * three**2
-    return min(max(first**2 / second, 1.0), masses.size - 1.0)
+    # V is proportional to z'Qz with Q = A'DA, D = diag(w²) and A = I - 1w'. The degrees of freedom are tr(Q)² / tr(Q²), and
+    # both traces are polynomials in the power sums of the weights, so the G x G matrix is never formed.
+    trace_squared = two - 2 * three + two**2
+    squared_trace = four + 4 * two * four - 4 * five + two**4 - 4 * two**2 * three + 2 * three**2
+    return min(max(trace_squared**2 / squared_trace, 1.0), masses.size - 1.0)
 
 
 def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None) -> Variation:
-    """The weighted mean of the values and its variance over clusters.
+    """Return the weighted mean of the values and its variance over clusters.
 
-    R = Σ wᵢyᵢ / Σ wᵢ and V = G/(G-1) · Σ_g (Σ_{i in g} wᵢ(yᵢ - R))² / (Σ wᵢ)²; two crossed ways are joined by `crossed`.
-    With ``clusters=()`` each rollout is its own cluster, so V is the usual s²/n. Sums that differ between clusters by no
-    more than rounding count as equal: V is then exactly 0.
+    R = Σ wᵢyᵢ / Σ wᵢ and V = G/(G-1) · Σ_g (Σ_{i in g} wᵢ(yᵢ - R))² / (Σ wᵢ)²; two crossed ways are combined by `crossed`.
+    With ``clusters=()`` each rollout is its own cluster, so V is the usual s²/n. If the sums of the clusters differ only by
+    rounding, V is exactly 0.
 
     Parameters
     ----------
     values, weights
         Float (n,), in any unit; weights positive or None.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
 
     Returns
     -------
     Variation
-        n = 0: estimate, variance and df None. One cluster: variance None, df 0. All equal: variance 0.
+        With n = 0, estimate, variance and df are None. With one cluster, variance is None and df 0. Equal values have
+        variance 0.
 
     References
     ----------
@@ -277,12 +280,13 @@ def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | Non
 
 
 def _variance(residuals: FloatArray, total: float, units: tuple[Grouping, ...]) -> float:
-    """The variance, to which the residuals may be lost: they are as long as the data, and their squares take their place."""
+    """Return the variance. May overwrite `residuals`, which are as long as the data."""
     pieces = np.array_split(residuals, 1 + residuals.size // (1 << 16))
     rounding = 1e-14 * sum(float(np.abs(piece).sum()) for piece in pieces)
     parts = []
     for unit in units:
         sums = unit.sums(residuals)
+        # Sums below the rounding error of the residuals are set to 0, so that identical clusters give exactly 0.
         sums[(sums >= -rounding) & (sums <= rounding)] = 0.0
         sums /= total
         np.square(sums, out=sums)
@@ -291,10 +295,10 @@ def _variance(residuals: FloatArray, total: float, units: tuple[Grouping, ...]) 
 
 
 def t_quantile(level: float, df: float | None) -> float:
-    """Two-sided critical value of Student's t at this level; of the normal law when df is None, infinite below one df.
+    """Return the two-sided critical value of Student's t, or of the normal law if df is None; infinite for df of 0 or less.
 
-    From 1000 df on it follows from the normal one by Fisher and Cornish's expansion, to 10⁻¹³ up to a level of 99.99 %: a
-    command that summarizes many rollouts need not load SciPy for it.
+    From 1000 df on it is computed from the normal quantile by Fisher and Cornish's expansion, accurate to 10⁻¹³ for levels up
+    to 99.99 %. A command that summarizes many rollouts therefore need not load SciPy.
 
     References
     ----------
@@ -305,7 +309,7 @@ def t_quantile(level: float, df: float | None) -> float:
     >>> round(t_quantile(0.95, None), 4), round(t_quantile(0.95, 9), 4)
     (1.96, 2.2622)
     """
-    if df is not None and df < _MANY:
+    if df is not None and df < _NORMAL_FROM_DF:
         return float(scipy.special.stdtrit(df, (1 + level) / 2)) if df > 0 else math.inf
     x = -NormalDist().inv_cdf((1 - level) / 2)
     if df is None:

@@ -1,4 +1,4 @@
-"""Coefficients of agreement as functions of totals over units, so that a replicate is one row of a matrix product."""
+"""Agreement coefficients as functions of totals over units, so that a bootstrap replicate is one row of a matrix product."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ Weights = Literal["linear", "quadratic"] | None
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient as a function of totals.
+    """An agreement coefficient as a function of totals.
 
     Attributes
     ----------
     width
-        How many totals there are, M.
+        Number of totals, M.
     sums
-        What each group of units adds up to: float (G, M).
+        Totals of each group of units: float (G, M).
     value
-        From totals (..., M) to values (...), NaN where undefined.
+        Map totals (..., M) to values (...), NaN where undefined.
     """
 
     width: int
@@ -33,7 +33,7 @@ class Coefficient:
 
 
 def categories_of(rated: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The distinct ratings in order, and which of them each rating is: integer (n, R), -1 where missing."""
+    """Return the sorted distinct ratings, and the index of each rating among them: integer (n, R), -1 where missing."""
     missing = np.isnan(rated)
     values, codes = np.unique(rated[~missing], return_inverse=True)
     out = np.full(rated.shape, -1, dtype=np.int64)
@@ -42,41 +42,43 @@ def categories_of(rated: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def ratings_per_unit(codes: IntArray) -> IntArray:
-    """How many ratings each unit has: integer (n,)."""
+    """Count the ratings of each unit: integer (n,)."""
     return np.asarray((codes >= 0).sum(axis=1), dtype=np.int64)
 
 
 def _cells(
     unit: Grouping, rows: IntArray, codes: IntArray, count: int, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Sums of the weights of each category over each group of units: float (G, count)."""
+    """Sum the weights of each category within each group of units: float (G, count)."""
     cells = np.bincount(unit.codes[rows] * count + codes, weights=weights, minlength=unit.count * count)
     return cells.reshape(unit.count, count).astype(np.float64, copy=False)
 
 
-def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """One over the other, NaN where the other is 0 but for rounding."""
-    return np.asarray(np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 1e-12))
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide, with NaN where the denominator is 0 up to rounding."""
+    return np.asarray(
+        np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=denominator > 1e-12)
+    )
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """The categories about 0 and within 1 of each other, so that neither offset nor unit costs digits."""
+    """Center the categories at 0 and scale their range to 1, so that neither offset nor unit costs digits."""
     return (values - values.mean()) / (values[-1] - values[0]) if values.size > 1 else np.zeros(values.size)
 
 
 def kappa(values: FloatArray, codes: IntArray, weights: Weights) -> Coefficient:
-    """Cohen's kappa of the two columns of codes: totals are the disagreement and each rater's categories."""
+    """Build Cohen's kappa of two columns of codes: the totals are the disagreement and each rater's category counts."""
     count, rows = values.size, np.arange(len(codes))
     scale = _scaled(values) if weights is not None else np.zeros(values.size)
     first, second = codes.T
-    apart = np.abs(scale[first] - scale[second])
-    differ = {None: (first != second).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}
+    distance = np.abs(scale[first] - scale[second])
+    differ = {None: (first != second).astype(np.float64), "linear": distance, "quadratic": np.square(distance)}
     if weights not in differ:
-        raise ArgumentError(f"weights is {weights!r}; it is None, linear or quadratic")
+        raise ArgumentError(f"weights is {weights!r}; it must be None, 'linear' or 'quadratic'")
 
     def sums(unit: Grouping) -> FloatArray:
-        habits = [_cells(unit, rows, rater, count) for rater in (first, second)]
-        return np.column_stack([unit.sums(differ[weights]), *habits])
+        marginals = [_cells(unit, rows, rater, count) for rater in (first, second)]
+        return np.column_stack([unit.sums(differ[weights]), *marginals])
 
     def value(totals: FloatArray) -> FloatArray:
         p, q = totals[..., 1 : 1 + count], totals[..., 1 + count :]
@@ -86,9 +88,11 @@ def kappa(values: FloatArray, codes: IntArray, weights: Weights) -> Coefficient:
             case None:
                 expected = 1 - (p * q).sum(axis=-1)
             case "linear":
+                # E|x - y| of independent x, y is the integral of F(1 - G) + G(1 - F): no table of category pairs is needed.
                 below, above = np.cumsum(p, axis=-1)[..., :-1], np.cumsum(q, axis=-1)[..., :-1]
                 expected = ((below * (1 - above) + above * (1 - below)) * np.diff(scale)).sum(axis=-1)
             case _:
+                # E(x - y)² = E(x²) + E(y²) - 2·E(x)·E(y), again without a table of category pairs.
                 expected = (p + q) @ np.square(scale) - 2 * (p @ scale) * (q @ scale)
         return 1 - ratio(ratio(totals[..., 0], n), expected)
 
@@ -96,61 +100,65 @@ def kappa(values: FloatArray, codes: IntArray, weights: Weights) -> Coefficient:
 
 
 def _listed(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Each rating's unit and category, in two flat arrays."""
+    """Return the unit and the category of each rating as two flat arrays."""
     rows, raters = np.nonzero(codes >= 0)
     return rows, codes[rows, raters]
 
 
 def agreeing_pairs(codes: IntArray, count: int) -> FloatArray:
-    """Ordered pairs of equal ratings within each unit: float (n,)."""
+    """Count the ordered pairs of equal ratings within each unit: float (n,)."""
     rows, which = _listed(codes)
-    cells, many = np.unique(rows * count + which, return_counts=True)
-    pairs = (many * (many - 1)).astype(np.float64)
+    cells, cell_counts = np.unique(rows * count + which, return_counts=True)
+    pairs = (cell_counts * (cell_counts - 1)).astype(np.float64)
     return np.bincount(cells // max(count, 1), weights=pairs, minlength=len(codes)).astype(np.float64, copy=False)
 
 
 def nominal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
-    """Krippendorff's alpha where categories differ or not: totals are disagreeing pairs and all categories."""
-    many = ratings_per_unit(codes)
-    within = many - agreeing_pairs(codes, values.size) / np.maximum(many - 1, 1)
+    """Build Krippendorff's nominal alpha: the totals are disagreeing pairs and category counts."""
+    n_ratings = ratings_per_unit(codes)
+    within = n_ratings - agreeing_pairs(codes, values.size) / np.maximum(n_ratings - 1, 1)
     rows, which = _listed(codes)
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack([unit.sums(within), _cells(unit, rows, which, values.size)])
 
     def value(totals: FloatArray) -> FloatArray:
-        each = totals[..., 1:]
-        n = each.sum(axis=-1)
-        return _one_minus(totals[..., 0], n * n - np.square(each).sum(axis=-1), n)
+        category_totals = totals[..., 1:]
+        n = category_totals.sum(axis=-1)
+        return _one_minus(totals[..., 0], n * n - np.square(category_totals).sum(axis=-1), n)
 
     return Coefficient(values.size + 1, sums, value)
 
 
 def interval_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
-    """Krippendorff's alpha by squared distance: totals are moments, whatever the number of categories."""
-    many = ratings_per_unit(codes)
+    """Build Krippendorff's interval alpha: the totals are moments, however many categories there are."""
+    n_ratings = ratings_per_unit(codes)
     rows, which = _listed(codes)
     scale = _scaled(values)
     v = scale[which]
     total, squares = (np.asarray(np.bincount(rows, weights=x, minlength=len(codes)), np.float64) for x in (v, v * v))
-    within = 2 * (many * squares - total * total) / np.maximum(many - 1, 1)
-    columns: tuple[FloatArray, ...] = (within, many.astype(np.float64), total, squares)
+    within = 2 * (n_ratings * squares - total * total) / np.maximum(n_ratings - 1, 1)
+    columns: tuple[FloatArray, ...] = (within, n_ratings.astype(np.float64), total, squares)
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack([unit.sums(column) for column in columns])
 
     def value(totals: FloatArray) -> FloatArray:
-        apart, n, first, second = np.moveaxis(totals, -1, 0)
-        return _one_minus(apart, 2 * (n * second - first * first), n)
+        within, n, first, second = np.moveaxis(totals, -1, 0)
+        return _one_minus(within, 2 * (n * second - first * first), n)
 
     return Coefficient(4, sums, value)
 
 
 def ordinal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
-    """As `interval_alpha`, on mid-ranks, which every replicate has anew: so each kind of pair has a column of its own."""
-    count, many = values.size, ratings_per_unit(codes)
+    """Build Krippendorff's ordinal alpha, which is `interval_alpha` on mid-ranks.
+
+    The mid-ranks depend on the category counts and so differ between replicates. Therefore each kind of unequal pair has its
+    own column of totals, and the distances are applied afterwards.
+    """
+    count, n_ratings = values.size, ratings_per_unit(codes)
     rows, which = _listed(codes)
-    low, high, unit_of, weight = _pairs(codes, many)
+    low, high, unit_of, weight = _pairs(codes, n_ratings)
     kinds, kind = np.unique(low * count + high, return_inverse=True)
     lower, upper = kinds // max(count, 1), kinds % max(count, 1)
 
@@ -158,55 +166,57 @@ def ordinal_alpha(values: FloatArray, codes: IntArray) -> Coefficient:
         return np.column_stack([_cells(unit, unit_of, kind, kinds.size, weight), _cells(unit, rows, which, count)])
 
     def value(totals: FloatArray) -> FloatArray:
-        pairs, each = totals[..., : kinds.size], totals[..., kinds.size :]
-        n = each.sum(axis=-1)
-        ranks = np.cumsum(each, axis=-1) - each / 2 - n[..., None] / 2
-        apart = (pairs * np.square(ranks[..., upper] - ranks[..., lower])).sum(axis=-1)
-        first, second = (each * ranks).sum(axis=-1), (each * ranks * ranks).sum(axis=-1)
-        return _one_minus(apart, 2 * (n * second - first * first), n)
+        pairs, category_totals = totals[..., : kinds.size], totals[..., kinds.size :]
+        n = category_totals.sum(axis=-1)
+        ranks = np.cumsum(category_totals, axis=-1) - category_totals / 2 - n[..., None] / 2
+        within = (pairs * np.square(ranks[..., upper] - ranks[..., lower])).sum(axis=-1)
+        first, second = (category_totals * ranks).sum(axis=-1), (category_totals * ranks * ranks).sum(axis=-1)
+        return _one_minus(within, 2 * (n * second - first * first), n)
 
     return Coefficient(kinds.size + count, sums, value)
 
 
-def _pairs(codes: IntArray, many: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Unequal pairs of ratings of one unit: lower and higher category, unit, and weight 2/(m - 1) for both orders."""
-    found = []
-    for one in range(codes.shape[1]):
-        for other in range(one):
-            a, b = codes[:, one], codes[:, other]
+def _pairs(codes: IntArray, n_ratings: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """List the unequal pairs of ratings within units: lower and higher category, unit, weight 2/(m - 1) for both orders."""
+    pairs = []
+    for first in range(codes.shape[1]):
+        for second in range(first):
+            a, b = codes[:, first], codes[:, second]
             rows = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-            found.append((np.minimum(a, b)[rows], np.maximum(a, b)[rows], rows))
-    low, high, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return low, high, rows, 2 / (many[rows] - 1)
+            pairs.append((np.minimum(a, b)[rows], np.maximum(a, b)[rows], rows))
+    low, high, rows = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    return low, high, rows, 2 / (n_ratings[rows] - 1)
 
 
 def _one_minus(within: FloatArray, between: FloatArray, n: FloatArray) -> FloatArray:
-    """1 - D_o/D_e from the sums of squared distances of ordered pairs, within units and among all n ratings."""
-    # Sums of n² terms: what is below their rounding is none.
-    known = between > 1e-12 * n * n
-    return np.asarray(1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=known))
+    """Return 1 - D_o/D_e from the sums of squared distances of ordered pairs, within units and among all n ratings."""
+    # `between` is a sum of n² terms: a value below its rounding error counts as 0.
+    defined = between > 1e-12 * n * n
+    return np.asarray(1 - np.divide((n - 1) * within, between, out=np.full(np.shape(n), np.nan), where=defined))
 
 
 ALPHAS = {"nominal": nominal_alpha, "ordinal": ordinal_alpha, "interval": interval_alpha}
 
 
 def ac1(values: FloatArray, codes: IntArray) -> Coefficient:
-    """Gwet's AC1: totals are the units' agreeing shares, the units with pairs, and the units' shares of categories."""
-    count, many = values.size, ratings_per_unit(codes)
+    """Build Gwet's AC1: the totals are agreeing shares, the number of units with pairs, and category shares."""
+    count, n_ratings = values.size, ratings_per_unit(codes)
     rows, which = _listed(codes)
-    paired = (many >= 2).astype(np.float64)
+    paired = (n_ratings >= 2).astype(np.float64)
     agreeing = agreeing_pairs(codes, count) / np.maximum(
-        many * (many - 1), 1
+        n_ratings * (n_ratings - 1), 1
     )  # 0 for one rating, which `paired` leaves out
 
     def sums(unit: Grouping) -> FloatArray:
         return np.column_stack(
-            [unit.sums(agreeing), unit.sums(paired), _cells(unit, rows, which, count, 1 / many[rows])]
+            [unit.sums(agreeing), unit.sums(paired), _cells(unit, rows, which, count, 1 / n_ratings[rows])]
         )
 
     def value(totals: FloatArray) -> FloatArray:
-        each = totals[..., 2:]
-        share = ratio(each, np.broadcast_to(each.sum(axis=-1, keepdims=True), each.shape))
+        category_totals = totals[..., 2:]
+        share = ratio(
+            category_totals, np.broadcast_to(category_totals.sum(axis=-1, keepdims=True), category_totals.shape)
+        )
         chance = (share * (1 - share)).sum(axis=-1) / max(count - 1, 1)  # at most 1/K
         return np.asarray((ratio(totals[..., 0], totals[..., 1]) - chance) / (1 - chance))
 

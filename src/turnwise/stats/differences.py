@@ -1,7 +1,7 @@
-"""Two arms, and what is said of their difference: an interval and a p-value.
+"""Common types for the difference of two arms, with its degrees of freedom and t test.
 
-An arm is its rollouts' values and, for each way of clustering, the unit of each rollout; the codes of two arms are those of
-one list of units, so that the same goal has the same code in both.
+An arm holds the values of its rollouts and, for each way of clustering, the unit of each rollout. Both arms use the same
+codes: a goal that occurs in both has the same code in both.
 """
 
 from dataclasses import dataclass, replace
@@ -38,14 +38,14 @@ class Difference:
 
 
 class Arm(NamedTuple):
-    """One arm: values float (n,), and per way the units of its rollouts, integer (n,)."""
+    """One arm: values, float (n,), and for each way the units of its rollouts, integer (n,)."""
 
     values: FloatArray
     clusters: Clusters
 
 
 class Draws(NamedTuple):
-    """Generators and how much is drawn from them: one for the interval, one for the test."""
+    """Random generators for the interval and for the test, and the number of resamples."""
 
     interval: np.random.Generator
     test: np.random.Generator
@@ -53,7 +53,7 @@ class Draws(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The interval of a difference, by the names of its columns."""
+    """Interval of a difference; the field names are column names of CONTRAST."""
 
     low: float | None = None
     high: float | None = None
@@ -62,7 +62,7 @@ class Ends(NamedTuple):
     resamples: int | None = None
 
     def of_shares(self) -> "Ends":
-        """The same within [-1, 1], since shares are no further apart: t and its kin know of no such limit.
+        """Clip the interval to [-1, 1], the range of a difference of proportions, which t intervals can exceed.
 
         Examples
         --------
@@ -75,21 +75,22 @@ class Ends(NamedTuple):
 
 
 def with_test(row: Difference, ends: Ends, test: Permuted | None) -> Difference:
-    """The row with its interval and, where there is one, its test."""
+    """Return the row with its interval and, if given, its test."""
     row = replace(row, **ends._asdict())
     if test is None:
         return row
-    named = "; ".join(part for part in (ends.method, test.method) if part)
-    return replace(row, p_value=test.p_value, method=named, resamples=ends.resamples or test.resamples)
+    method = "; ".join(part for part in (ends.method, test.method) if part)
+    return replace(row, p_value=test.p_value, method=method, resamples=ends.resamples or test.resamples)
 
 
-def difference_df(one: Variation, other: Variation, *, shared: bool) -> float:
-    """Degrees of freedom of the difference of two means: Satterthwaite's, of the variances seen or of those planned, the fewer.
+def difference_df(first: Variation, second: Variation, *, shared: bool) -> float:
+    """Return Satterthwaite's degrees of freedom for the difference of two means, the smaller of two versions.
 
-    (V₁ + V₂)² / (V₁²/ν₁ + V₂²/ν₂), once with the variances over clusters (Welch) and once with those that clusters of one
-    variance would have (Bell and McCaffrey, who take nothing from the data). Two clusters may look alike by chance, and Welch's
-    would then leave them out of account: of 2 against 20 it covers .89. Never fewer than the smaller arm has; exactly those where
-    arms share clusters, whose variances are then not independent.
+    (V₁ + V₂)² / (V₁²/ν₁ + V₂²/ν₂), once with the observed variances over clusters (Welch) and once with the variances under
+    equal variance of all clusters (Bell and McCaffrey, which does not depend on the data). Two clusters may be similar by
+    chance; Welch's version would then ignore their arm: with 2 clusters against 20 it covers .89. The result is never below
+    the smaller df of the two arms. It equals the smaller df if the arms share clusters, because their variances are then not
+    independent.
 
     References
     ----------
@@ -103,20 +104,20 @@ def difference_df(one: Variation, other: Variation, *, shared: bool) -> float:
     >>> round(difference_df(*arms, shared=False), 2), round(difference_df(*arms, shared=True), 2)
     (1.21, 1.0)
     """
-    freedom = one.df or 0.0, other.df or 0.0
-    if shared or min(freedom) <= 0:
-        return min(freedom)
-    seen = one.variance or 0.0, other.variance or 0.0
-    planned = one.concentration or 0.0, other.concentration or 0.0
+    dfs = first.df or 0.0, second.df or 0.0
+    if shared or min(dfs) <= 0:
+        return min(dfs)
+    observed = first.variance or 0.0, second.variance or 0.0
+    designed = first.concentration or 0.0, second.concentration or 0.0
     return min(
-        1 / sum((variance / sum(pair)) ** 2 / df for variance, df in zip(pair, freedom, strict=True))
-        for pair in (seen, planned)
+        1 / sum((variance / sum(pair)) ** 2 / df for variance, df in zip(pair, dfs, strict=True))
+        for pair in (observed, designed)
         if sum(pair) > 0
     )
 
 
 def t_test(difference: float, variance: float, df: float) -> Permuted:
-    """Two-sided p of Student's t, never 0; 1 without a difference.
+    """Return the two-sided p-value of Student's t test: never 0, and 1 for a difference of 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an estimator returns."""
+"""The result type of all estimators, and common array types."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ Randomness: TypeAlias = np.random.Generator | Callable[[], np.random.Generator]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A value with its interval. The field names are the column names of SUMMARY.
+    """A point estimate with its interval. The field names are the column names of SUMMARY.
 
     Attributes
     ----------
     estimate, std_error, low, high
-        The point, its standard error and the ends of the interval; None where undefined, never NaN. An interval
-        never has zero width: where a formula would give one, both ends are None and `reason` says why.
+        Point estimate, standard error and ends of the interval; None where undefined, never NaN. An interval never has zero
+        width: if a formula would give one, both ends are None and `reason` explains why.
     n, n_clusters
-        Rollouts behind the estimate, and independent units behind the interval (the smaller count of two crossed ways).
+        Number of rollouts, and of independent units behind the interval (the smaller number of two crossed ways).
     design_effect
-        Variance over what independent rollouts would have; None where no interval was made from it.
+        Variance divided by the variance of independent rollouts; None if the interval does not use it.
     method
-        Interval and route in words, such as ``"clustered Wilson"``; None where there is no interval.
+        Kind of interval and how it was computed, such as ``"clustered Wilson"``; None without an interval.
     reason
-        Why something is None or was replaced; None when all is as asked.
+        Explanation of a None, or of a replaced method; None if the result is as requested.
     resamples
-        Bootstrap replicates drawn; None without a bootstrap.
+        Number of bootstrap replicates drawn; None without a bootstrap.
     """
 
     estimate: float | None = None
@@ -50,12 +50,14 @@ class Estimate:
 
 
 def generator_of(rng: Randomness | None) -> np.random.Generator:
-    """The generator itself: to key one by a million ids takes longer than most intervals, which draw nothing.
+    """Return the generator, calling the factory if one was given.
+
+    Factories exist because deriving a seed from a million ids takes longer than most intervals, which draw nothing.
 
     Raises
     ------
     ArgumentError
-        Where there is none.
+        If `rng` is None.
 
     Examples
     --------

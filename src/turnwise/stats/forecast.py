@@ -1,4 +1,4 @@
-"""How goals differ in their chance of success, and what that says of more attempts than were made: the beta-binomial model."""
+"""Beta-binomial model of the goals' success probabilities, for forecasts beyond the observed number of attempts."""
 
 from typing import NamedTuple
 
@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike
 from turnwise.stats.estimate import BoolArray, FloatArray
 
 LEAST, MOST = -7.0, 9.0
-"""Ends of log(α + β): goals that are all 0 or 1, and goals that do not differ."""
+"""Bounds of log(α + β): at the lower one every goal has probability 0 or 1, at the upper one all goals are equal."""
 
 
 class BetaBinomial(NamedTuple):
-    """Goals' chances p ~ Beta(α, β), as fitted.
+    """Fitted distribution p ~ Beta(α, β) of the goals' success probabilities.
 
     Attributes
     ----------
     alpha, beta
-        Float (replicates,), or float () for one fit; NaN without a success or without a failure, where none is identified.
+        Float (replicates,), or float () for one fit; NaN without any success or any failure, since neither is identified then.
     at_edge
-        Boolean: log(α + β) stands at an end, so that the exponent of the tail, α, is not identified.
+        Boolean: log(α + β) is at a bound, so the exponent of the tail, α, is not identified.
     """
 
     alpha: FloatArray
@@ -28,7 +28,7 @@ class BetaBinomial(NamedTuple):
     at_edge: BoolArray
 
     def reached(self, k: float | FloatArray | list[int]) -> FloatArray:
-        """The share of goals with a success in k attempts: 1 - B(α, β + k) / B(α, β), whose tail is k^-α.
+        """Return the share of goals with a success in k attempts: 1 - B(α, β + k) / B(α, β), with a tail of k^-α.
 
         Examples
         --------
@@ -43,18 +43,18 @@ class BetaBinomial(NamedTuple):
 
 
 def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike | None = None) -> BetaBinomial:
-    """The beta distribution of goals' chances of success, by maximum likelihood.
+    """Fit the beta distribution of the goals' success probabilities by maximum likelihood.
 
-    Each goal adds log B(α + c, β + n - c) - log B(α, β), whether its n attempts were fixed beforehand or stopped at the first
-    success (then c is 0 or 1): the two likelihoods differ by a constant. Newton's steps on the logit of the mean and the
-    log of α + β, for all replicates at once.
+    Each goal contributes log B(α + c, β + n - c) - log B(α, β). This holds for a number of attempts n fixed in advance and for
+    attempts that stop at the first success (then c is 0 or 1), because the two likelihoods differ by a constant. Damped Newton
+    steps on the logit of the mean and on log(α + β) run for all replicates at once.
 
     Parameters
     ----------
     successes, attempts
-        Integer (goals,): c of n, n at least 1.
+        Integer (goals,): c successes in n attempts, n at least 1.
     weights
-        Float (replicates, goals) or (goals,): how often each goal counts; one each when None.
+        Float (replicates, goals) or (goals,): weight of each goal; None for ones.
 
     Returns
     -------
@@ -73,54 +73,59 @@ def beta_binomial(successes: ArrayLike, attempts: ArrayLike, weights: ArrayLike 
     (0.39, 0.77, False)
     """
     c, n = np.asarray(successes, dtype=np.float64), np.asarray(attempts, dtype=np.float64)
-    given = np.ones(c.size) if weights is None else np.asarray(weights, dtype=np.float64)
-    # Goals alike in c and n are one term of the sum.
+    goal_weights = np.ones(c.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    # Goals with the same c and n contribute the same term: summing their weights shortens the likelihood.
     pairs, which = np.unique(np.column_stack([c, n]), axis=0, return_inverse=True)
-    w = np.atleast_2d(given) @ np.eye(len(pairs))[which.reshape(-1)]  # NumPy 2.0 gives a column
+    w = np.atleast_2d(goal_weights) @ np.eye(len(pairs))[which.reshape(-1)]  # NumPy 2.0 returns a column here
     c, n = pairs.T
     hits, misses = w @ c, w @ (n - c)
-    inner = (hits > 0) & (misses > 0)
-    mean = np.where(inner, hits / np.where(inner, hits + misses, 1), 0.5)
-    place = np.stack([scipy.special.logit(mean), np.ones(mean.size)], axis=1)
-    value = _likelihood(place, c, n, w)
+    identified = (hits > 0) & (misses > 0)
+    mean = np.where(identified, hits / np.where(identified, hits + misses, 1), 0.5)
+    params = np.stack([scipy.special.logit(mean), np.ones(mean.size)], axis=1)
+    value = _likelihood(params, c, n, w)
     damping = np.full(mean.size, 1e-3)
-    active = np.flatnonzero(inner)
+    active = np.flatnonzero(identified)
     for _ in range(100):
-        here, weight = place[active], w[active]
-        slope, curve = _derivatives(here, c, n, weight)
-        held = ((here[:, 1] <= LEAST) & (slope[:, 1] < 0)) | ((here[:, 1] >= MOST) & (slope[:, 1] > 0))
-        slope = np.where(held[:, None] & np.array([False, True]), 0.0, slope)
-        tried = here + _step(slope, curve, damping[active], held)
-        tried[:, 1] = np.clip(tried[:, 1], LEAST, MOST)
-        reached = _likelihood(tried, c, n, weight)
-        better = reached >= value[active]
-        moved = np.abs(tried - here).max(axis=1)
-        place[active], value[active] = np.where(better[:, None], tried, here), np.where(better, reached, value[active])
+        current, weight = params[active], w[active]
+        slope, curve = _derivatives(current, c, n, weight)
+        # A fit at a bound whose gradient points outward stays there; only its mean is still optimized.
+        at_bound = ((current[:, 1] <= LEAST) & (slope[:, 1] < 0)) | ((current[:, 1] >= MOST) & (slope[:, 1] > 0))
+        slope = np.where(at_bound[:, None] & np.array([False, True]), 0.0, slope)
+        proposed = current + _step(slope, curve, damping[active], at_bound)
+        proposed[:, 1] = np.clip(proposed[:, 1], LEAST, MOST)
+        proposed_value = _likelihood(proposed, c, n, weight)
+        # Levenberg-Marquardt: damp less after a step that raised the likelihood, more after one that lowered it.
+        better = proposed_value >= value[active]
+        moved = np.abs(proposed - current).max(axis=1)
+        params[active], value[active] = (
+            np.where(better[:, None], proposed, current),
+            np.where(better, proposed_value, value[active]),
+        )
         damping[active] *= np.where(better, 0.1, 10.0)
         active = active[(moved > 1e-8) | ~better & (damping[active] < 1e6)]
         if not active.size:
             break
-    total, share = np.exp(place[:, 1]), scipy.special.expit(place[:, 0])
-    alpha, beta = (np.where(inner, total * part, np.nan) for part in (share, 1 - share))
-    edge = inner & ((place[:, 1] <= LEAST) | (place[:, 1] >= MOST))
-    shape = given.shape[:-1]
+    total, share = np.exp(params[:, 1]), scipy.special.expit(params[:, 0])
+    alpha, beta = (np.where(identified, total * part, np.nan) for part in (share, 1 - share))
+    edge = identified & ((params[:, 1] <= LEAST) | (params[:, 1] >= MOST))
+    shape = goal_weights.shape[:-1]
     return BetaBinomial(alpha.reshape(shape), beta.reshape(shape), edge.reshape(shape))
 
 
-def _parameters(place: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    total = np.exp(place[:, 1:])
-    share = scipy.special.expit(place[:, :1])
-    return total, total * share, total * scipy.special.expit(-place[:, :1])
+def _parameters(params: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    total = np.exp(params[:, 1:])
+    share = scipy.special.expit(params[:, :1])
+    return total, total * share, total * scipy.special.expit(-params[:, :1])
 
 
-def _likelihood(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> FloatArray:
-    _, a, b = _parameters(place)
+def _likelihood(params: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> FloatArray:
+    _, a, b = _parameters(params)
     return np.asarray((w * (scipy.special.betaln(a + c, b + n - c) - scipy.special.betaln(a, b))).sum(axis=1))
 
 
-def _derivatives(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """First and second derivatives of the likelihood in the logit of the mean and the log of α + β."""
-    total, a, b = _parameters(place)
+def _derivatives(params: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the gradient and the Hessian of the log-likelihood in the logit of the mean and log(α + β)."""
+    total, a, b = _parameters(params)
     joint, of_ab = (gamma(total) - gamma(total + n) for gamma in (scipy.special.digamma, _trigamma))
     of_a, of_aa = (
         scipy.special.digamma(a + c) - scipy.special.digamma(a) + joint,
@@ -131,7 +136,7 @@ def _derivatives(place: FloatArray, c: FloatArray, n: FloatArray, w: FloatArray)
         _trigamma(b + n - c) - _trigamma(b) + of_ab,
     )
     da, db, daa, dbb, dab = ((w * part).sum(axis=1) for part in (of_a, of_b, of_aa, of_bb, of_ab))
-    a, b, m = a[:, 0], b[:, 0], scipy.special.expit(place[:, 0])
+    a, b, m = a[:, 0], b[:, 0], scipy.special.expit(params[:, 0])
     turn = a * (1 - m)  # dα/dlogit = -dβ/dlogit
     slope = np.stack([turn * (da - db), a * da + b * db], axis=1)
     bend = turn * (1 - 2 * m)  # second derivative of α in the logit
@@ -145,10 +150,11 @@ def _trigamma(x: FloatArray) -> FloatArray:
     return np.asarray(scipy.special.zeta(2.0, x))
 
 
-def _step(slope: FloatArray, curve: FloatArray, damping: FloatArray, held: BoolArray) -> FloatArray:
-    """Newton's step uphill, damped; along the mean alone where the other stands at its end."""
-    lean = np.where(held[:, None, None], np.array([[1.0, 0.0], [0.0, 0.0]]), 1.0)
-    matrix = -curve * lean + np.where(held, 1.0, 0.0)[:, None, None] * np.diag([0.0, 1.0])
+def _step(slope: FloatArray, curve: FloatArray, damping: FloatArray, at_bound: BoolArray) -> FloatArray:
+    """Return a damped Newton step uphill; only along the mean if log(α + β) is at a bound."""
+    mask = np.where(at_bound[:, None, None], np.array([[1.0, 0.0], [0.0, 0.0]]), 1.0)
+    matrix = -curve * mask + np.where(at_bound, 1.0, 0.0)[:, None, None] * np.diag([0.0, 1.0])
+    # Shift the eigenvalues above 0, so that the step goes uphill even where the likelihood is not concave.
     lowest = np.linalg.eigvalsh(matrix)[:, 0]
     size = np.abs(np.trace(matrix, axis1=1, axis2=2)) + 1e-12
     matrix = matrix + (np.maximum(0.0, 1e-9 * size - lowest) + damping * size)[:, None, None] * np.eye(2)

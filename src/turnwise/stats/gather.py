@@ -1,4 +1,4 @@
-"""The bootstrap of any statistic at all: rows of drawn clusters are gathered, a block of replicates at a time."""
+"""Bootstrap and jackknife of an arbitrary statistic: the rows of the drawn clusters are gathered in blocks of replicates."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,24 +24,24 @@ def gathered_replicates(
     vectorized: bool = False,
     block: int = 1 << 17,
 ) -> FloatArray:
-    """Replicates of a statistic of rows, over clusters drawn with replacement: float (resamples,), NaN where it has no value.
+    """Return bootstrap replicates of a statistic over clusters drawn with replacement: float (resamples,), NaN if undefined.
 
     Parameters
     ----------
     statistic
-        Called with one array for each column: (n,), or with `vectorized` (replicates, n) and ``axis=-1``.
+        Called with one array per column, of shape (n,); with `vectorized`, of shape (replicates, n) and with ``axis=-1``.
     columns
         Arrays (n,), of any dtype.
     unit
         The clusters of the rows.
     rng, resamples
-        Generator and replicates.
+        Random generator and number of replicates.
     strata
-        Integer (G,): clusters are drawn within each; None for one stratum.
+        Integer (G,): clusters are drawn within each stratum; None for one stratum.
     vectorized
-        One call for a block of replicates, where clusters have one size. Memory is that of the block.
+        If True, call the statistic once per block of replicates. All clusters must have the same size.
     block
-        Rows gathered at a time.
+        Number of rows gathered at a time, which bounds the memory.
 
     References
     ----------
@@ -61,38 +61,42 @@ def gathered_replicates(
     size = int(sizes[0])
     if vectorized and not np.all(sizes == size):
         raise ArgumentError(
-            "vectorized=True needs clusters of one size, since replicates differ in their number of rows"
+            "vectorized=True needs clusters of equal size, because otherwise replicates differ in their number of rows"
         )
-    made = np.full(resamples, np.nan)
+    replicates = np.full(resamples, np.nan)
     rows = max(1, block // max(unit.codes.size, 1))
     for start in range(0, resamples, rows):
-        many = min(rows, resamples - start)
-        drawn = np.concatenate([part[rng.integers(0, part.size, size=(many, part.size))] for part in parts], axis=1)
+        n_replicates = min(rows, resamples - start)
+        drawn_clusters = np.concatenate(
+            [part[rng.integers(0, part.size, size=(n_replicates, part.size))] for part in parts], axis=1
+        )
         if vectorized:
-            at = order[(starts[drawn][:, :, None] + np.arange(size)).reshape(many, -1)]
-            made[start : start + many] = np.asarray(statistic(*(column[at] for column in columns), axis=-1))
+            row_index = order[(starts[drawn_clusters][:, :, None] + np.arange(size)).reshape(n_replicates, -1)]
+            replicates[start : start + n_replicates] = np.asarray(
+                statistic(*(column[row_index] for column in columns), axis=-1)
+            )
         else:
-            for number, clusters in enumerate(drawn):
-                at = order[_rows_of(starts[clusters], sizes[clusters])]
-                made[start + number] = value_of(statistic, [column[at] for column in columns])
-    made[~np.isfinite(made)] = np.nan
-    return made
+            for number, clusters in enumerate(drawn_clusters):
+                row_index = order[_rows_of(starts[clusters], sizes[clusters])]
+                replicates[start + number] = value_of(statistic, [column[row_index] for column in columns])
+    replicates[~np.isfinite(replicates)] = np.nan
+    return replicates
 
 
 def gathered_jackknife(statistic: Statistic, columns: Columns, unit: Grouping) -> FloatArray:
-    """The statistic with each cluster left out in turn: float (G,), NaN where it has no value then.
+    """Return the statistic with each cluster left out in turn: float (G,), NaN where undefined.
 
     Examples
     --------
     >>> gathered_jackknife(np.max, [np.array([1.0, 2.0, 3.0])], Grouping(np.arange(3), 3)).tolist()
     [3.0, 3.0, 2.0]
     """
-    kept = (unit.codes != cluster for cluster in range(unit.count))
-    return np.array([value_of(statistic, [column[rows] for column in columns]) for rows in kept])
+    row_masks = (unit.codes != cluster for cluster in range(unit.count))
+    return np.array([value_of(statistic, [column[rows] for column in columns]) for rows in row_masks])
 
 
 def value_of(statistic: Statistic, columns: Columns) -> float:
-    """The statistic as a number, NaN where it is None or not finite.
+    """Return the statistic as a float, with NaN for None and for values that are not finite.
 
     Examples
     --------
@@ -106,6 +110,7 @@ def value_of(statistic: Statistic, columns: Columns) -> float:
 
 
 def _rows_of(starts: IntArray, sizes: IntArray) -> IntArray:
-    """Positions of stretches that start here and are so long, one after another."""
+    """Concatenate the ranges [start, start + size)."""
+    # Ranges of unequal length without a loop: each range is a slice of one long arange, shifted to its start.
     ends = np.cumsum(sizes)
     return np.asarray(np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if ends.size else 0))

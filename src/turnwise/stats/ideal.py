@@ -1,4 +1,4 @@
-"""Bootstrap intervals of a mean without drawing: the law of the resampled mean is known, exactly or from four moments."""
+"""Bootstrap intervals of a mean without resampling: the law of the resampled mean is known exactly or from four moments."""
 
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -12,14 +12,14 @@ from turnwise.stats.estimate import FloatArray, IntArray
 Kind = Literal["percentile", "basic", "bca"]
 
 _STRETCH, _PIECE = 1 << 16, 1 << 13
-"""Values looked at in one go, which stay in the cache; and of one row, for longer dot products are shared among threads."""
+"""Values processed at a time, so that they stay in the cache, and per row, since BLAS splits longer products over threads."""
 
 LONGEST = 1 << 18
-"""Grid points up to which a law is computed on its grid: there the transform costs less than drawing."""
+"""Most grid points for an exact law: up to here the Fourier transform costs less than resampling."""
 
 
 class Ideal(NamedTuple):
-    """Ends of an interval from infinitely many replicates, the route that gave them, and why there are none."""
+    """Interval from infinitely many replicates, the method that computed it, and the reason if it is undefined."""
 
     low: float | None
     high: float | None
@@ -28,11 +28,11 @@ class Ideal(NamedTuple):
 
 
 def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None:
-    """The interval of a plain mean with infinitely many replicates, by the first route that is exact enough; None without one.
+    """Return the bootstrap interval of a plain mean with infinitely many replicates, or None if no exact method applies.
 
-    Two distinct values: the binomial law. Values on a grid, where n times its steps is at most 2¹⁸: the law of the sum by one
-    Fourier transform. At least 1000 values with |γ₁|/√n <= 0.25: the closed form from four moments. No seed, no Monte Carlo
-    error.
+    The first method that applies is used. Two distinct values: the binomial law. Values on a grid, if n times the number of
+    grid steps is at most 2¹⁸: the law of the sum by one Fourier transform. At least 1000 values with |γ₁|/√n <= 0.25: the
+    closed form from four moments. None of them needs a seed or has Monte Carlo error.
 
     Parameters
     ----------
@@ -61,20 +61,20 @@ def ideal_interval(values: FloatArray, level: float, kind: Kind) -> Ideal | None
         low, high = closed_form(values, level, kind)
         return None if low is None else Ideal(low, high, "closed form")
     points = int(steps.max())
-    found = (
+    interval = (
         binomial_interval(int(steps.sum()), steps.size, level, kind)
         if points == 1
         else grid_interval(steps, level, kind)
     )
-    if found.low is None or found.high is None:
-        return found
-    return found._replace(low=least + found.low * width / points, high=least + found.high * width / points)
+    if interval.low is None or interval.high is None:
+        return interval
+    return interval._replace(low=least + interval.low * width / points, high=least + interval.high * width / points)
 
 
 def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal:
-    """The bootstrap interval of a share of n, from the binomial law of the resampled successes.
+    """Return the bootstrap interval of a proportion, from the binomial law of the resampled successes.
 
-    Ends are the smallest counts whose cumulated probability reaches the two levels. Undefined at 0 and n.
+    The ends are the smallest counts whose cumulative probability reaches the two levels. Undefined at 0 and at n successes.
 
     Examples
     --------
@@ -91,6 +91,7 @@ def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal
         return Ideal(None, None, "binomial", levels)
     counts = []
     for target in levels:
+        # bdtrik inverts the law at real counts; the loops correct its rounding by a step or two.
         count = int(np.clip(np.floor(scipy.special.bdtrik(target, n, share)), 0, n))
         while count > 0 and scipy.special.bdtr(count - 1, n, share) >= target:
             count -= 1
@@ -101,14 +102,14 @@ def binomial_interval(successes: int, n: int, level: float, kind: Kind) -> Ideal
 
 
 def grid_interval(steps: IntArray, level: float, kind: Kind) -> Ideal:
-    """The bootstrap interval of a mean of whole numbers 0..K, from the law of their resampled sum by Fourier transform.
+    """Return the bootstrap interval of a mean of integers 0..K, from the law of their resampled sum by Fourier transform.
 
     Parameters
     ----------
     steps
-        Integer (n,), not negative and not all the same.
+        Integer (n,), nonnegative and not all the same.
     level, kind
-        As for `ideal_interval`.
+        See `ideal_interval`.
 
     Examples
     --------
@@ -119,26 +120,27 @@ def grid_interval(steps: IntArray, level: float, kind: Kind) -> Ideal:
     share = np.bincount(steps) / n
     width = n * (share.size - 1) + 1
     size = 1 << (width - 1).bit_length()
+    # The sum of n independent draws has the n-fold convolution of `share` as its law: a power in the Fourier domain.
     law = np.maximum(np.fft.irfft(np.fft.rfft(share, size) ** n, size)[:width], 0.0)
-    reached = np.cumsum(law)
-    reached /= reached[-1]
+    cumulative = np.cumsum(law)
+    cumulative /= cumulative[-1]
     total = int(steps.sum())
-    below = float(reached[total - 1]) if total else 0.0
-    moved = steps - total / n
-    skew = float((moved**3).mean() / (moved**2).mean() ** 1.5 / sqrt(n))
-    levels = _levels(below, float(reached[total] - below), skew, level, kind)
+    below = float(cumulative[total - 1]) if total else 0.0
+    deviations = steps - total / n
+    skew = float((deviations**3).mean() / (deviations**2).mean() ** 1.5 / sqrt(n))
+    levels = _levels(below, float(cumulative[total] - below), skew, level, kind)
     if isinstance(levels, str):
         return Ideal(None, None, "FFT", levels)
-    low, high = np.searchsorted(reached, levels)
+    low, high = np.searchsorted(cumulative, levels)
     return _ideal(float(low) / n, float(high) / n, total / n, "FFT", kind)
 
 
 def closed_form(values: FloatArray, level: float, kind: Kind = "bca") -> tuple[float | None, float | None]:
-    """Ends of the bootstrap interval of a plain mean with infinitely many replicates, from four moments.
+    """Return the bootstrap interval of a plain mean with infinitely many replicates, from four moments.
 
-    The bootstrap law of a mean of n independent units has skewness γ₁/√n and excess kurtosis γ₂/n, so its quantiles follow by
-    Cornish and Fisher's expansion, and for a mean z₀ = a = γ₁/(6√n). No seed and no Monte Carlo error: nearer the ideal
-    interval than 10,000 replicates where the condition below holds.
+    The bootstrap law of a mean of n independent units has skewness γ₁/√n and excess kurtosis γ₂/n, so its quantiles follow
+    from Cornish and Fisher's expansion, and for a mean z₀ = a = γ₁/(6√n). There is no seed and no Monte Carlo error: if the
+    condition below holds, the result is closer to the ideal interval than 10,000 replicates.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def closed_form(values: FloatArray, level: float, kind: Kind = "bca") -> tuple[f
 
 
 def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> FloatArray:
-    """`closed_form` of many samples at once: float (2, m) of samples (m, n), one in each row; NaN where it is undefined.
+    """Apply `closed_form` to many samples at once: float (2, m) for samples (m, n), one per row; NaN where undefined.
 
     Examples
     --------
@@ -178,30 +180,30 @@ def closed_forms(samples: FloatArray, level: float, kind: Kind = "bca") -> Float
     [[0.487, 0.975], [0.513, 1.025]]
     """
     n = samples.shape[1]
-    if n < 1000:  # resampling is cheap there, and four moments may be too few
+    if n < 1000:  # resampling is cheap for few values, and four moments may not suffice
         return np.full((2, len(samples)), np.nan)
     mean, deviation, skew, kurtosis = _shape(samples)
     sixth, excess = skew / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
     z = scipy.special.ndtri([[(1 - level) / 2], [(1 + level) / 2]])
     if kind == "bca":
-        moved_by = sixth + z
-        z = sixth + moved_by / (1 - sixth * moved_by)
+        shifted = sixth + z
+        z = sixth + shifted / (1 - sixth * shifted)
     square = z * z
     fisher = z + sixth * (square - 1) + z * (excess * (square - 3) - sixth * sixth * (2 * square - 5))
-    moved = deviation / sqrt(n) * fisher
-    ends = mean - moved[::-1] if kind == "basic" else mean + moved
+    offset = deviation / sqrt(n) * fisher
+    ends = mean - offset[::-1] if kind == "basic" else mean + offset
     return np.asarray(np.where(np.abs(sixth) <= 0.25 / 6, ends, np.nan))
 
 
 def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, standard deviation, skewness and kurtosis of each row; NaN but for the mean where all are equal."""
+    """Return mean, standard deviation, skewness and kurtosis of each row; all but the mean are NaN if its values are equal."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, second, third, fourth = _moments(samples)
         usual = (second > 1e-26 * mean * mean) & (fourth > 1e-290) & (fourth < 1e290)
     if usual.all():
         deviation = np.sqrt(second)
         return mean, deviation, third / (second * deviation), fourth / (second * second)
-    # Moments of values so near or so far apart are lost in rounding, or are no numbers: those of the same in [0, 2] are not.
+    # Powers of very close or very distant values lose their digits or overflow. Rescaled to [0, 2] they do not.
     least, greatest = samples.min(axis=1), samples.max(axis=1)
     half = greatest / 2 - least / 2
     equal = half <= 1e-14 * np.maximum(np.abs(least), np.abs(greatest))
@@ -213,20 +215,20 @@ def _shape(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Flo
 
 
 def _moments(samples: FloatArray) -> FloatArray:
-    """Mean and second to fourth central moment of each row, (4, m): one pass over the values, and no copy of many."""
+    """Return the mean and the second to fourth central moments of each row, (4, m), in one pass and without a full copy."""
     first, second, third, fourth = _power_sums(samples) / samples.shape[1]
-    found = _central(first, second, third, fourth)
-    # Powers of values far from 0 carry digits of the mean that the moments lack: those rows are summed again around it.
-    far = ~(first * first <= 64 * found[1])
+    moments = _central(first, second, third, fourth)
+    # For values far from 0 the mean uses up the digits of the powers, so these rows are summed again around their mean.
+    far = ~(first * first <= 64 * moments[1])
     if far.any():
-        away = _power_sums(samples[far] if not far.all() else samples, first[far]) / samples.shape[1]
-        found[:, far] = _central(*away)
-        found[0, far] += first[far]
-    return found
+        centered_means = _power_sums(samples[far] if not far.all() else samples, first[far]) / samples.shape[1]
+        moments[:, far] = _central(*centered_means)
+        moments[0, far] += first[far]
+    return moments
 
 
 def _central(first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray) -> FloatArray:
-    """Mean and central moments, (4, m), of the means of four powers."""
+    """Convert the means of four powers to the mean and the central moments, (4, m)."""
     square = first * first
     return np.stack(
         [
@@ -239,37 +241,39 @@ def _central(first: FloatArray, second: FloatArray, third: FloatArray, fourth: F
 
 
 def _power_sums(samples: FloatArray, origin: FloatArray | None = None) -> FloatArray:
-    """Sums of the first four powers of each row, or of its distances from an origin, (4, m): dot products within the cache."""
+    """Sum the first four powers of each row, or of its distances from an origin, (4, m), by dot products within the cache."""
     m, n = samples.shape
     rows, length = max(1, _STRETCH // n), min(n, _PIECE)
     sums, ones = np.empty((-(-n // length), 4, m)), np.ones(length)
-    room, squares = np.empty((2, min(rows, m) * length))
-    for some in (slice(top, top + rows) for top in range(0, m, rows)):
-        for piece, (one, two, three, four) in enumerate(sums[:, :, some]):
-            values = samples[some, piece * length : (piece + 1) * length]
+    differences, squares = np.empty((2, min(rows, m) * length))
+    for row_slice in (slice(top, top + rows) for top in range(0, m, rows)):
+        for piece, (first, second, third, fourth) in enumerate(sums[:, :, row_slice]):
+            values = samples[row_slice, piece * length : (piece + 1) * length]
             if origin is not None:
-                values = np.subtract(values, origin[some, None], out=room[: values.size].reshape(values.shape))
+                values = np.subtract(
+                    values, origin[row_slice, None], out=differences[: values.size].reshape(values.shape)
+                )
             square = np.multiply(values, values, out=squares[: values.size].reshape(values.shape))
-            each = ones[: values.shape[1]]
-            np.vecdot(values, each, out=one)
-            np.vecdot(square, each, out=two)
-            np.vecdot(square, values, out=three)
-            np.vecdot(square, square, out=four)
+            unit_vector = ones[: values.shape[1]]
+            np.vecdot(values, unit_vector, out=first)
+            np.vecdot(square, unit_vector, out=second)
+            np.vecdot(square, values, out=third)
+            np.vecdot(square, square, out=fourth)
     return np.asarray(sums.sum(axis=0))
 
 
 def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | None:
-    """Values as whole multiples of the largest common step above the least, where such a grid is short enough; None otherwise."""
-    # A few of them tell most columns apart, and cost nothing.
-    few = np.unique((values[:: max(1, values.size // 64)] - least) / width)
+    """Return the values as integer multiples of their common grid step above the minimum, or None if the grid is too long."""
+    # A small sample rules out most columns that are not on a grid, at almost no cost.
+    sampled = np.unique((values[:: max(1, values.size // 64)] - least) / width)
     most = LONGEST // values.size
-    binary = bool(np.all((few < 1e-9) | (few > 1 - 1e-9)))
-    if not binary and few.size > most + 1:
+    binary = bool(np.all((sampled < 1e-9) | (sampled > 1 - 1e-9)))
+    if not binary and sampled.size > most + 1:
         return None
     shares = (values - least) / width
     if binary and np.all((shares < 1e-9) | (shares > 1 - 1e-9)):
         return np.asarray(np.rint(shares), dtype=np.int64)
-    if few.size > most + 1:
+    if sampled.size > most + 1:
         return None
     distinct = np.unique(shares)
     gaps = np.diff(distinct)
@@ -277,14 +281,14 @@ def _on_a_grid(values: FloatArray, least: float, width: float) -> IntArray | Non
     points = round(1 / step)
     if points > most:
         return None
-    near = np.rint(distinct * points)
-    if np.abs(distinct * points - near).max() > 1e-7:
+    nearest = np.rint(distinct * points)
+    if np.abs(distinct * points - nearest).max() > 1e-7:
         return None
     return np.asarray(np.rint(shares * points), dtype=np.int64)
 
 
 def _levels(below: float, tie: float, skew: float, level: float, kind: Kind) -> tuple[float, float] | str:
-    """The levels at which the law is read: for BCa z₀ = Φ⁻¹(P(below) + P(tie)/2) and a = skew/6."""
+    """Return the levels at which to read the law: for BCa with z₀ = Φ⁻¹(P(below) + P(tie)/2) and a = skew/6."""
     if kind != "bca":
         return (1 - level) / 2, (1 + level) / 2
     bias = float(scipy.special.ndtri(below + tie / 2))

@@ -1,4 +1,4 @@
-"""The share with the event by each position, with an interval over clusters that holds from no event to all of them."""
+"""Cumulative incidence by position, with intervals over clusters that stay valid from no event to all events."""
 
 from dataclasses import dataclass, replace
 
@@ -31,23 +31,23 @@ NOBODY_AT_RISK = "nobody at risk"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incidence:
-    """A curve over positions: arrays of one length. The field names are the column names of CURVE.
+    """A curve over positions, as arrays of equal length. The field names are the column names of CURVE.
 
     Attributes
     ----------
     at
-        Integer: the position.
+        Integer: position.
     estimate, std_error, low, high
-        Float: the share, its standard error and the ends of its interval. **NaN where undefined**, only here: whoever turns
-        this into rows writes null.
+        Float: the share, its standard error and the ends of its interval. Undefined values are **NaN** in this class only;
+        code that converts it to rows writes null.
     at_risk, events, censored, competing
-        Integer: rollouts watched at this position, and how many watches ended there in each way.
+        Integer: rollouts still followed at this position, and how many follow-ups ended there in each way.
     n_clusters
-        Integer: clusters at risk (the smaller count of two crossed ways).
+        Integer: clusters at risk (for two crossed ways, the smaller number).
     reason
-        Why bounds at a position are undefined or come from another rule; None elsewhere.
+        Reason why the bounds at a position are undefined or follow a different rule; None elsewhere.
     method
-        Estimator and interval in words.
+        Name of the estimator and of the interval.
     """
 
     at: IntArray
@@ -64,7 +64,7 @@ class Incidence:
     method: str
 
     def point(self, place: int) -> Estimate:
-        """One position of the curve as an estimate, null where undefined; its n is all the rollouts of the curve."""
+        """Return one position of the curve as an estimate, None where undefined; its n counts all rollouts of the curve."""
         values = (self.estimate[place], self.std_error[place], self.low[place], self.high[place])
         estimate, std_error, low, high = (None if np.isnan(value) else float(value) for value in values)
         return Estimate(
@@ -88,37 +88,38 @@ def cumulative_incidence(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Incidence:
-    """The share that had the event by each position, as run (Aalen-Johansen): competing endings keep it from ever happening.
+    """Estimate the share with the event by each position (Aalen-Johansen): a competing ending rules the event out.
 
-    F(t) = Σ_{s<=t} S(s-)·d₁(s)/Y(s), its variance V from the influence of whole clusters. The interval is Wilson's at the
+    F(t) = Σ_{s<=t} S(s-)·d₁(s)/Y(s), with its variance V from the influence of whole clusters. The interval is Wilson's at the
     effective size F(1-F)/V with the design effect shrunk as in `proportion`, and with t of G-1 degrees of freedom (min(A, B) - 1
-    for two crossed ways; the normal law where every cluster is one rollout). So it ends where `proportion` does when every
-    rollout was watched to its end, and has no cliff at the first event, where log(-log(1-F)) is wide and covers too little
-    (.91 and less at nominal .95 in sparse settings). As F never falls, neither do the ends: each end of the interval is
-    tightened by what bounds F before it from below, and after it from above.
+    for two crossed ways; the normal law if every cluster is one rollout). It therefore agrees with `proportion` if every
+    rollout was followed to its end. At the first event, where log(-log(1-F)) intervals are wide and cover too little (.91 and
+    less at nominal .95 in sparse settings), it has no jump. F never decreases, so the bounds are made monotone: a lower bound
+    also holds at all later positions, an upper bound at all earlier ones.
 
     Parameters
     ----------
     duration
-        Integer (n,), at least 1: the last position at which the rollout was watched.
+        Integer (n,), at least 1: the last position at which the rollout was followed.
     cause
         Integer (n,): 0 censored, 1 the event, 2 a competing ending.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
     weights
-        Positive float (n,), or None for one each.
+        Positive float (n,), or None for ones.
     level
         Nominal coverage.
     horizon
-        Last position of the curve; the longest duration when None.
+        Last position of the curve; None for the longest duration.
 
     Returns
     -------
     Incidence
-        At 0: a share of 0, known, without bounds. No event yet: 0 to Wilson's upper end at the effective number of rollouts
-        whose fate is known. Everyone had the event: Wilson's lower end for those last at risk, or the last one if larger,
-        to 1. Nobody watched any longer while some had no ending: undefined. One cluster of several rollouts: no bounds.
-        n = 0: undefined.
+        At position 0 the share is 0, without bounds. Before the first event the interval runs from 0 to Wilson's upper end at
+        the effective number of rollouts whose outcome is known. If all rollouts had the event, it runs from Wilson's lower end
+        for the last rollouts at risk (or the previous lower end, if larger) to 1. If no rollout is followed any longer but
+        some had no ending, the share is undefined. With one cluster of several rollouts there are no bounds; with n = 0
+        everything is undefined.
 
     References
     ----------
@@ -131,19 +132,19 @@ def cumulative_incidence(
     >>> curve.estimate.tolist(), curve.at_risk.tolist()
     ([0.0, 0.25, 0.5, 0.5], [4, 4, 3, 1])
     """
-    seen = watch(duration, cause, weights=weights, horizon=horizon)
-    bounds = _bounds(seen, clusters, level)
+    life_table = watch(duration, cause, weights=weights, horizon=horizon)
+    bounds = _bounds(life_table, clusters, level)
     return Incidence(
-        at=np.arange(seen.horizon + 1),
-        estimate=np.where(seen.known, seen.incidence, np.nan),
+        at=np.arange(life_table.horizon + 1),
+        estimate=np.where(life_table.known, life_table.incidence, np.nan),
         std_error=bounds.std_error,
         low=bounds.low,
         high=bounds.high,
-        at_risk=seen.at_risk,
-        events=seen.events,
-        censored=seen.censored,
-        competing=seen.competing,
-        n_clusters=clusters_at_risk(seen, clusters),
+        at_risk=life_table.at_risk,
+        events=life_table.events,
+        censored=life_table.censored,
+        competing=life_table.competing,
+        n_clusters=clusters_at_risk(life_table, clusters),
         reason=bounds.reason,
         method=("", "clustered ", "two-way ")[len(clusters)] + "Aalen-Johansen, Wilson",
     )
@@ -158,16 +159,16 @@ def kaplan_meier(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Incidence:
-    """The share that would have had the event by each position if nothing else ended a watch (Kaplan-Meier, 1 - S).
+    """Estimate the share that would have had the event by each position if nothing else ended follow-up (Kaplan-Meier, 1 - S).
 
-    `cumulative_incidence` with every ending but the event as censoring.
+    This is `cumulative_incidence` with every other ending treated as censoring.
 
     Parameters
     ----------
     duration, clusters, weights, level, horizon
-        As there.
+        See `cumulative_incidence`.
     observed
-        Boolean (n,): whether the watch ended with the event.
+        Boolean (n,): True if follow-up ended with the event.
 
     References
     ----------
@@ -184,35 +185,38 @@ def kaplan_meier(
 
 
 def influence(duration: ArrayLike, cause: ArrayLike) -> FloatArray:
-    """Each rollout's influence on the share with the event at positions 1..T: float (n, T).
+    """Return each rollout's influence on the share with the event at positions 1..T: float (n, T).
 
-    Its squares sum to the variance; without competing endings that is Greenwood's.
+    The squares sum to the variance, which is Greenwood's without competing endings.
 
     Examples
     --------
     >>> influence([1, 1], [1, 0]).tolist()
     [[0.25], [-0.25]]
     """
-    seen = watch(duration, cause)
-    (alone,) = groupings((), seen.duration.size)
-    return np.concatenate([np.empty((0, seen.horizon)), *(block[:, 1:] for block in influences(seen, alone))])
+    life_table = watch(duration, cause)
+    (singletons,) = groupings((), life_table.duration.size)
+    return np.concatenate(
+        [np.empty((0, life_table.horizon)), *(block[:, 1:] for block in influences(life_table, singletons))]
+    )
 
 
-def clusters_at_risk(seen: Watch, clusters: Clusters) -> IntArray:
-    """Clusters with a rollout watched at each position: integer (T + 1,), the smaller count of two crossed ways."""
-    counts = [_at_risk(seen, way) for way in groupings(clusters, seen.duration.size)[:2]]
+def clusters_at_risk(life_table: Watch, clusters: Clusters) -> IntArray:
+    """Count the clusters with a rollout at risk at each position: integer (T + 1,), the smaller count of two crossed ways."""
+    counts = [_at_risk(life_table, way) for way in groupings(clusters, life_table.duration.size)[:2]]
     return np.minimum(counts[0], counts[-1])
 
 
-def _at_risk(seen: Watch, way: Grouping) -> IntArray:
+def _at_risk(life_table: Watch, way: Grouping) -> IntArray:
+    # A cluster is at risk until its longest duration: count the clusters whose maximum is at or after each position.
     longest = np.zeros(way.count, dtype=np.int64)
-    np.maximum.at(longest, way.codes, seen.duration)
-    return np.cumsum(np.bincount(longest, minlength=seen.horizon + 2)[::-1])[::-1][:-1]
+    np.maximum.at(longest, way.codes, life_table.duration)
+    return np.cumsum(np.bincount(longest, minlength=life_table.horizon + 2)[::-1])[::-1][:-1]
 
 
 @dataclass(slots=True)
 class _Bounds:
-    """The interval while it is put together, position by position."""
+    """Bounds of a curve, filled position by position."""
 
     std_error: FloatArray
     low: FloatArray
@@ -220,8 +224,8 @@ class _Bounds:
     reason: list[str | None]
 
 
-def _bounds(seen: Watch, clusters: Clusters, level: float) -> _Bounds:
-    size, n = seen.at_risk.size, seen.duration.size
+def _bounds(life_table: Watch, clusters: Clusters, level: float) -> _Bounds:
+    size, n = life_table.at_risk.size, life_table.duration.size
     unknown = np.full(size, np.nan)
     bounds = _Bounds(unknown.copy(), unknown.copy(), unknown.copy(), [None] * size)
     units = groupings(clusters, n)
@@ -233,41 +237,43 @@ def _bounds(seen: Watch, clusters: Clusters, level: float) -> _Bounds:
         bounds.reason[1:] = [ONE_CLUSTER] * (size - 1)
         return bounds
     if smallest > 1:
-        _wilson(bounds, seen, clusters, level, smallest)
+        _wilson(bounds, life_table, clusters, level, smallest)
     for t in range(1, size):
-        if not seen.known[t]:
+        if not life_table.known[t]:
             bounds.reason[t] = NOBODY_AT_RISK
-        elif seen.at_risk[t] == 0 or (seen.incidence[t] == 0 and t > 1 and seen.at_risk[t] == seen.at_risk[t - 1]):
+        elif life_table.at_risk[t] == 0 or (
+            life_table.incidence[t] == 0 and t > 1 and life_table.at_risk[t] == life_table.at_risk[t - 1]
+        ):
             _carry(bounds, t)
-        elif seen.incidence[t] == 0:
-            _no_event(bounds, seen, clusters, level, t)
-        elif seen.incidence[t] == 1:
-            _all_events(bounds, seen, clusters, level, t)
-    # The share never falls: what bounds it earlier from below bounds it now, what bounds it later from above likewise.
+        elif life_table.incidence[t] == 0:
+            _no_event(bounds, life_table, clusters, level, t)
+        elif life_table.incidence[t] == 1:
+            _all_events(bounds, life_table, clusters, level, t)
+    # F never decreases: an earlier lower bound holds at this position too, and so does a later upper bound.
     bounds.low[:] = np.where(np.isnan(bounds.low), np.nan, np.fmax.accumulate(bounds.low))
     bounds.high[:] = np.where(np.isnan(bounds.high), np.nan, np.fmin.accumulate(bounds.high[::-1])[::-1])
     return bounds
 
 
-def _wilson(bounds: _Bounds, seen: Watch, clusters: Clusters, level: float, smallest: int) -> None:
+def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float, smallest: int) -> None:
     """Fill the positions with a share between 0 and 1: Wilson's interval at the effective size F(1-F) / (V₀·d).
 
-    V₀ is the variance of independent rollouts, censoring included, and d the design effect V/V₀, shrunk as in `proportion` by
-    the number of clusters that hold an event by then, or a rollout without one.
+    V₀ is the variance of independent rollouts, including censoring. d is the design effect V/V₀, shrunk as in `proportion`
+    by the number of clusters with an event by this position, or with a rollout without one, whichever is smaller.
     """
-    n = seen.duration.size
-    clustered = incidence_variance(seen, groupings(clusters, n))
-    independent = independent_variance(seen)
-    plain = smallest == n and equal_weights(seen.weights)
+    n = life_table.duration.size
+    clustered = incidence_variance(life_table, groupings(clusters, n))
+    independent = independent_variance(life_table)
+    plain = smallest == n and equal_weights(life_table.weights)
     ways = groupings(clusters, n)[:2]
-    mixed = [mixed_clusters(seen, way) for way in ways]
-    for t in np.flatnonzero(seen.known & (seen.incidence > 0) & (seen.incidence < 1)):
+    mixed = [mixed_clusters(life_table, way) for way in ways]
+    for t in np.flatnonzero(life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)):
         observed = max(1.0, clustered[t] / independent[t])
         effect = max(
-            shrunk(observed, float(count[t]), copies_effect(seen.weights, way))
+            shrunk(observed, float(count[t]), copies_effect(life_table.weights, way))
             for count, way in zip(mixed, ways, strict=True)
         )
-        share = float(seen.incidence[t])
+        share = float(life_table.incidence[t])
         size = share * (1 - share) / independent[t] / (1.0 if plain else effect)
         bounds.std_error[t] = np.sqrt(clustered[t]) if clustered[t] > 0 else np.nan
         bounds.low[t], bounds.high[t] = wilson(share * size, size, level=level, df=None if plain else smallest - 1)
@@ -279,38 +285,38 @@ def _carry(bounds: _Bounds, t: int) -> None:
     bounds.reason[t] = bounds.reason[t - 1]
 
 
-def _no_event(bounds: _Bounds, seen: Watch, clusters: Clusters, level: float, t: int) -> None:
+def _no_event(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float, t: int) -> None:
     """Fill a position before the first event: from 0 to Wilson's upper end for no success.
 
-    Its size counts the rollouts at risk, and those that a competing ending took before, as far as they would still be
-    watched: at risk / S(t-), which is Fine & Gray's weighting (1999, doi:10.1080/01621459.1999.10474144).
+    The sample size counts the rollouts at risk, plus those with an earlier competing ending in proportion to their chance of
+    still being followed: at risk / S(t-), as in Fine & Gray's weighting (1999, doi:10.1080/01621459.1999.10474144).
     """
-    there = seen.duration >= t
-    fate = there | (seen.cause == COMPETING)
-    ways = groupings(tuple(np.asarray(way)[fate] for way in clusters), int(fate.sum()))[:2]
-    w, smallest = seen.weights[fate], min(way.count for way in ways)
+    at_risk = life_table.duration >= t
+    fate_known = at_risk | (life_table.cause == COMPETING)
+    ways = groupings(tuple(np.asarray(way)[fate_known] for way in clusters), int(fate_known.sum()))[:2]
+    w, smallest = life_table.weights[fate_known], min(way.count for way in ways)
     plain = smallest == w.size and equal_weights(w)
     if smallest == 1 and not plain:
         bounds.reason[t] = "one cluster at risk: no interval over clusters"
         return
-    risk = w * there[fate]
-    size = min(min(_copies(w, way), _copies(risk, way) / seen.survival_before[t]) for way in ways)
+    risk_weights = w * at_risk[fate_known]
+    size = min(min(_copies(w, way), _copies(risk_weights, way) / life_table.survival_before[t]) for way in ways)
     bounds.low[t], bounds.high[t] = wilson(0, size, level=level, df=None if plain else smallest - 1)
 
 
 def _copies(weights: FloatArray, way: Grouping) -> float:
-    """Effective number of rollouts if those of a cluster were copies of one: (ΣW_g)² / ΣW_g²."""
+    """Return the effective number of rollouts if all rollouts of a cluster were copies: (ΣW_g)² / ΣW_g²."""
     sums = way.sums(weights)
     return float(sums.sum() ** 2 / np.square(sums).sum())
 
 
-def _all_events(bounds: _Bounds, seen: Watch, clusters: Clusters, level: float, t: int) -> None:
+def _all_events(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float, t: int) -> None:
     """Fill the position where the last rollouts at risk all had the event: from Wilson's lower end for them to 1.
 
-    1 - F = S(t-)·(1 - h) is at most 1 - h, so a lower end for the hazard is one for the share.
+    1 - F = S(t-)·(1 - h) is at most 1 - h, so a lower bound for the hazard is also a lower bound for the share.
     """
-    rows: BoolArray = (seen.duration >= t) & (seen.cause == EVENT)
-    there = tuple(np.asarray(way)[rows] for way in clusters)
-    hazard = proportion(np.ones(int(rows.sum())), there, weights=seen.weights[rows], level=level)
+    rows: BoolArray = (life_table.duration >= t) & (life_table.cause == EVENT)
+    row_clusters = tuple(np.asarray(way)[rows] for way in clusters)
+    hazard = proportion(np.ones(int(rows.sum())), row_clusters, weights=life_table.weights[rows], level=level)
     bounds.low[t], bounds.high[t] = hazard.low or 0.0, 1.0
     bounds.reason[t] = "everyone at risk had the event: Wilson's lower end for them, or the last lower end if larger"

@@ -1,4 +1,4 @@
-"""Event times at positions 1..T: who is at risk, the share with the event, and each cluster's influence on that share."""
+"""Life table for event times at positions 1..T, and each cluster's influence on the share with the event."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,34 +12,34 @@ from turnwise.stats.clusters import Grouping, crossed, groupings, ones_or, small
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 
 CENSORED, EVENT, COMPETING = 0, 1, 2
-"""Causes: how a watch ended."""
+"""Causes: the ways in which follow-up can end."""
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 CELLS_AT_A_TIME = 1 << 20
-"""Cluster x position cells held in memory together."""
+"""Most cluster x position cells in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Rollouts watched up to a position, how each watch ended, and the life table of them all.
+    """Follow-up of rollouts: last position and cause of each, with the life table of all.
 
     Attributes
     ----------
     duration, cause, weights
-        Integer, integer and float (n,): the last watched position (T + 1 beyond the horizon T), the cause, the weight.
+        Integer, integer and float (n,): the last position followed (T + 1 if beyond the horizon T), the cause, the weight.
     at_risk, events, competing, censored
-        Integer (T + 1,), by position 0..T: rollouts watched at that position, and how watches ended there. At 0 everyone is
-        at risk and nothing ends.
+        Integer (T + 1,), by position 0..T: rollouts at risk at that position, and how follow-up ended there. At position 0
+        all rollouts are at risk and none ends.
     mass
         Float (T + 1,): weight at risk.
     event_hazard, ending_hazard
-        Float (T + 1,): weighted share of those at risk with the event h₁, with the event or a competing ending h; 0 where
-        nobody is at risk.
+        Float (T + 1,): weighted share of the rollouts at risk with the event (h₁), and with the event or a competing ending
+        (h); 0 if no rollout is at risk.
     survival
-        Float (T + 1,): S(t) = Π (1 - h), the share still without either.
+        Float (T + 1,): S(t) = Π (1 - h), the share without either ending so far.
     incidence
-        Float (T + 1,): F(t) = Σ S(s-)·h₁(s), the share with the event; no estimate where not `known`.
+        Float (T + 1,): F(t) = Σ S(s-)·h₁(s), the share with the event; valid only where `known`.
     """
 
     duration: IntArray
@@ -62,30 +62,30 @@ class Watch:
 
     @property
     def known(self) -> BoolArray:
-        """Whether the share is known at a position (T + 1,): someone is at risk there, or everyone has ended before."""
+        """Positions with a defined share, Boolean (T + 1,): a rollout is at risk there, or all rollouts ended before."""
         return np.asarray((self.at_risk > 0) | (self.survival == 0))
 
     @property
     def survival_before(self) -> FloatArray:
-        """S(t-), the share without any ending before a position: float (T + 1,)."""
+        """Share without any ending before each position, S(t-): float (T + 1,)."""
         return np.concatenate([[1.0], self.survival[:-1]])
 
 
 def watch(
     duration: ArrayLike, cause: ArrayLike, *, weights: ArrayLike | None = None, horizon: int | None = None
 ) -> Watch:
-    """The watches of these rollouts up to a horizon, with their life table.
+    """Build the life table of rollouts up to a horizon.
 
     Parameters
     ----------
     duration
-        Integer (n,), at least 1: the last watched position.
+        Integer (n,), at least 1: the last position followed.
     cause
         Integer (n,): 0 censored, 1 the event, 2 a competing ending. An event counts before a censoring at its position.
     weights
-        Positive float (n,), or None for one each.
+        Positive float (n,), or None for ones.
     horizon
-        Last position T; the longest duration when None (0 without rollouts).
+        Last position T; None for the longest duration (0 without rollouts).
 
     References
     ----------
@@ -96,29 +96,29 @@ def watch(
     >>> watch([1, 2, 2, 3], [1, 0, 1, 2]).incidence.tolist()
     [0.0, 0.25, 0.5, 0.5]
     """
-    ends, how = np.asarray(duration, dtype=np.int64), np.asarray(cause, dtype=np.int64)
+    ends, ending = np.asarray(duration, dtype=np.int64), np.asarray(cause, dtype=np.int64)
     w = ones_or(weights, ends.size)
     if ends.size and ends.min() < 1:
-        raise ArgumentError(f"a duration is {ends.min()}; positions are counted from 1")
-    if ends.size and not CENSORED <= how.min() <= how.max() <= COMPETING:
-        raise ArgumentError("a cause is 0 (censored), 1 (the event) or 2 (a competing ending)")
+        raise ArgumentError(f"duration contains {ends.min()}; positions are counted from 1")
+    if ends.size and not CENSORED <= ending.min() <= ending.max() <= COMPETING:
+        raise ArgumentError("cause must be 0 (censored), 1 (the event) or 2 (a competing ending)")
     last = int(ends.max(initial=0)) if horizon is None else horizon
-    ends, how = np.minimum(ends, last + 1), np.where(ends > last, CENSORED, how)
-    cells = how * (last + 2) + ends
+    ends, ending = np.minimum(ends, last + 1), np.where(ends > last, CENSORED, ending)
+    cells = ending * (last + 2) + ends
     count = np.bincount(cells, minlength=3 * (last + 2)).reshape(3, last + 2)
     weight = np.bincount(cells, weights=w, minlength=3 * (last + 2)).reshape(3, last + 2)
-    at_risk, mass = _still_there(count.sum(axis=0))[:-1], _still_there(weight.sum(axis=0))[:-1]
+    at_risk, mass = _from_here_on(count.sum(axis=0))[:-1], _from_here_on(weight.sum(axis=0))[:-1]
     censored, events, competing = count[:, :-1]
     event_hazard = np.divide(weight[EVENT, :-1], mass, out=np.zeros(last + 1), where=mass > 0)
     ending_hazard = event_hazard + np.divide(weight[COMPETING, :-1], mass, out=np.zeros(last + 1), where=mass > 0)
-    # By counts, so that rounding of weights leaves nobody behind.
+    # If all rollouts at risk end here, the hazard is exactly 1; the sum of weights would leave a rounding error.
     ending_hazard[(at_risk > 0) & (events + competing == at_risk)] = 1.0
     survival = np.cumprod(1 - ending_hazard)
     before = np.concatenate([[1.0], survival[:-1]])
     only_event = np.cumsum(competing) == 0
     return Watch(
         duration=ends,
-        cause=how,
+        cause=ending,
         weights=w,
         at_risk=at_risk,
         events=events,
@@ -132,15 +132,15 @@ def watch(
     )
 
 
-def influences(seen: Watch, unit: Grouping) -> Iterator[FloatArray]:
-    """Each cluster's influence on the share with the event, in blocks of whole clusters: float (clusters, T + 1).
+def influences(life_table: Watch, unit: Grouping) -> Iterator[FloatArray]:
+    """Yield each cluster's influence on the share with the event, in blocks of whole clusters: float (clusters, T + 1).
 
-    Per unit of weight, rollout i moves F(t) by the sum over s <= t of
+    Per unit of weight, rollout i changes F(t) by the sum over s <= t of
 
         S(s-)·(1{event at s} - 1{at risk}·h₁(s)) / Y(s) - (F(t) - F(s))·(1{ended at s} - 1{at risk}·h(s)) / (Y(s) - d(s)),
 
-    the second term 0 where all at risk end there (Y = d); a cluster moves it by the weighted sum of its rollouts. Without
-    competing endings the squares of singleton clusters sum to Greenwood's variance exactly.
+    where the second term is 0 if all rollouts at risk end there (Y = d). A cluster changes F(t) by the weighted sum over its
+    rollouts. Without competing endings, the squares of singleton clusters sum to Greenwood's variance exactly.
 
     References
     ----------
@@ -148,90 +148,94 @@ def influences(seen: Watch, unit: Grouping) -> Iterator[FloatArray]:
 
     Examples
     --------
-    >>> seen = watch([1, 2, 2, 2], [1, 0, 0, 0])
-    >>> (block,) = influences(seen, Grouping(np.arange(4), 4))
+    >>> life_table = watch([1, 2, 2, 2], [1, 0, 0, 0])
+    >>> (block,) = influences(life_table, Grouping(np.arange(4), 4))
     >>> float(np.square(block[:, 2]).sum())  # p(1-p)/n = .25 * .75 / 4
     0.046875
     """
-    width = seen.horizon + 2
+    width = life_table.horizon + 2
     step = max(1, CELLS_AT_A_TIME // width)
     order = np.argsort(unit.codes, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(unit.codes, minlength=unit.count))])
     for first in range(0, unit.count, step):
         count = min(step, unit.count - first)
         rows = order[edges[first] : edges[first + count]]
-        yield _block(seen, rows, unit.codes[rows] - first, count)
+        yield _block(life_table, rows, unit.codes[rows] - first, count)
 
 
-def _block(seen: Watch, rows: IntArray, codes: IntArray, count: int) -> FloatArray:
-    width = seen.horizon + 2
-    cells = codes * width + seen.duration[rows]
-    w, cause = seen.weights[rows], seen.cause[rows]
+def _block(life_table: Watch, rows: IntArray, codes: IntArray, count: int) -> FloatArray:
+    width = life_table.horizon + 2
+    cells = codes * width + life_table.duration[rows]
+    w, cause = life_table.weights[rows], life_table.cause[rows]
 
     def ended(chosen: BoolArray) -> FloatArray:
         sums = np.bincount(cells[chosen], weights=w[chosen], minlength=count * width).astype(np.float64, copy=False)
         return sums.reshape(count, width)
 
     events, endings = ended(cause == EVENT)[:, :-1], ended(cause != CENSORED)[:, :-1]
-    at_risk = _still_there(ended(np.ones(rows.size, dtype=np.bool_)))[:, :-1]
-    left = seen.mass * (1 - seen.ending_hazard)
-    per_event = np.divide(seen.survival_before, seen.mass, out=np.zeros(width - 1), where=seen.mass > 0)
-    per_ending = np.divide(1.0, left, out=np.zeros(width - 1), where=left > 0)
-    direct = np.cumsum((events - at_risk * seen.event_hazard) * per_event, axis=1)
-    ending = (endings - at_risk * seen.ending_hazard) * per_ending
-    return direct - seen.incidence * np.cumsum(ending, axis=1) + np.cumsum(seen.incidence * ending, axis=1)
+    at_risk = _from_here_on(ended(np.ones(rows.size, dtype=np.bool_)))[:, :-1]
+    mass_after = life_table.mass * (1 - life_table.ending_hazard)
+    per_event = np.divide(
+        life_table.survival_before, life_table.mass, out=np.zeros(width - 1), where=life_table.mass > 0
+    )
+    per_ending = np.divide(1.0, mass_after, out=np.zeros(width - 1), where=mass_after > 0)
+    # The term with F(t) - F(s) is split into F(t)·Σx - ΣF(s)·x, two running sums instead of a sum for each pair (s, t).
+    direct = np.cumsum((events - at_risk * life_table.event_hazard) * per_event, axis=1)
+    ending = (endings - at_risk * life_table.ending_hazard) * per_ending
+    return direct - life_table.incidence * np.cumsum(ending, axis=1) + np.cumsum(life_table.incidence * ending, axis=1)
 
 
-def _still_there(ended: NDArray[Number]) -> NDArray[Number]:
-    """Sums over this and all later positions, along the last axis."""
+def _from_here_on(ended: NDArray[Number]) -> NDArray[Number]:
+    """Sum over each position and all later ones, along the last axis."""
     return np.cumsum(ended[..., ::-1], axis=-1)[..., ::-1]
 
 
-def incidence_variance(seen: Watch, units: tuple[Grouping, ...]) -> FloatArray:
-    """Variance over clusters of the share with the event at each position: float (T + 1,), at least two clusters.
+def incidence_variance(life_table: Watch, units: tuple[Grouping, ...]) -> FloatArray:
+    """Return the variance over clusters of the share with the event at each position: float (T + 1,).
 
-    G/(G-1)·Σ_g IF_g², two crossed ways joined by `crossed`.
+    G/(G-1)·Σ_g IF_g², for at least two clusters; two crossed ways are combined by `crossed`.
     """
-    return crossed([_squares(unit, influences(seen, unit)) for unit in units])
+    return crossed([_squares(unit, influences(life_table, unit)) for unit in units])
 
 
-def area_variance(seen: Watch, units: tuple[Grouping, ...], horizon: int) -> FloatArray:
-    """Variance over clusters of Σ_{t<horizon} F(t), the area up to a position: float (), at least two clusters."""
+def area_variance(life_table: Watch, units: tuple[Grouping, ...], horizon: int) -> FloatArray:
+    """Return the variance over clusters of the area Σ_{t<horizon} F(t): float (), for at least two clusters."""
     return crossed(
-        [_squares(unit, (block[:, :horizon].sum(axis=1) for block in influences(seen, unit))) for unit in units]
+        [_squares(unit, (block[:, :horizon].sum(axis=1) for block in influences(life_table, unit))) for unit in units]
     )
 
 
 def _squares(unit: Grouping, blocks: Iterable[FloatArray]) -> FloatArray:
-    # Influences of a share below 1e-13 are rounding: clusters that do not differ have variance 0.
+    # Influences below 1e-13 are rounding errors; without them, identical clusters have variance exactly 0.
     squares = sum(np.square(np.where(np.abs(block) > 1e-13, block, 0.0)).sum(axis=0) for block in blocks)
     return np.asarray(small_sample_factor(unit.count) * squares)
 
 
-def independent_variance(seen: Watch, area: int | None = None) -> FloatArray:
-    """Variance of the share if all rollouts were independent and weighed the same: float (T + 1,).
+def independent_variance(life_table: Watch, area: int | None = None) -> FloatArray:
+    """Return the variance of the share if all rollouts were independent and had equal weight: float (T + 1,).
 
-    Greenwood's where nothing competes. With unequal weights, that of as many rollouts of average weight, so that
-    weights count as copies do. With `area`, the variance of the share summed over the positions below it: float ().
+    Without competing endings this is Greenwood's variance. Unequal weights are replaced by their average, so that a weight of
+    2 counts like two copies. With `area`, it is the variance of the share summed over the positions below `area`: float ().
     """
-    width = seen.horizon + 2
-    mass = np.bincount(seen.cause * width + seen.duration, weights=seen.weights, minlength=3 * width)
-    kinds = np.flatnonzero(mass)  # rollouts that ended alike have one influence: a million watches are a few of these
-    alike = replace(seen, duration=kinds % width, cause=kinds // width, weights=np.ones(kinds.size))
-    squares, start = np.zeros(seen.at_risk.size if area is None else ()), 0
-    for block in influences(alike, *groupings((), kinds.size)):
+    width = life_table.horizon + 2
+    mass = np.bincount(life_table.cause * width + life_table.duration, weights=life_table.weights, minlength=3 * width)
+    # Rollouts with the same duration and cause have the same influence: a million rollouts reduce to a few kinds.
+    kinds = np.flatnonzero(mass)
+    distinct = replace(life_table, duration=kinds % width, cause=kinds // width, weights=np.ones(kinds.size))
+    squares, start = np.zeros(life_table.at_risk.size if area is None else ()), 0
+    for block in influences(distinct, *groupings((), kinds.size)):
         weights = mass[kinds[start : start + len(block)]]
         squares = squares + weights @ np.square(block if area is None else block[:, :area].sum(axis=1))
         start += len(block)
-    return np.asarray(squares * seen.weights.mean())
+    return np.asarray(squares * life_table.weights.mean())
 
 
-def mixed_clusters(seen: Watch, way: Grouping) -> IntArray:
-    """Clusters with an event by each position, or clusters with a rollout that has none by then, whichever are fewer."""
-    never = seen.horizon + 1
-    when = np.where(seen.cause == EVENT, np.minimum(seen.duration, never), never)
+def mixed_clusters(life_table: Watch, way: Grouping) -> IntArray:
+    """Count, for each position, clusters with an event by then or clusters with a rollout without one, whichever is fewer."""
+    never = life_table.horizon + 1
+    event_position = np.where(life_table.cause == EVENT, np.minimum(life_table.duration, never), never)
     first, last = np.full(way.count, never), np.zeros(way.count, dtype=np.int64)
-    np.minimum.at(first, way.codes, when)
-    np.maximum.at(last, way.codes, when)
-    begun, done = (np.cumsum(np.bincount(times, minlength=never + 1))[:-1] for times in (first, last))
-    return np.minimum(begun, way.count - done)
+    np.minimum.at(first, way.codes, event_position)
+    np.maximum.at(last, way.codes, event_position)
+    with_event, all_events = (np.cumsum(np.bincount(times, minlength=never + 1))[:-1] for times in (first, last))
+    return np.minimum(with_event, way.count - all_events)

@@ -1,6 +1,7 @@
-"""Intervals for a share of n: Wilson's, the exact one, Jeffreys', Agresti and Coull's. n may be an effective size.
+"""Intervals for a proportion: Wilson, exact (Clopper-Pearson), Jeffreys, and Agresti-Coull. n may be an effective size.
 
-All keep the same edges: n = 0 has no interval, no success has the lower end 0, no failure the upper end 1, and none has zero width.
+All follow the same rules at the edges: n = 0 has no interval, without a success the lower end is 0, without a failure the upper
+end is 1, and no interval has zero width.
 """
 
 import math
@@ -16,24 +17,24 @@ ShareInterval = Literal["wilson", "exact", "jeffreys", "agresti-coull"]
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
-    """Ends of Wilson's score interval for a share.
+    """Return Wilson's score interval for a proportion.
 
-    (p + z²/2n ± z·√(p(1-p)/n + z²/4n²)) / (1 + z²/n) with p = successes/n.
+    The ends are (p + z²/2n ± z·√(p(1-p)/n + z²/4n²)) / (1 + z²/n) with p = successes/n.
 
     Parameters
     ----------
     successes, n
-        Real numbers, 0 <= successes <= n: an effective sample size need not be whole.
+        Real numbers, 0 <= successes <= n. They need not be integers, since n may be an effective sample size.
     level
         Nominal coverage.
     df
-        Degrees of freedom: a t quantile in place of z when given.
+        Degrees of freedom of a t quantile to use instead of z; None for z.
 
     Returns
     -------
     tuple
-        (low, high) within [0, 1]; low is exactly 0 at no success, high exactly 1 at no failure. (None, None) when n = 0 or
-        df < 1.
+        (low, high) within [0, 1]; low is exactly 0 without a success, high exactly 1 without a failure. (None, None) if n = 0
+        or df < 1.
 
     References
     ----------
@@ -57,15 +58,15 @@ def wilson(successes: float, n: float, *, level: float = 0.95, df: int | None = 
 
 
 def exact(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
-    """Ends of Clopper and Pearson's interval, which covers at least its level whatever the share: for regulatory reports.
+    """Return Clopper and Pearson's exact interval, which covers at least its level for every proportion.
 
-    Beta quantiles: (α/2; k, n-k+1) and (1-α/2; k+1, n-k). With `df`, n is first reduced by (z/t)², as Korn and Graubard do for
-    clustered samples.
+    Use it for regulatory reports. The ends are beta quantiles: (α/2; k, n-k+1) and (1-α/2; k+1, n-k). With `df`, n is first
+    reduced by (z/t)², as Korn and Graubard do for clustered samples.
 
     Parameters
     ----------
     successes, n, level, df
-        As for `wilson`.
+        See `wilson`.
 
     References
     ----------
@@ -88,15 +89,15 @@ def exact(successes: float, n: float, *, level: float = 0.95, df: int | None = N
 
 
 def jeffreys(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
-    """Ends of Jeffreys' interval: the equal-tailed posterior under Beta(1/2, 1/2), closed at 0 of n and at n of n.
+    """Return Jeffreys' interval: the equal-tailed posterior interval under a Beta(1/2, 1/2) prior.
 
-    Beta quantiles of (k + 1/2, n - k + 1/2). The lower end is 0 without a success and the upper end 1 without a failure, which
-    statsmodels leaves open (2.4e-5 at 0 of 20), and there is none at 0 of 0.
+    The ends are beta quantiles of (k + 1/2, n - k + 1/2). Unlike in statsmodels (2.4e-5 at 0 of 20), the lower end is exactly
+    0 without a success and the upper end exactly 1 without a failure. At 0 of 0 the interval is undefined.
 
     Parameters
     ----------
     successes, n, level, df
-        As for `exact`.
+        See `exact`.
 
     References
     ----------
@@ -119,14 +120,14 @@ def jeffreys(successes: float, n: float, *, level: float = 0.95, df: int | None 
 
 
 def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
-    """Ends of Agresti and Coull's interval: Wald's around Wilson's center, at n + z² trials, kept within [0, 1].
+    """Return Agresti and Coull's interval: a Wald interval around Wilson's center with n + z² trials, clipped to [0, 1].
 
-    Never narrower than Wilson's, whose center it shares.
+    It has the same center as Wilson's interval and is never narrower.
 
     Parameters
     ----------
     successes, n, level, df
-        As for `wilson`.
+        See `wilson`.
 
     References
     ----------
@@ -148,7 +149,7 @@ def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: int | 
 
 
 def _reduced(successes: float, n: float, level: float, df: int | None) -> tuple[float, float] | None:
-    """Successes and trials at the size that stands for a t quantile in place of z; None where there is no interval."""
+    """Reduce successes and trials by (z/t)², which accounts for a t quantile; None if the interval is undefined."""
     if n <= 0 or (df is not None and df < 1):
         return None
     scale = 1.0 if df is None else (t_quantile(level, None) / t_quantile(level, df)) ** 2

@@ -1,4 +1,4 @@
-"""The mean of a number, with a t or a bootstrap interval over clusters; and how far single values are from it."""
+"""Mean of a numeric column with a t or a bootstrap interval over clusters; standard deviation."""
 
 import math
 from typing import Literal, NamedTuple, get_args
@@ -44,18 +44,18 @@ OF_A_MEAN: dict[str, Interval] = {
     "basic": "basic",
     "studentized": "studentized",
 }
-"""The interval that a method asks for by its name."""
+"""Interval of a mean for each `method` name."""
 
 FEWEST_CLUSTERS = 10
-"""Below this many clusters no bootstrap is to be trusted (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
+"""Fewest clusters for a reliable bootstrap (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
 
 
 NAMES = {"bca": "BCa", "percentile": "percentile", "basic": "basic", "studentized": "studentized"}
-"""Bootstrap intervals in words."""
+"""Display names of the bootstrap intervals."""
 
 
 class _Bounds(NamedTuple):
-    """What an interval adds to an estimate."""
+    """Interval of an estimate, with its method and reason."""
 
     low: float | None = None
     high: float | None = None
@@ -64,8 +64,8 @@ class _Bounds(NamedTuple):
     resamples: int | None = None
 
 
-class _Drawing(NamedTuple):
-    """How the interval is to be made."""
+class _Plan(NamedTuple):
+    """Options for computing the interval."""
 
     level: float
     rng: Randomness | None
@@ -79,7 +79,7 @@ class _Drawing(NamedTuple):
 
 
 def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
-    """Why no bootstrap of so many is to be trusted, in words; None where they are enough.
+    """Return the reason why this many clusters are too few for a bootstrap, or None if they suffice.
 
     Examples
     --------
@@ -105,43 +105,43 @@ def mean(
 ) -> Estimate:
     """The (weighted) mean, with an interval over clusters.
 
-    ``"auto"`` is the BCa bootstrap over clusters, expanded: at the level where a normal quantile is that of t, without which a
-    bootstrap of few clusters is too narrow (Hesterberg); and t with G-1 degrees of freedom when there are fewer than 10 clusters
-    or BCa is undefined, which `reason` then says; two crossed ways take t with min(A, B) - 1. Clusters of unequal weight are worth
-    fewer equal ones (`degrees_of_freedom`), and count as those. Clusters of equal weight make the
-    mean a plain mean of units, whose bootstrap law is often known without drawing: `method` names the route taken.
+    ``"auto"`` is the expanded BCa bootstrap over clusters: its level is raised so that the normal quantile equals that of t,
+    because a bootstrap over few clusters is otherwise too narrow (Hesterberg). With fewer than 10 clusters, or if BCa is
+    undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with min(A, B) - 1. Clusters
+    of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). If all clusters have equal weight,
+    the mean is a plain mean of units, whose bootstrap law is often known without resampling; `method` names the computation.
 
     Parameters
     ----------
     values
         Float (n,), in any unit.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
     weights
-        Positive float (n,), or None for one each.
+        Positive float (n,), or None for ones.
     level
         Nominal coverage.
     rng
-        Generator for the bootstrap, or what makes one when it is needed; the closed form and t need none.
+        Generator for the bootstrap, or a function that returns one when needed; the closed form and t need none.
     resamples
-        Bootstrap replicates.
+        Number of bootstrap replicates.
     interval
-        ``"auto"``, ``"t"``, ``"normal"``, ``"bca"``, ``"percentile"``, ``"basic"`` or ``"studentized"``. Asked for by name, an
-        interval that is undefined is None. ``"normal"`` is that of NeMo Agent Toolkit's profiler, with the standard deviation of
-        the population and a normal quantile of three digits: too narrow where clusters are few. Over two
-        crossed ways the percentile bootstrap draws both (the pigeonhole bootstrap).
+        ``"auto"``, ``"t"``, ``"normal"``, ``"bca"``, ``"percentile"``, ``"basic"`` or ``"studentized"``. An interval
+        requested by name is None if it is undefined; there is no fallback. ``"normal"`` reproduces the profiler of NeMo Agent
+        Toolkit: the population standard deviation and a normal quantile with three decimals. It is too narrow for few clusters.
+        Over two crossed ways the percentile bootstrap draws both ways (the pigeonhole bootstrap).
     strata
-        Integer (G,), one for each cluster in the order of its code: the percentile and basic bootstraps draw clusters within
-        each stratum, which is right where the sizes of the strata were fixed by design. None for one stratum.
+        Integer (G,), one per cluster in the order of the codes: the percentile and basic bootstraps draw clusters within each
+        stratum, which is correct if the sizes of the strata were fixed by design. None for one stratum.
     draw
-        Whether to draw even where the bootstrap law is known.
+        If True, resample even if the bootstrap law is known.
 
     Returns
     -------
     Estimate
-        The standard error is the linearised one whatever the interval; the design effect is its square over that of as many
-        independent rollouts. n = 0, or an infinite value: all None. n = 1, one cluster, all equal, or clusters of equal means:
-        bounds None.
+        The standard error is the linearized one for every interval. The design effect is the variance divided by that of as
+        many independent rollouts. All values are None if n = 0 or a value is infinite. The bounds are None if n = 1, with one
+        cluster, and if all values or all cluster means are equal.
 
     References
     ----------
@@ -156,16 +156,16 @@ def mean(
     (2.0, -0.48, 4.48, 't')
     """
     if interval not in get_args(Interval):
-        raise ArgumentError(f"interval is {interval!r}; it is one of {', '.join(get_args(Interval))}")
+        raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
     y = np.asarray(values, dtype=np.float64)
     if flaw := unaddable(y):
         return Estimate(n=y.size, n_clusters=min(unit.count for unit in groupings(clusters, y.size)), reason=flaw)
     spread = variation(y, clusters, weights=weights)
     w = ones_or(weights, spread.n)
-    why = _flaw(y, spread)
+    flaw_of_interval = _flaw(y, spread)
     layers = None if strata is None else np.asarray(strata, dtype=np.int64)
-    drawing = _Drawing(level, rng, resamples, interval, layers, draw)
-    bounds = _Bounds(reason=why) if why else _bounds(y, w, clusters, spread, drawing)
+    plan = _Plan(level, rng, resamples, interval, layers, draw)
+    bounds = _Bounds(reason=flaw_of_interval) if flaw_of_interval else _bounds(y, w, clusters, spread, plan)
     return Estimate(
         estimate=spread.estimate,
         std_error=math.sqrt(spread.variance) if spread.variance else None,
@@ -181,14 +181,14 @@ def mean(
 
 
 def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -> Estimate:
-    """The standard deviation of a sample, sqrt(Σ(y - mean)² / (n - 1)), without an interval.
+    """Return the standard deviation of a sample, sqrt(Σ(y - mean)² / (n - 1)), without an interval.
 
     Parameters
     ----------
     values
         Float (n,), in any unit. n < 2, or an infinite value, gives None.
     weights
-        Positive float (n,), or None; values of unequal weight give None.
+        Positive float (n,), or None. Unequal weights give an estimate of None.
 
     Examples
     --------
@@ -203,16 +203,16 @@ def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -
         flaw = "a standard deviation is of values that weigh the same"
     if flaw is not None:
         return Estimate(n=y.size, reason=flaw)
-    found = float(y.std(ddof=1))
+    deviation = float(y.std(ddof=1))
     return Estimate(
-        estimate=found,
+        estimate=deviation,
         n=y.size,
-        reason="no interval of a standard deviation: ask `bootstrap` for one" if found else "no variation",
+        reason="no interval of a standard deviation: ask `bootstrap` for one" if deviation else "no variation",
     )
 
 
 def _flaw(y: FloatArray, spread: Variation) -> str | None:
-    """Why there is no interval of any kind; None where there is one."""
+    """Return the reason why no interval exists, or None."""
     if spread.n == 0:
         return NO_VALUES
     if spread.n == 1:
@@ -224,71 +224,73 @@ def _flaw(y: FloatArray, spread: Variation) -> str | None:
     return None if spread.variance > 0 else "no variation between clusters"
 
 
-def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing) -> _Bounds:
+def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan) -> _Bounds:
     center = spread.estimate or 0.0
     if len(clusters) > 1:
-        return _crossed_bounds(w * (y - center), w, clusters, spread, how)
-    # Singleton clusters are independent values, of rollouts or of goals, and are called so.
+        return _crossed_bounds(w * (y - center), w, clusters, spread, plan)
+    # Clusters of one value each are independent values (of rollouts or of goals), and the text calls them "values".
     prefix, unit = ("", "values") if spread.singletons else ("cluster ", "clusters")
-    if how.interval == "t":
-        return _t_bounds(spread, how.level, f"{prefix}t")
-    if how.interval == "normal":
-        return _normal_bounds(spread, how.level, f"{prefix}normal, standard deviation of the population")
-    worth = 1 + (spread.df or 0.0)
-    if how.interval == "auto" and worth < FEWEST_CLUSTERS:
-        few = f"{spread.n_clusters:,} {unit}"
-        if worth < spread.n_clusters:
-            few += f" of unequal weight, worth {worth:.1f} equal ones,"
-        return _t_bounds(spread, how.level, f"{prefix}t", f"{few} are too few for a bootstrap")
+    if plan.interval == "t":
+        return _t_bounds(spread, plan.level, f"{prefix}t")
+    if plan.interval == "normal":
+        return _normal_bounds(spread, plan.level, f"{prefix}normal, standard deviation of the population")
+    effective_clusters = 1 + (spread.df or 0.0)
+    if plan.interval == "auto" and effective_clusters < FEWEST_CLUSTERS:
+        clusters_text = f"{spread.n_clusters:,} {unit}"
+        if effective_clusters < spread.n_clusters:
+            clusters_text += f" of unequal weight, worth {effective_clusters:.1f} equal ones,"
+        return _t_bounds(spread, plan.level, f"{prefix}t", f"{clusters_text} are too few for a bootstrap")
     group = groupings(clusters, spread.n)[0]
-    # Deviations and not values: the digits of a large offset would be lost in the sums.
-    moved = y - center
-    moved *= w
-    deviations, masses = group.sums(moved), group.sums(w)
-    if how.strata is not None:
-        bounds = _stratified_bounds(deviations, masses, how.strata, how)
+    # Sums of deviations rather than of values: a large offset would cost digits.
+    residuals = y - center
+    residuals *= w
+    deviations, masses = group.sums(residuals), group.sums(w)
+    if plan.strata is not None:
+        bounds = _stratified_bounds(deviations, masses, plan.strata, plan)
     else:
-        level = expanded(how.level, worth) if how.interval == "auto" else how.level
-        bounds = _bootstrap_bounds(deviations, masses, how._replace(level=level))
-    if how.interval == "auto" and bounds.low is None:
-        return _t_bounds(spread, how.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
-    return _moved(bounds, center, f"expanded {prefix}" if how.interval == "auto" else prefix)
+        level = expanded(plan.level, effective_clusters) if plan.interval == "auto" else plan.level
+        bounds = _bootstrap_bounds(deviations, masses, plan._replace(level=level))
+    if plan.interval == "auto" and bounds.low is None:
+        return _t_bounds(spread, plan.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
+    return _shifted(bounds, center, f"expanded {prefix}" if plan.interval == "auto" else prefix)
 
 
 def _crossed_bounds(
-    deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, how: _Drawing
+    deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan
 ) -> _Bounds:
-    """T with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is no less than that."""
-    if how.interval in {"auto", "t"}:
-        return _t_bounds(spread, how.level, "two-way t")
-    if how.interval != "percentile":
-        kind = "interval" if how.interval == "normal" else "bootstrap"
-        return _Bounds(reason=f"no {how.interval} {kind} over two crossed ways: ask for percentile or t")
-    replicates = crossed_replicates(deviations, w, clusters, rng=how.generator(), resamples=how.resamples)
-    low, high = percentile_interval(replicates, how.level)
+    """Return t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
+    if plan.interval in {"auto", "t"}:
+        return _t_bounds(spread, plan.level, "two-way t")
+    if plan.interval != "percentile":
+        kind = "interval" if plan.interval == "normal" else "bootstrap"
+        return _Bounds(reason=f"no {plan.interval} {kind} over two crossed ways: ask for percentile or t")
+    replicates = crossed_replicates(deviations, w, clusters, rng=plan.generator(), resamples=plan.resamples)
+    low, high = percentile_interval(replicates, plan.level)
     if low is None:
-        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=how.resamples)
-    return _moved(
-        _Bounds(low, high, "percentile bootstrap; both ways drawn", None, how.resamples),
+        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=plan.resamples)
+    return _shifted(
+        _Bounds(low, high, "percentile bootstrap; both ways drawn", None, plan.resamples),
         spread.estimate or 0.0,
         "two-way ",
     )
 
 
-def _stratified_bounds(deviations: FloatArray, masses: FloatArray, layers: IntArray, how: _Drawing) -> _Bounds:
-    """The percentile or basic interval with clusters drawn within strata; one cluster alone in its stratum never varies."""
-    if how.interval not in {"percentile", "basic"}:
-        return _Bounds(reason=f"no {how.interval} interval over strata: ask for percentile or basic")
+def _stratified_bounds(deviations: FloatArray, masses: FloatArray, strata: IntArray, plan: _Plan) -> _Bounds:
+    """Return the percentile or basic interval with clusters drawn within strata; a single cluster in a stratum never varies."""
+    if plan.interval not in {"percentile", "basic"}:
+        return _Bounds(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
     columns = np.stack([deviations, masses], axis=1)
-    total, drawn = count_sums(columns, rng=how.generator(), resamples=how.resamples, strata=layers).T
-    replicates = np.divide(total, drawn, out=np.full(how.resamples, np.nan), where=drawn > 0.5 * masses.min())
-    low, high = percentile_interval(replicates, how.level)
+    total, drawn_mass = count_sums(columns, rng=plan.generator(), resamples=plan.resamples, strata=strata).T
+    replicates = np.divide(
+        total, drawn_mass, out=np.full(plan.resamples, np.nan), where=drawn_mass > 0.5 * masses.min()
+    )
+    low, high = percentile_interval(replicates, plan.level)
     if low is None or high is None:
-        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=how.resamples)
-    alone = int((np.unique(layers, return_counts=True)[1] == 1).sum())
-    said = f"{alone} strata of one cluster contribute no variance" if alone else None
-    ends = (-high, -low) if how.interval == "basic" else (low, high)
-    return _Bounds(*ends, f"{how.interval} bootstrap within strata; weights x GEMM", said, how.resamples)
+        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=plan.resamples)
+    lone_strata = int((np.unique(strata, return_counts=True)[1] == 1).sum())
+    note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
+    ends = (-high, -low) if plan.interval == "basic" else (low, high)
+    return _Bounds(*ends, f"{plan.interval} bootstrap within strata; weights x GEMM", note, plan.resamples)
 
 
 def _t_bounds(spread: Variation, level: float, method: str, reason: str | None = None) -> _Bounds:
@@ -307,41 +309,44 @@ def _symmetric(spread: Variation, half: float, method: str, reason: str | None) 
     return _Bounds(low=center - half, high=center + half, method=method, reason=reason)
 
 
-def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, how: _Drawing) -> _Bounds:
-    """The bootstrap interval around 0 of the clusters' Σw(y - R), which may be lost, and Σw, by the cheapest exact route."""
-    kind = how.interval if how.interval in {"percentile", "basic", "studentized"} else "bca"
+def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -> _Bounds:
+    """Return the bootstrap interval around 0 from the clusters' Σw(y - R) and Σw, by the cheapest exact method.
+
+    May overwrite `deviations`.
+    """
+    kind = plan.interval if plan.interval in {"percentile", "basic", "studentized"} else "bca"
     name = f"{NAMES[kind]} bootstrap"
     if kind == "studentized":
         low, high, flaw = studentized_interval(
-            deviations, masses, level=how.level, rng=how.generator(), resamples=how.resamples
+            deviations, masses, level=plan.level, rng=plan.generator(), resamples=plan.resamples
         )
-        return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, how.resamples)
+        return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, plan.resamples)
     same = equal_weights(masses)
-    if same and not how.draw:
+    if same and not plan.draw:
         deviations /= masses
         masses = ones_or(None, masses.size)
-        ideal = ideal_interval(deviations, how.level, kind)
+        ideal = ideal_interval(deviations, plan.level, kind)
         if ideal is not None:
             return _Bounds(ideal.low, ideal.high, None if ideal.reason else f"{name}; {ideal.route}", ideal.reason)
     a = None
     if kind == "bca":
         a = acceleration(deviations if same else -jackknife_ratio(deviations, masses))
     replicates = ratio_replicates(
-        deviations, masses, rng=how.generator(), resamples=how.resamples, overwrite_sums=True
+        deviations, masses, rng=plan.generator(), resamples=plan.resamples, overwrite_sums=True
     )[:, 0]
     if kind == "bca":
-        low, high = bca_interval(replicates, 0.0, a, how.level)
+        low, high = bca_interval(replicates, 0.0, a, plan.level)
     else:
-        low, high = percentile_interval(replicates, how.level)
+        low, high = percentile_interval(replicates, plan.level)
     if low is None or high is None:
-        flaw = bca_flaw(replicates, 0.0, a, how.level) if kind == "bca" else null_flaw(replicates)
-        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=how.resamples)
+        flaw = bca_flaw(replicates, 0.0, a, plan.level) if kind == "bca" else null_flaw(replicates)
+        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=plan.resamples)
     ends = (-high, -low) if kind == "basic" else (low, high)
-    return _Bounds(*ends, f"{name}; weights x GEMM", None, how.resamples)
+    return _Bounds(*ends, f"{name}; weights x GEMM", None, plan.resamples)
 
 
-def _moved(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
-    """The interval around 0 brought to the estimate, and its method named after the unit."""
+def _shifted(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
+    """Shift an interval around 0 to the estimate and prefix its method with the unit."""
     if bounds.low is None or bounds.high is None:
         return bounds
     low, high = center + bounds.low, center + bounds.high
@@ -351,11 +356,11 @@ def _moved(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
 
 
 def _design_effect(y: FloatArray, w: FloatArray, spread: Variation) -> float | None:
-    """Variance over s²/n, the variance of the mean of as many independent rollouts of equal weight."""
+    """Return the variance divided by s²/n, the variance for as many independent rollouts of equal weight."""
     if spread.variance is None or spread.estimate is None:
         return None
-    away = y - spread.estimate
-    np.square(away, out=away)
-    away *= w
-    independent = away.sum() / w.sum() / (spread.n - 1)
+    squares = y - spread.estimate
+    np.square(squares, out=squares)
+    squares *= w
+    independent = squares.sum() / w.sum() / (spread.n - 1)
     return float(spread.variance / independent)

@@ -1,4 +1,4 @@
-"""A rate that a judge who errs has counted, corrected for the errors seen on rollouts whose truth is known."""
+"""Rate from an imperfect judge, corrected for the judge's errors on labeled rollouts."""
 
 import math
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ NO_GOLD = "no rollout has both a label and a verdict: the judge's errors are unk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share and how many independent rollouts it is worth.
+    """A share and its effective sample size.
 
     Attributes
     ----------
     estimate
         The share; NaN without rollouts.
     size
-        Effective number of rollouts: n over the design effect of `proportion`, times (z/t)² where clusters take a t quantile,
-        so that whoever uses z with it has taken t. 0 where clusters leave no interval.
+        Effective number of rollouts: n over the design effect of `proportion`, times (z/t)² if clusters call for a t quantile,
+        so that a z interval at this size has the width of the t interval. 0 if the clusters allow no interval.
     n, n_clusters
-        Rollouts, and independent units.
+        Number of rollouts, and of independent units.
     design_effect
-        Variance over that of independent rollouts; NaN where unknown.
+        Variance divided by that of independent rollouts; NaN if unknown.
     """
 
     estimate: float
@@ -41,50 +41,50 @@ class Share:
     design_effect: float
 
     @property
-    def known(self) -> bool:
-        """Whether there is a share and an interval for it."""
+    def usable(self) -> bool:
+        """True if the share has a value and an interval."""
         return self.size > 0
 
 
 def share(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Share:
-    """The share of successes with its effective size, by the rule of `proportion`.
+    """Return the share of successes with its effective size, as in `proportion`.
 
     Examples
     --------
     >>> share([1.0, 0.0, 1.0, 1.0], ()).size
     4.0
     """
-    found = proportion(values, clusters, level=level)
-    if found.estimate is None:
+    interval = proportion(values, clusters, level=level)
+    if interval.estimate is None:
         return Share(estimate=math.nan, size=0.0, n=0, n_clusters=0, design_effect=math.nan)
     size = 0.0
-    if found.design_effect is not None:
-        plain = found.method == "Wilson"
-        scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, found.n_clusters - 1)) ** 2
-        size = found.n / found.design_effect * scale
+    if interval.design_effect is not None:
+        plain = interval.method == "Wilson"
+        scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, interval.n_clusters - 1)) ** 2
+        size = interval.n / interval.design_effect * scale
     return Share(
-        estimate=found.estimate,
+        estimate=interval.estimate,
         size=size,
-        n=found.n,
-        n_clusters=found.n_clusters,
-        design_effect=math.nan if found.design_effect is None else found.design_effect,
+        n=interval.n,
+        n_clusters=interval.n_clusters,
+        design_effect=math.nan if interval.design_effect is None else interval.design_effect,
     )
 
 
 def accuracy(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> tuple[Share, Share]:
-    """Sensitivity and specificity of a judge: the share judged right among what is true, and among what is not.
+    """Estimate a judge's sensitivity and specificity: the share of correct verdicts among true and among false cases.
 
     Parameters
     ----------
     judged, truth
         Float (n,), 0 or 1.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
 
     Returns
     -------
     tuple
-        (sensitivity, specificity); of a class that is not there, a share of nothing.
+        (sensitivity, specificity); a class without labels has a share with n = 0.
 
     Examples
     --------
@@ -92,22 +92,22 @@ def accuracy(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: 
     >>> right.estimate, wrong.estimate
     (0.5, 1.0)
     """
-    said, true = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
-    positive: BoolArray = true == 1
+    verdicts, labels = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
+    positive: BoolArray = labels == 1
 
-    def among(rows: BoolArray, right: FloatArray) -> Share:
-        return share(right[rows], tuple(np.asarray(way)[rows] for way in clusters), level=level)
+    def among(rows: BoolArray, correct: FloatArray) -> Share:
+        return share(correct[rows], tuple(np.asarray(way)[rows] for way in clusters), level=level)
 
-    return among(positive, said), among(~positive, 1 - said)
+    return among(positive, verdicts), among(~positive, 1 - verdicts)
 
 
 def rogan_gladen(observed: float, sensitivity: float, specificity: float) -> float:
-    """The true share behind an observed one, (p + Sp - 1) / (Se + Sp - 1), kept within [0, 1].
+    """Return the true share implied by an observed one, (p + Sp - 1) / (Se + Sp - 1), clipped to [0, 1].
 
     Raises
     ------
     ArgumentError
-        Where Se + Sp <= 1: the judge is no better than chance, and the observed share says nothing.
+        If Se + Sp <= 1: the judge performs at or below chance, so the observed share carries no information.
 
     References
     ----------
@@ -124,7 +124,7 @@ def rogan_gladen(observed: float, sensitivity: float, specificity: float) -> flo
 
 
 def uninformative(sensitivity: float, specificity: float) -> str | None:
-    """Why nothing can be corrected by a judge of this accuracy; None where something can.
+    """Return the reason why a judge of this accuracy allows no correction, or None.
 
     Examples
     --------
@@ -140,18 +140,18 @@ def uninformative(sensitivity: float, specificity: float) -> str | None:
 
 
 def lang_reiczigel(observed: Share, sensitivity: Share, specificity: Share, *, level: float = 0.95) -> Ends:
-    """Ends of Lang and Reiczigel's interval for the true share: it carries the uncertainty of p, Se and Sp.
+    """Return Lang and Reiczigel's interval for the true share, which includes the uncertainty of p, Se and Sp.
 
-    With z² rollouts added to the sample, half of them positive, and one right and one wrong verdict to either class of the
-    gold set, P' = (p' + Sp' - 1)/(Se' + Sp' - 1) and the interval is P' + dP ± z·√V, where
+    Add z² rollouts to the sample, half of them positive, and one correct and one wrong verdict to each class of the gold set.
+    Then P' = (p' + Sp' - 1)/(Se' + Sp' - 1) and the interval is P' + dP ± z·√V, where
     V = [p'(1-p')/n' + P'²·Se'(1-Se')/n'_Se + (1-P')²·Sp'(1-Sp')/n'_Sp] / (Se' + Sp' - 1)² and
-    dP = 2z²·[P'·Se'(1-Se')/n'_Se - (1-P')·Sp'(1-Sp')/n'_Sp]. Sizes are effective ones, so clusters count. An Se or Sp seen
-    as exactly 1 stays uncertain, as it does not in the delta method.
+    dP = 2z²·[P'·Se'(1-Se')/n'_Se - (1-P')·Sp'(1-Sp')/n'_Sp]. Sizes are effective, so clusters count. An
+    observed Se or Sp of exactly 1 stays uncertain, unlike in the delta method.
 
     Returns
     -------
     tuple
-        (low, high) within [0, 1]; (None, None) where a share has no size, or Se' + Sp' <= 1.
+        (low, high) within [0, 1]; (None, None) if a share has size 0 or Se' + Sp' <= 1.
 
     References
     ----------
@@ -175,8 +175,8 @@ def lang_reiczigel(observed: Share, sensitivity: Share, specificity: Share, *, l
 
 
 def _adjusted(observed: Share, sensitivity: Share, specificity: Share, level: float) -> tuple[float, float | None]:
-    """Variance and center of the interval; no center where it is undefined."""
-    if not (observed.known and sensitivity.known and specificity.known):
+    """Return the variance and the center of the interval; the center is None if undefined."""
+    if not (observed.usable and sensitivity.usable and specificity.usable):
         return math.nan, None
     z2 = t_quantile(level, None) ** 2
     n, positives, negatives = observed.size + z2, sensitivity.size + 2, specificity.size + 2
@@ -192,24 +192,24 @@ def _adjusted(observed: Share, sensitivity: Share, specificity: Share, level: fl
 
 
 def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, level: float = 0.95) -> Estimate:
-    """The true share by Rogan and Gladen's point and Lang and Reiczigel's interval, corrected together.
+    """Estimate the true share with Rogan and Gladen's estimator and Lang and Reiczigel's interval.
 
     Parameters
     ----------
     observed
-        The judge's share of successes among the rollouts.
+        Share of successes according to the judge.
     sensitivity, specificity
-        From the gold set, by `accuracy`: independent of the rollouts, or a part of them.
+        From the gold set, by `accuracy`; the gold set may be independent of the rollouts or a part of them.
     level
-        Nominal coverage, the one the shares were made with.
+        Nominal coverage; use the same level as for the shares.
 
     Returns
     -------
     Estimate
-        The interval always holds the point. Se + Sp <= 1: all None, and `reason` refuses. A judged share that no true share
-        explains (fewer than the false alarms, more than Se): bounds None, since the labels are not of such rollouts. A class
-        that the gold set lacks leaves its accuracy anywhere above chance: no point, and an interval that holds whatever it
-        is. `design_effect` is that of the judged share.
+        The interval always contains the point. If Se + Sp <= 1, all values are None and `reason` explains. If no true share
+        can explain the judged one (it is below the false alarm rate or above Se), the bounds are None: the labels do not
+        represent these rollouts. If the gold set lacks a class, its accuracy may be anything above chance: there is no point,
+        and the interval covers all these cases. `design_effect` is that of the judged share.
 
     References
     ----------
@@ -237,7 +237,7 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
     point = rogan_gladen(observed.estimate, sensitivity.estimate, specificity.estimate)
     low, high = lang_reiczigel(observed, sensitivity, specificity, level=level)
     if low is None or high is None:
-        lone = not (observed.known and sensitivity.known and specificity.known)
+        lone = not (observed.usable and sensitivity.usable and specificity.usable)
         why = ONE_CLUSTER if lone else "too few labels to tell the judge from chance: no interval"
         return Estimate(**counted, estimate=point, reason=why)
     if low == high:
@@ -258,11 +258,11 @@ def _refusal(observed: Share, sensitivity: Share, specificity: Share) -> str | N
         return NO_VALUES
     if not sensitivity.n and not specificity.n:
         return NO_GOLD
-    return uninformative(sensitivity.estimate, specificity.estimate)  # NaN is above nothing, and not refused
+    return uninformative(sensitivity.estimate, specificity.estimate)  # False for NaN, which is not refused
 
 
 def _misfit(observed: Share, sensitivity: Share, specificity: Share) -> str:
-    """Why there is no interval where no true share gives what was judged."""
+    """Return the reason why no true share explains the judged one."""
     if sensitivity.n and observed.estimate > sensitivity.estimate:
         bound = f"is beyond a sensitivity of {sensitivity.estimate:.3f}"
     else:
@@ -275,9 +275,9 @@ def _misfit(observed: Share, sensitivity: Share, specificity: Share) -> str:
 def _bounded(
     observed: Share, sensitivity: Share, specificity: Share, level: float, counted: dict[str, Any]
 ) -> Estimate:
-    """What holds when one class has no label: its accuracy may be anything above chance, of which perfect is the extreme.
+    """Bound the true share if one class has no label, so that its accuracy may be anything from chance to perfect.
 
-    Without labels of success P lies between (p + Sp - 1)/Sp, at Se = 1, and 1; without labels of failure between 0 and p/Se.
+    Without labels of success P is between (p + Sp - 1)/Sp, at Se = 1, and 1; without labels of failure between 0 and p/Se.
     """
     success = not sensitivity.n
     missing, of = ("success", "sensitivity") if success else ("failure", "specificity")

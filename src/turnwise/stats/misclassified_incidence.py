@@ -1,4 +1,4 @@
-"""The share with the event by each position where the judge of each position errs: hazards are corrected, not the curve."""
+"""Cumulative incidence from an imperfect judge of each position, corrected hazard by hazard."""
 
 from dataclasses import dataclass, replace
 
@@ -21,14 +21,14 @@ HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A corrected curve, and what the same judge would show of a target that is never broken.
+    """A corrected curve, and the curve that false alarms alone would produce.
 
     Attributes
     ----------
     curve
-        The corrected share by each position.
+        Corrected share by each position.
     false_alarm_floor
-        Float (T + 1,): 1 - Sp^t.
+        Float (T + 1,): 1 - Sp^t, the expected curve of a target that is never broken.
     """
 
     curve: Incidence
@@ -37,16 +37,16 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """What happens at positions 1..T: the judged hazard, and the share leaving otherwise of those not flagged."""
+    """Judged hazard at positions 1..T, and the share of unflagged rollouts that end otherwise."""
 
     flagged: FloatArray
     leaving: FloatArray
 
     def share(self, sensitivity: float = 1.0, specificity: float = 1.0) -> FloatArray:
-        """F(1..T) when each hazard is corrected, not kept within [0, 1]: so noise has no side."""
+        """Return F(1..T) from corrected hazards, not clipped to [0, 1], since clipping noise would bias the curve."""
         hazard = (self.flagged + specificity - 1) / (sensitivity + specificity - 1)
-        left = np.cumprod((1 - hazard) * (1 - self.leaving), axis=-1)
-        before = np.concatenate([np.ones((*left.shape[:-1], 1)), left[..., :-1]], axis=-1)
+        survival = np.cumprod((1 - hazard) * (1 - self.leaving), axis=-1)
+        before = np.concatenate([np.ones((*survival.shape[:-1], 1)), survival[..., :-1]], axis=-1)
         return np.asarray(np.cumsum(before * hazard, axis=-1))
 
 
@@ -60,30 +60,30 @@ def corrected_incidence(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Corrected:
-    """The share that truly had the event by each position, from a watch that ended when the judge first said so.
+    """Estimate the share that truly had the event by each position if follow-up ends at the judge's first flag.
 
     An "ever flagged" rule over t positions raises false alarms with probability 1 - Sp^t, so the curve of a noisy judge
-    rises even for a target that is never broken. Each hazard is corrected as a share is, h' = (h + Sp - 1)/(Se + Sp - 1), and
-    F is put together from h' and the judged share of other endings among those not flagged. This holds where the judge errs
-    independently from position to position, and where a missed event changes neither what follows nor how a watch ends.
+    rises even for a target that is never broken. Each hazard is corrected like a share, h' = (h + Sp - 1)/(Se + Sp - 1), and
+    F is computed from h' and the judged share of other endings among the unflagged rollouts. This is valid if the judge's
+    errors are independent between positions, and if a missed event changes neither later positions nor how follow-up ends.
 
-    The interval joins those of the judged curve, of Se and of Sp, each by what it moves F alone (the method of variance
-    estimates recovery): low = F - √Σ(F - F at the end of the i-th that lowers it)², and likewise high. So it has width where
-    nothing was flagged, and where Se or Sp was seen as exactly 1.
+    The interval combines the intervals of the judged curve, of Se and of Sp by the change that each alone makes to F (MOVER,
+    the method of variance estimates recovery): low = F - √Σ(F - Fᵢ)², where Fᵢ is F at the end of the i-th interval that
+    lowers it; high is analogous. It therefore has width even if nothing was flagged, or if Se or Sp was observed as 1.
 
     Parameters
     ----------
     duration, cause, clusters, level, horizon
-        As for `cumulative_incidence`, by the judge's verdicts.
+        See `cumulative_incidence`; the endings are the judge's verdicts.
     sensitivity, specificity
-        Of one verdict on one position, from `misclassification.accuracy`.
+        Accuracy of one verdict on one position, from `misclassification.accuracy`.
 
     Returns
     -------
     Corrected
-        `at_risk`, `events` and the other counts are the judge's. F is kept within [0, 1] but not monotone: where nothing
-        happens it wavers about 0, and pushing it up would bias it. No bounds where the judged curve has none. Se + Sp <= 1, or
-        a class without labels: all undefined, with the reason.
+        `at_risk`, `events` and the other counts are the judge's. F is clipped to [0, 1] but not monotone: without true events
+        it fluctuates around 0, and raising it would bias it. There are no bounds where the judged curve has none. If
+        Se + Sp <= 1, or a class has no labels, everything is undefined and `reason` explains.
 
     References
     ----------
@@ -102,26 +102,26 @@ def corrected_incidence(
         return Corrected(_undefined(judged, refusal), floor)
     if judged.at.size == 1:
         return Corrected(judged, floor)
-    seen = watch(duration, cause, horizon=horizon)
-    flagged = np.minimum(seen.event_hazard[1:], 1 - 1e-12)
-    leaving = np.clip((seen.ending_hazard[1:] - seen.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
+    life_table = watch(duration, cause, horizon=horizon)
+    flagged = np.minimum(life_table.event_hazard[1:], 1 - 1e-12)
+    leaving = np.clip((life_table.ending_hazard[1:] - life_table.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
     course = _Course(flagged, leaving)
     share = course.share(sensitivity.estimate, specificity.estimate)
     low, high = _ends(course, share, judged, sensitivity, specificity, level)
-    known = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
-    point = np.clip(share, 0.0, 1.0) * known
+    defined = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
+    point = np.clip(share, 0.0, 1.0) * defined
     low, high = np.minimum(np.clip(low, 0.0, 1.0), point), np.maximum(np.clip(high, 0.0, 1.0), point)
     misfit = low == high
     bounded = np.where(np.isnan(judged.low[1:]) | misfit, np.nan, 1.0)
-    lone = not (sensitivity.known and specificity.known)
-    other = [ONE_CLUSTER if lone else MISFIT if odd else None for odd in misfit]
+    no_interval = not (sensitivity.usable and specificity.usable)
+    reasons = [ONE_CLUSTER if no_interval else MISFIT if is_misfit else None for is_misfit in misfit]
     curve = replace(
         judged,
         estimate=np.concatenate([judged.estimate[:1], point]),
         std_error=np.full(judged.at.size, np.nan),
         low=np.concatenate([judged.low[:1], low * bounded]),
         high=np.concatenate([judged.high[:1], high * bounded]),
-        reason=[why or also for why, also in zip(judged.reason, [None, *other], strict=True)],
+        reason=[why or also for why, also in zip(judged.reason, [None, *reasons], strict=True)],
         method=f"{judged.method}; {METHOD}",
     )
     return Corrected(curve, floor)
@@ -146,30 +146,30 @@ def _undefined(judged: Incidence, reason: str) -> Incidence:
 def _ends(
     course: _Course, share: FloatArray, judged: Incidence, sensitivity: Share, specificity: Share, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of F(1..T), NaN where something has none."""
-    if not (sensitivity.known and specificity.known):
+    """Return the lower and upper ends of F(1..T), NaN where any of the three intervals is undefined."""
+    if not (sensitivity.usable and specificity.usable):
         return np.full(share.size, np.nan), np.full(share.size, np.nan)
     se, sp = sensitivity.estimate, specificity.estimate
-    moved = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
-    moved += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
-    moved += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
-    steps = np.stack(moved) - share
-    pairs = steps.reshape(3, 2, share.size)  # of each of the three, at its two ends
+    shifted = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
+    shifted += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
+    shifted += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
+    steps = np.stack(shifted) - share
+    pairs = steps.reshape(3, 2, share.size)  # three sources of uncertainty, two ends each
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
     return share - np.sqrt(np.square(below).sum(axis=0)), share + np.sqrt(np.square(above).sum(axis=0))
 
 
 def _at(course: _Course, sensitivity: float, specificity: float) -> FloatArray:
-    """F at another accuracy; 1 where that is no better than chance, which bounds nothing."""
+    """Return F at another accuracy; 1, which is no restriction, if that accuracy is at or below chance."""
     if sensitivity + specificity <= 1:
         return np.ones(course.flagged.size)
     return course.share(sensitivity, specificity)
 
 
 def _scaled(course: _Course, target: FloatArray, sensitivity: float, specificity: float) -> FloatArray:
-    """The corrected F(t) if the judged F(t) were `target`, for each t: its cumulative hazard up to t, multiplied.
+    """Return the corrected F(t) for a judged F(t) equal to `target`, for each t, by scaling the cumulative hazard up to t.
 
-    Where nothing was flagged by t there is no shape to multiply, and all positions share alike.
+    If nothing was flagged by t there is no hazard to scale, so all positions get the same one.
     """
     last = course.flagged.size
     upto = np.tri(last)
@@ -182,9 +182,10 @@ def _scaled(course: _Course, target: FloatArray, sensitivity: float, specificity
         return _Course(-np.expm1(-factor[:, None] * rate), leaving)
 
     low, high = np.zeros(last), np.full(last, 50.0 / np.maximum(rate.max(axis=1), 1e-300))
+    # Bisection on the factor, for all t at once: row t of `rate` holds the hazards up to t.
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        reached = judged(middle).share()[place, place] < np.nan_to_num(target)
-        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
-    found = judged((low + high) / 2).share(sensitivity, specificity)[place, place]
-    return np.where(np.isnan(target), np.nan, found)
+        too_low = judged(middle).share()[place, place] < np.nan_to_num(target)
+        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
+    corrected = judged((low + high) / 2).share(sensitivity, specificity)[place, place]
+    return np.where(np.isnan(target), np.nan, corrected)

@@ -1,4 +1,4 @@
-"""Bootstrap counts made cheaply: how often each cluster is drawn, many replicates at a time."""
+"""Fast multinomial counts for the bootstrap, for many replicates at a time."""
 
 from functools import lru_cache
 from math import sqrt
@@ -11,30 +11,31 @@ from turnwise.errors import ArgumentError
 from turnwise.stats.estimate import FloatArray, IntArray
 
 _FEW = 32
-"""Below so many clusters the tables save nothing."""
+"""Below this number of clusters the lookup tables save no time."""
 
 _WORDS = 1 << 16
 
 
 @lru_cache(maxsize=32)
 def _poisson_tables(mean: float) -> tuple[bytes, float, NDArray[np.uint8]]:
-    """Poisson counts by one random byte, the rate at which they are drawn anew, and the counts then, by 16 random bits.
+    """Return a table of Poisson counts by random byte, the rate of replacements, and their table by 16 random bits.
 
-    A byte tells chances in steps of 1/256 only. So the law is a mixture: a table of 256 counts that nowhere gives a count
-    more than its due, and the rest. D'Hondt's allocation of the 256 seats leaves the least for the rest, one in a hundred.
+    A byte resolves probabilities in steps of 1/256 only. The law is therefore a mixture: a table of 256 counts that gives no
+    count more than its probability, and the residual law. D'Hondt's allocation of the 256 seats minimizes the residual, which
+    is about one in a hundred.
     """
     k = np.arange(24)
     law = np.exp(k * np.log(mean) - mean - scipy.special.gammaln(k + 1))
     seats = np.zeros(k.size, dtype=np.int64)
     for _ in range(256):
         seats[np.argmax(law / (seats + 1))] += 1
-    told = seats > 0
-    common = float((law[told] / seats[told]).min())  # chance of one seat
-    rest = np.maximum(law - common * seats, 0.0)
-    ends = np.rint(np.cumsum(rest) / rest.sum() * _WORDS).astype(np.int64)
+    seated = seats > 0
+    seat_chance = float((law[seated] / seats[seated]).min())  # probability of one seat
+    residual_law = np.maximum(law - seat_chance * seats, 0.0)
+    ends = np.rint(np.cumsum(residual_law) / residual_law.sum() * _WORDS).astype(np.int64)
     small = k.astype(np.uint8)
-    # Cells hit at least once by Poisson many marks of this rate are a share 1 - 256·common of all, each for itself.
-    return np.repeat(small, seats).tobytes(), -np.log(256 * common), np.repeat(small, np.diff(ends, prepend=0))
+    # With Poisson marks of this rate, each cell is hit at least once with probability 1 - 256·seat_chance, independently.
+    return np.repeat(small, seats).tobytes(), -np.log(256 * seat_chance), np.repeat(small, np.diff(ends, prepend=0))
 
 
 def counts(
@@ -44,28 +45,28 @@ def counts(
     draws: IntArray | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """How often each cluster is drawn in each replicate: multinomial counts, every row summing to its number of draws.
+    """Draw multinomial counts: the number of times each cluster is drawn in each replicate.
 
-    Poisson counts given their sum T are multinomial, whatever T is, and multinomials add. So each row starts as Poisson
-    counts of a mean below the one wanted, is drawn anew in the rare case T > draws, and is topped up by the missing draws - T
-    uniform ones: exactly multinomial, at about a nanosecond a count. A Poisson count is looked up by one random byte, and
-    one in a hundred is replaced by one of what a byte is too coarse for, which rounds the law by less than 2⁻²³.
+    Poisson counts are multinomial given their sum T, for every T, and multinomial counts can be added. Each row thus starts as
+    Poisson counts with a mean below the target, is redrawn in the rare case T > draws, and gets the missing draws - T as
+    uniform draws. The result is exactly multinomial, at about a nanosecond per count. A Poisson count is looked up by one
+    random byte; one in a hundred is replaced by a draw from the residual law, which rounds the law by less than 2⁻²³.
 
     Parameters
     ----------
     rng
-        Generator over a bit generator of 64 bits (PCG64, SFC64, Philox). MT19937 gives 32 bits a word and is refused.
+        Generator over a bit generator of 64 bits (PCG64, SFC64, Philox). MT19937 yields 32-bit words and is refused.
     replicates, clusters
         Rows and columns; clusters at least 1.
     draws
-        Integer (replicates,): how many draws each row makes; as many as there are clusters where not said.
+        Integer (replicates,): number of draws of each row; None for the number of clusters.
     out
-        Where to write them, whole rows in one piece; a new array where not said.
+        C-contiguous array to write to; None for a new array.
 
     Returns
     -------
     ndarray
-        float64 (replicates, clusters), or of the type of `out`: whole numbers.
+        float64 (replicates, clusters), or the dtype of `out`: integers whose rows sum to the number of draws.
 
     References
     ----------
@@ -87,15 +88,15 @@ def counts(
         cells += _places(rng, clusters, cells.size)
         weights[:] = np.bincount(cells, minlength=weights.size).reshape(weights.shape)
         return weights
-    # Two standard deviations below what is wanted: one row in fifty is drawn anew.
+    # Two standard deviations below the target: about one row in fifty exceeds it and is redrawn.
     mean = least / clusters
-    table, rate, rest = _poisson_tables(round(mean - 2 * sqrt(mean / clusters), 3))
+    table, rate, residual_table = _poisson_tables(round(mean - 2 * sqrt(mean / clusters), 3))
 
     def poisson(rows: FloatArray) -> FloatArray:
         cells = rows.reshape(-1)
         cells[:] = np.frombuffer(_words(rng, cells.size, np.uint8).tobytes().translate(table), np.uint8, cells.size)
         marks = int(rng.poisson(rate * cells.size))
-        cells[_places(rng, cells.size, marks)] = rest[_words(rng, marks, np.uint16)]
+        cells[_places(rng, cells.size, marks)] = residual_table[_words(rng, marks, np.uint16)]
         return rows
 
     ones = np.ones(clusters, weights.dtype)  # a product with ones is the fastest row sum
@@ -110,12 +111,12 @@ def counts(
     return weights
 
 
-def _words(rng: np.random.Generator, many: int, kind: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
-    """So many random words of 8 or 16 bits, which the generator's own methods make four times as slowly."""
+def _words(rng: np.random.Generator, count: int, kind: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
+    """Draw random words of 8 or 16 bits, four times as fast as the generator's own methods."""
     apiece = 8 // np.dtype(kind).itemsize
-    return rng.bit_generator.random_raw(-(-many // apiece)).view(kind)[:many]
+    return rng.bit_generator.random_raw(-(-count // apiece)).view(kind)[:count]
 
 
-def _places(rng: np.random.Generator, cells: int, many: int) -> NDArray[np.int64]:
-    """So many cells, each as likely as any other but for 2⁻⁵³."""
-    return (rng.random(many) * cells).astype(np.int64)
+def _places(rng: np.random.Generator, cells: int, count: int) -> NDArray[np.int64]:
+    """Draw cells uniformly, up to an error of 2⁻⁵³."""
+    return (rng.random(count) * cells).astype(np.int64)

@@ -1,4 +1,4 @@
-"""P-values of a family of comparisons, adjusted for how many there are."""
+"""Adjustment of p-values for multiple comparisons."""
 
 from typing import Literal
 
@@ -12,18 +12,18 @@ Adjustment = Literal["holm", "bh", "by"]
 
 
 def adjusted(p_values: ArrayLike, method: Adjustment) -> FloatArray:
-    """Adjusted p-values of one family: float (K,), NaN where the p-value is undefined, which leaves the family.
+    """Adjust the p-values of one family: float (K,). Undefined p-values stay NaN and do not count in K.
 
-    ``"holm"``: family-wise error rate, any dependence (the largest so far of (K - rank + 1)·p). ``"bh"``: false discovery rate,
-    independent or positively dependent (the smallest from here on of K/rank·p). ``"by"``: the same for any dependence, times
-    the sum of 1/rank.
+    ``"holm"`` controls the family-wise error rate under any dependence (running maximum of (K - rank + 1)·p). ``"bh"`` controls
+    the false discovery rate for independent or positively dependent tests (running minimum, from the largest p, of K/rank·p).
+    ``"by"`` controls it under any dependence, by the extra factor Σ 1/rank.
 
     Parameters
     ----------
     p_values
         Float (K,), in [0, 1] or NaN.
     method
-        One of the three.
+        ``"holm"``, ``"bh"`` or ``"by"``.
 
     References
     ----------
@@ -35,18 +35,18 @@ def adjusted(p_values: ArrayLike, method: Adjustment) -> FloatArray:
     >>> adjusted([0.01, 0.04, float("nan"), 0.03], "holm").round(2).tolist()
     [0.03, 0.06, nan, 0.06]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    made = np.full(given.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(given))
-    order = known[np.argsort(given[known], kind="stable")]
+    raw = np.asarray(p_values, dtype=np.float64)
+    corrected = np.full(raw.shape, np.nan)
+    defined = np.flatnonzero(~np.isnan(raw))
+    order = defined[np.argsort(raw[defined], kind="stable")]
     count, rank = order.size, np.arange(1, order.size + 1)
-    ordered = given[order]
+    ordered = raw[order]
     match method:
         case "holm":
-            made[order] = np.maximum.accumulate((count - rank + 1) * ordered)
+            corrected[order] = np.maximum.accumulate((count - rank + 1) * ordered)
         case "bh" | "by":
-            more = (1 / rank).sum() if method == "by" else 1.0
-            made[order] = np.minimum.accumulate((more * count / rank * ordered)[::-1])[::-1]
+            harmonic = (1 / rank).sum() if method == "by" else 1.0
+            corrected[order] = np.minimum.accumulate((harmonic * count / rank * ordered)[::-1])[::-1]
         case _:
-            raise ArgumentError(f"adjust={method!r} is unknown; it is holm, bh or by")
-    return np.asarray(np.minimum(made, 1.0))
+            raise ArgumentError(f"adjust={method!r} is unknown; it must be 'holm', 'bh' or 'by'")
+    return np.asarray(np.minimum(corrected, 1.0))

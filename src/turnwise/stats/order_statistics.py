@@ -1,4 +1,4 @@
-"""The bootstrap of medians and quantiles: from the law of order statistics where rollouts are independent, else by counts."""
+"""Bootstrap of quantiles: by the law of order statistics for independent rollouts, by counts for clusters."""
 
 from math import isfinite, isinf, nan, sqrt
 from typing import Any
@@ -11,15 +11,15 @@ from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.multinomial import counts
 
 _ALL = 1 << 12
-"""Values up to which all are sorted."""
+"""Up to this number of values, all are sorted."""
 
 
 class Ranked:
-    """Values by their rank, of which those around the q-quantile alone are put in order.
+    """Values accessed by rank, of which only those around the q-quantile are sorted at first.
 
-    Every n^⅓-th value tells between which two the ranks near it lie, counting tells the rank of the first of them, and where
-    others are asked for, all are sorted: what is given is what `np.sort` gives, at the cost of some passes (Floyd & Rivest,
-    1975, doi:10.1145/360680.360691).
+    A sample of every n^⅓-th value brackets the quantile, and a count of the values below the bracket gives its first rank. A
+    request outside the bracket sorts all values. The result equals `np.sort` at the cost of a few passes (Floyd & Rivest, 1975,
+    doi:10.1145/360680.360691).
 
     Examples
     --------
@@ -34,23 +34,23 @@ class Ranked:
         self._first, self._ordered = (0, np.sort(values)) if values.size <= _ALL else _near(values, q)
 
     def __getitem__(self, ranks: int | IntArray) -> Any:
-        """The values of these ranks, counted from 0."""
+        """Return the values at these ranks, counted from 0."""
         if np.min(ranks) < self._first or np.max(ranks) >= self._first + self._ordered.size:
             self._first, self._ordered = 0, np.sort(self._values)
         return self._ordered[ranks - self._first]
 
 
 def _near(values: FloatArray, q: float) -> tuple[int, FloatArray]:
-    """The values around a quantile in order, and the rank of the first: some four standard errors of the sample to each side."""
+    """Return the first rank and the sorted values around a quantile, about four standard errors of the sample to each side."""
     sample = np.sort(values[:: int(np.cbrt(values.size))])
-    away, place = 2 * sqrt(sample.size) + 2, q * sample.size
-    below = values < sample[int(place - away)] if place > away else np.zeros(values.size, dtype=bool)
-    above = values > sample[int(place + away)] if place + away < sample.size else np.zeros(values.size, dtype=bool)
+    margin, place = 2 * sqrt(sample.size) + 2, q * sample.size
+    below = values < sample[int(place - margin)] if place > margin else np.zeros(values.size, dtype=bool)
+    above = values > sample[int(place + margin)] if place + margin < sample.size else np.zeros(values.size, dtype=bool)
     return int(np.count_nonzero(below)), np.sort(values[~(below | above)])
 
 
 def interpolated(ordered: FloatArray | Ranked, q: float) -> float:
-    """The q-quantile of ascending values, interpolated linearly as NumPy does, and where some are infinite; NaN between ±inf.
+    """Return the q-quantile of ascending values, interpolated linearly as in NumPy; handles infinite values, NaN between ±inf.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def interpolated(ordered: FloatArray | Ranked, q: float) -> float:
 
 
 def between(low: float, high: float, part: float) -> float:
-    """The value that part of the way from one up to the other, whose distance may be infinite; NaN between ±inf.
+    """Return the value a given part of the way from `low` to `high`, which may be infinite; NaN between ±inf.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def between(low: float, high: float, part: float) -> float:
 
 
 def resampled_quantile_interval(ordered: FloatArray | Ranked, q: float, level: float) -> tuple[float, float] | None:
-    """Ends of the percentile bootstrap interval of a quantile that is one order statistic; None where it lies between two.
+    """Return the percentile bootstrap interval of a quantile that is one order statistic, or None if it is between two.
 
     The k-th smallest of n values drawn with replacement is x₍⌊nU⌋₊₁₎ with U ~ Beta(k, n-k+1): no draws, no Monte Carlo error.
 
@@ -89,7 +89,7 @@ def resampled_quantile_interval(ordered: FloatArray | Ranked, q: float, level: f
     ordered
         Float (n,), ascending, or `Ranked`.
     q
-        In (0, 1), interpolated linearly as NumPy does; one order statistic where q(n-1) is whole.
+        In (0, 1), interpolated linearly as in NumPy; it is one order statistic if q(n-1) is an integer.
     level
         Nominal coverage.
 
@@ -114,10 +114,10 @@ def resampled_quantile_interval(ordered: FloatArray | Ranked, q: float, level: f
 def quantile_replicates(
     ordered: FloatArray | Ranked, q: float, *, rng: np.random.Generator, resamples: int
 ) -> FloatArray:
-    """Bootstrap replicates of a quantile of independent values, at a cost that does not grow with n: float (resamples,).
+    """Draw bootstrap replicates of a quantile of independent values, at a cost independent of n: float (resamples,).
 
-    Two neighboring order statistics of a resample are drawn directly: U₍ₖ₎ ~ Beta(k, n-k+1), and given it
-    U₍ₖ₊₁₎ = 1 - (1-U₍ₖ₎)·V^(1/(n-k)).
+    Two neighboring order statistics of a resample are drawn directly: U₍ₖ₎ ~ Beta(k, n-k+1), and conditionally
+    U₍ₖ₊₁₎ = 1 - (1-U₍ₖ₎)·V^(1/(n-k)) with uniform V.
 
     Examples
     --------
@@ -146,9 +146,10 @@ def clustered_quantile_replicates(
     resamples: int,
     block: int = 1 << 18,
 ) -> FloatArray:
-    """Bootstrap replicates of a (weighted) quantile over clusters drawn with replacement: float (resamples,), NaN when empty.
+    """Draw bootstrap replicates of a (weighted) quantile over clusters: float (resamples,), NaN for replicates without weight.
 
-    The value at which the drawn weight first reaches q of all drawn weight, halfway to the next where it is hit exactly.
+    A replicate is the value at which the cumulative drawn weight reaches the share q, or the midpoint to the next value if it
+    equals q exactly.
 
     Examples
     --------
@@ -160,17 +161,17 @@ def clustered_quantile_replicates(
     """
     order = np.argsort(values, kind="stable")
     ordered, mass, codes = values[order], weights[order], unit.codes[order]
-    made = np.empty(resamples)
+    replicates = np.empty(resamples)
     rows = max(1, block // max(values.size, 1))
     for start in range(0, resamples, rows):
         stop = min(start + rows, resamples)
-        drawn = counts(rng, stop - start, unit.count)
-        reached = np.cumsum(drawn[:, codes] * mass, axis=1, dtype=np.float64)
-        total = reached[:, -1:]
+        cluster_counts = counts(rng, stop - start, unit.count)
+        cumulative = np.cumsum(cluster_counts[:, codes] * mass, axis=1, dtype=np.float64)
+        total = cumulative[:, -1:]
         slack = 1e-12 * total
-        at = np.argmax(reached >= q * total - slack, axis=1)
-        after = np.argmax(reached > q * total + slack, axis=1)
+        at = np.argmax(cumulative >= q * total - slack, axis=1)
+        after = np.argmax(cumulative > q * total + slack, axis=1)
         with np.errstate(invalid="ignore"):  # infinite values
             middle = ordered[at] / 2 + ordered[np.maximum(at, after)] / 2
-        made[start:stop] = np.where(total[:, 0] > 0, middle, np.nan)
-    return made
+        replicates[start:stop] = np.where(total[:, 0] > 0, middle, np.nan)
+    return replicates

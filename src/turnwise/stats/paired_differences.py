@@ -1,4 +1,4 @@
-"""The difference of two arms' means over the goals that both have."""
+"""Difference of two arms' means over their common goals."""
 
 from dataclasses import replace
 from math import sqrt
@@ -15,11 +15,11 @@ from turnwise.stats.permutation import Permuted, sign_flip
 from turnwise.stats.proportion import proportion
 
 FEWEST_DISCORDANT = 6
-"""Goals that must differ before t is trusted with a share: with five, no sign flip can reach p = .05."""
+"""Fewest goals with a difference for which t is used with proportions: with five, no sign flip can reach p = .05."""
 
 
 class Pairs(NamedTuple):
-    """Goals in both arms: their codes, mean values and numbers of rollouts in each arm, all (G,)."""
+    """Goals in both arms: codes, mean values, and numbers of rollouts in each arm, all (G,)."""
 
     units: IntArray
     one: FloatArray
@@ -28,8 +28,8 @@ class Pairs(NamedTuple):
     rollouts_other: FloatArray
 
 
-def paired(one: Arm, other: Arm) -> Pairs:
-    """The units that both arms have (for two ways: the cells), with the arms' mean over each.
+def paired(arm_a: Arm, arm_b: Arm) -> Pairs:
+    """Match the units that occur in both arms (for two ways: the cells), with each arm's mean per unit.
 
     Examples
     --------
@@ -39,14 +39,14 @@ def paired(one: Arm, other: Arm) -> Pairs:
     >>> pairs.units.tolist(), pairs.one.tolist(), pairs.other.tolist()
     ([0], [0.5], [0.0])
     """
-    keys = [_key(arm.clusters) for arm in (one, other)]
+    keys = [_key(arm.clusters) for arm in (arm_a, arm_b)]
     common = np.intersect1d(keys[0], keys[1])
     means, sizes = [], []
-    for arm, key in zip((one, other), keys, strict=True):
-        there = np.isin(key, common)
-        place = np.searchsorted(common, key[there])
+    for arm, key in zip((arm_a, arm_b), keys, strict=True):
+        in_common = np.isin(key, common)
+        place = np.searchsorted(common, key[in_common])
         count = np.bincount(place, minlength=common.size).astype(np.float64)
-        means.append(np.bincount(place, weights=arm.values[there], minlength=common.size) / np.maximum(count, 1))
+        means.append(np.bincount(place, weights=arm.values[in_common], minlength=common.size) / np.maximum(count, 1))
         sizes.append(count)
     return Pairs(common, means[0], means[1], sizes[0], sizes[1])
 
@@ -55,7 +55,7 @@ _WIDE = 1 << 32
 
 
 def _key(clusters: Clusters) -> IntArray:
-    """One code for each rollout: the unit, or the cell of two ways."""
+    """Return one code per rollout: the unit, or the cell of two ways."""
     return clusters[0] if len(clusters) == 1 else clusters[0] * _WIDE + clusters[1]
 
 
@@ -66,23 +66,25 @@ def _ways(units: IntArray, ways: int) -> Clusters:
 def paired_difference(
     pairs: Pairs, draws: Draws, *, share: bool, level: float = 0.95, method: Method = "auto", ways: int = 1
 ) -> Difference:
-    """The mean over common goals of how much one arm's mean exceeds the other's, every goal weighing the same.
+    """Estimate the mean difference of two arms over their common goals, with equal weight for every goal.
 
-    Shares: one rollout per goal and arm gives Newcombe's score interval for pairs and McNemar's mid-p; several give t with G-1
-    degrees of freedom over the goals' differences and sign flips, and where fewer than six goals differ, so that their spread
-    can hardly be seen, the score intervals of both shares at their effective sizes, joined at the correlation of the goals' rates.
-    Numbers: t with G-1 degrees of freedom, and sign flips: arms that vary alike make differences without skewness, where BCa
-    finds some in whatever lies far out (40 goals, lognormal arms: it covers .90, t .95, and t is the narrower). Two crossed ways:
-    t with min(A, B) - 1 degrees of freedom over the common cells.
+    Proportions: with one rollout per goal and arm, Newcombe's score interval for pairs and McNemar's mid-p. With several, t with
+    G-1 degrees of freedom over the goals' differences, and sign flips. If fewer than six goals differ, their variance is hardly
+    known; then the score intervals of both shares at their effective sizes are combined at the correlation of the goals' rates.
+
+    Numbers: t with G-1 degrees of freedom, and sign flips. If both arms have the same distribution, the differences are not
+    skewed, but BCa estimates skewness from outliers (40 goals, lognormal arms: it covers .90; t covers .95 and is narrower).
+
+    Two crossed ways: t with min(A, B) - 1 degrees of freedom over the common cells.
 
     Parameters
     ----------
     pairs
         From `paired`.
     draws
-        Generators keyed by the common goals.
+        Random generators, keyed by the common goals.
     share
-        Whether values are 0 and 1.
+        True if the values are 0 and 1.
     level
         Nominal coverage.
     method
@@ -93,8 +95,8 @@ def paired_difference(
     Returns
     -------
     Difference
-        No common goal: all None. One: the difference alone. All differences equal: shares keep their score interval, numbers
-        have none. Without any discordance p = 1.
+        Without a common goal all values are None; with one, only the difference is given. If all differences are equal,
+        proportions keep their score interval and numbers have none. Without any difference p = 1.
 
     References
     ----------
@@ -111,16 +113,16 @@ def paired_difference(
     """
     if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
         return Difference(n_clusters=pairs.units.size, reason=flaw)
-    moved = pairs.one - pairs.other
-    if not moved.size:
+    differences = pairs.one - pairs.other
+    if not differences.size:
         return Difference(reason="no common goal")
-    spread = variation(moved, _ways(pairs.units, ways))
+    spread = variation(differences, _ways(pairs.units, ways))
     row = Difference(
         difference=spread.estimate,
         std_error=sqrt(spread.variance) if spread.variance else None,
         n_clusters=spread.n_clusters,
     )
-    if moved.size == 1 or spread.variance is None:
+    if differences.size == 1 or spread.variance is None:
         return replace(row, reason=ONE_PAIR)
     test: Permuted | None
     single = share and ways == 1 and float(pairs.rollouts_one.max()) == float(pairs.rollouts_other.max()) == 1
@@ -128,28 +130,31 @@ def paired_difference(
         counts = _table(pairs)
         test = Permuted(mcnemar_mid_p(counts[1], counts[2]), "McNemar mid-p", None)
     elif ways == 1:
-        test = sign_flip(_clean(moved), rng=draws.test, resamples=draws.resamples)
+        test = sign_flip(_clean(differences), rng=draws.test, resamples=draws.resamples)
     elif spread.variance > 0 or spread.estimate == 0:
         test = t_test(spread.estimate or 0.0, spread.variance, spread.df or 0)
     else:
         test = None
-    ends = _paired_ends(pairs, moved, draws, share=share, single=single, level=level, method=method, ways=ways)
+    ends = _paired_ends(pairs, differences, draws, share=share, single=single, level=level, method=method, ways=ways)
     return with_test(row, ends.of_shares() if share else ends, test)
 
 
-def _clean(moved: FloatArray) -> FloatArray:
-    """Differences of means, rounding taken for no difference."""
-    return np.where(np.abs(moved) <= 1e-13 * max(float(np.abs(moved).max()), 1e-300), 0.0, moved)
+def _clean(differences: FloatArray) -> FloatArray:
+    """Set differences of means below rounding error to 0."""
+    return np.where(np.abs(differences) <= 1e-13 * max(float(np.abs(differences).max()), 1e-300), 0.0, differences)
 
 
 def _table(pairs: Pairs) -> tuple[int, int, int, int]:
-    one, other = pairs.one > 0.5, pairs.other > 0.5
-    return tuple(int(np.count_nonzero(cell)) for cell in (one & other, one & ~other, ~one & other, ~one & ~other))  # type: ignore[return-value]
+    success_a, success_b = pairs.one > 0.5, pairs.other > 0.5
+    return tuple(
+        int(np.count_nonzero(cell))
+        for cell in (success_a & success_b, success_a & ~success_b, ~success_a & success_b, ~success_a & ~success_b)
+    )  # type: ignore[return-value]
 
 
 def _paired_ends(
     pairs: Pairs,
-    moved: FloatArray,
+    differences: FloatArray,
     draws: Draws,
     *,
     share: bool,
@@ -162,24 +167,24 @@ def _paired_ends(
         if not single:
             return Ends(reason="Bonett and Price's interval is for one 0/1 rollout per goal and arm")
         _, ahead, behind, _ = _table(pairs)
-        return Ends(*bonett_price(moved.size, ahead, behind, level=level), "Bonett-Price, paired")
-    scored = single or np.count_nonzero(_clean(moved)) < FEWEST_DISCORDANT
+        return Ends(*bonett_price(differences.size, ahead, behind, level=level), "Bonett-Price, paired")
+    scored = single or np.count_nonzero(_clean(differences)) < FEWEST_DISCORDANT
     if method == "newcombe" or (method == "auto" and share and ways == 1 and scored):
         if not share or ways > 1:
             return Ends(reason="a score interval is for shares over one way of clustering")
         if single:
             return Ends(*newcombe(*_table(pairs), level=level), "Newcombe score, paired")
         return Ends(*_clustered_score(pairs, level), "clustered Newcombe score, paired")
-    found = _of_a_mean(moved, _ways(pairs.units, ways), draws, level, "t" if method == "auto" else method)
-    return found._replace(method=found.method and f"paired {found.method}")
+    interval = _of_a_mean(differences, _ways(pairs.units, ways), draws, level, "t" if method == "auto" else method)
+    return interval._replace(method=interval.method and f"paired {interval.method}")
 
 
-def _of_a_mean(moved: FloatArray, clusters: Clusters, draws: Draws, level: float, method: Method) -> Ends:
+def _of_a_mean(differences: FloatArray, clusters: Clusters, draws: Draws, level: float, method: Method) -> Ends:
     interval: Interval = OF_A_MEAN[method]
     if len(clusters) > 1 and interval == "bca":
         interval = "percentile"
-    found = mean(
-        moved,
+    estimate = mean(
+        differences,
         clusters,
         level=level,
         rng=draws.interval,
@@ -187,15 +192,15 @@ def _of_a_mean(moved: FloatArray, clusters: Clusters, draws: Draws, level: float
         interval=interval,
         draw=method == "resample",
     )
-    return Ends(found.low, found.high, found.method, found.reason, found.resamples)
+    return Ends(estimate.low, estimate.high, estimate.method, estimate.reason, estimate.resamples)
 
 
 def _clustered_score(pairs: Pairs, level: float) -> tuple[float, float]:
-    """The score intervals of two shares at their effective sizes, joined at the correlation of the goals' rates."""
+    """Combine the score intervals of two shares at their effective sizes, using the correlation of the goals' rates."""
     goals = np.arange(pairs.units.size)
     shares, sizes = [], (pairs.rollouts_one, pairs.rollouts_other)
     for rates, size in zip((pairs.one, pairs.other), sizes, strict=True):
-        # Each goal's rollouts as its successes and failures, every goal weighing the same.
+        # Rebuild each goal's 0/1 rollouts from its rate, weighted so that every goal counts equally.
         codes = np.concatenate([goals, goals])
         hits = np.rint(rates * size)
         number = np.concatenate([hits, size - hits])
@@ -206,12 +211,12 @@ def _clustered_score(pairs: Pairs, level: float) -> tuple[float, float]:
 
 
 def _correlation(pairs: Pairs) -> float:
-    """Correlation of the goals' rates, less the continuity correction of Newcombe's φ, whose weight is that of one attempt."""
-    one, other = pairs.one - pairs.one.mean(), pairs.other - pairs.other.mean()
-    scale = sqrt(float((one**2).mean()) * float((other**2).mean()))
+    """Return the correlation of the goals' rates with the continuity correction of Newcombe's φ, weighted as one attempt."""
+    deviation_a, deviation_b = pairs.one - pairs.one.mean(), pairs.other - pairs.other.mean()
+    scale = sqrt(float((deviation_a**2).mean()) * float((deviation_b**2).mean()))
     if scale <= 1e-15:
         return 0.0
-    together = float((one * other).mean())
+    product = float((deviation_a * deviation_b).mean())
     attempts = float(min(pairs.rollouts_one.mean(), pairs.rollouts_other.mean()))
     correction = 1 / (2 * pairs.units.size * attempts)
-    return float(np.clip((max(together - correction, 0.0) if together > 0 else together) / scale, -1.0, 1.0))
+    return float(np.clip((max(product - correction, 0.0) if product > 0 else product) / scale, -1.0, 1.0))

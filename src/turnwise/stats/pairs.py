@@ -1,4 +1,4 @@
-"""Differences of two shares by their score intervals: paired, clustered or independent, and never of zero width."""
+"""Intervals for the difference of two proportions: paired, clustered or independent, never with zero width."""
 
 from math import sqrt
 
@@ -10,29 +10,29 @@ from turnwise.stats.intervals import wilson
 Share = tuple[float, float, float]
 
 
-def share_of(found: Estimate) -> Share:
-    """A share with the ends of its interval; one that is not known is the end of its range.
+def share_of(estimate: Estimate) -> Share:
+    """Return a share with the ends of its interval; undefined ends become 0 and 1.
 
     Examples
     --------
     >>> share_of(Estimate(estimate=0.5, low=0.25))
     (0.5, 0.25, 1.0)
     """
-    return found.estimate or 0.0, found.low or 0.0, 1.0 if found.high is None else found.high
+    return estimate.estimate or 0.0, estimate.low or 0.0, 1.0 if estimate.high is None else estimate.high
 
 
-def score_difference(one: Share, other: Share, correlation: float = 0.0) -> tuple[float, float]:
-    """Ends of the interval for p₁ - p₂ from an interval of each share and the correlation of their estimates.
+def score_difference(share_a: Share, share_b: Share, correlation: float = 0.0) -> tuple[float, float]:
+    """Return the interval for p₁ - p₂ from an interval of each share and the correlation of their estimates.
 
-    p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)² - 2ρ(p₁-l₁)(u₂-p₂)), and the mirror image above: Newcombe's hybrid score interval where the
-    two intervals are Wilson's.
+    The lower end is p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)² - 2ρ(p₁-l₁)(u₂-p₂)); the upper end is its mirror image. With Wilson's
+    intervals this is Newcombe's hybrid score interval.
 
     Parameters
     ----------
-    one, other
+    share_a, share_b
         (share, low, high), each within [0, 1].
     correlation
-        Of the two estimates, in (-1, 1); 0 for independent samples.
+        Correlation of the two estimates, in (-1, 1); 0 for independent samples.
 
     References
     ----------
@@ -47,25 +47,27 @@ def score_difference(one: Share, other: Share, correlation: float = 0.0) -> tupl
     >>> round(low, 4), round(high, 4)
     (0.0524, 0.3339)
     """
-    (p1, l1, u1), (p2, l2, u2) = one, other
+    (p1, l1, u1), (p2, l2, u2) = share_a, share_b
 
-    def reach(here: float, there: float) -> float:
-        return sqrt(max(0.0, here * here + there * there - 2 * correlation * here * there))
+    def reach(distance_a: float, distance_b: float) -> float:
+        return sqrt(
+            max(0.0, distance_a * distance_a + distance_b * distance_b - 2 * correlation * distance_a * distance_b)
+        )
 
     difference = p1 - p2
     return max(-1.0, difference - reach(p1 - l1, u2 - p2)), min(1.0, difference + reach(u1 - p1, p2 - l2))
 
 
 def newcombe(both: int, only_one: int, only_other: int, neither: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Ends of Newcombe's interval (his method 10) for the difference of two paired shares.
+    """Return Newcombe's interval (his method 10) for the difference of two paired proportions.
 
-    Wilson's interval of each share, joined at the correlation φ of the pairs with a continuity correction: defined, and of
-    some width, where no pair is discordant.
+    It combines Wilson's interval of each share, using the correlation φ of the pairs with a continuity correction. It is defined,
+    and has positive width, even without a discordant pair.
 
     Parameters
     ----------
     both, only_one, only_other, neither
-        Pairs in which both, one or none of the two succeeded; at least one pair.
+        Numbers of pairs in which both, only one, or neither succeeded; at least one pair in total.
     level
         Nominal coverage.
 
@@ -82,16 +84,16 @@ def newcombe(both: int, only_one: int, only_other: int, neither: int, *, level: 
     n = both + only_one + only_other + neither
     margins = both + only_one, only_other + neither, both + only_other, only_one + neither
     product = float(margins[0]) * margins[1] * margins[2] * margins[3]
-    moved = both * neither - only_one * only_other
-    agreement = max(moved - n / 2, 0.0) if moved > 0 else moved
-    one, other = ((count / n, *_wilson(count, n, level)) for count in (margins[0], margins[2]))
-    return score_difference(one, other, agreement / sqrt(product) if product else 0.0)
+    cross_difference = both * neither - only_one * only_other
+    agreement = max(cross_difference - n / 2, 0.0) if cross_difference > 0 else cross_difference
+    share_a, share_b = ((count / n, *_wilson(count, n, level)) for count in (margins[0], margins[2]))
+    return score_difference(share_a, share_b, agreement / sqrt(product) if product else 0.0)
 
 
 def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Ends of Bonett and Price's adjusted Wald interval for the difference of two paired shares.
+    """Return Bonett and Price's adjusted Wald interval for the difference of two paired proportions.
 
-    With one discordant pair of each kind added to n + 2 pairs: p₁₂ - p₂₁ ± z·√((p₁₂ + p₂₁ - (p₁₂-p₂₁)²)/(n+2)).
+    One discordant pair of each kind is added: p₁₂ - p₂₁ ± z·√((p₁₂ + p₂₁ - (p₁₂-p₂₁)²)/(n+2)).
 
     References
     ----------
@@ -110,9 +112,9 @@ def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0
 
 
 def mcnemar_mid_p(only_one: int, only_other: int) -> float:
-    """The mid-p value of McNemar's test that discordant pairs fall on both sides alike; 1 where no pair is discordant.
+    """Return the mid-p value of McNemar's test of equal numbers of discordant pairs; 1 without a discordant pair.
 
-    Half the probability of the observed table is left out of the exact two-sided p, which is needlessly large without that.
+    The exact two-sided p-value is conservative; mid-p counts only half the probability of the observed table.
 
     References
     ----------

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from turnwise.stats.estimate import FloatArray, IntArray
 
 MOST_ENUMERATED = 20
-"""Differences up to which all sign vectors are looked at: 2²⁰ of them are a million."""
+"""Most differences for which all sign vectors are enumerated: 2²⁰ are a million."""
 
 MOST_RELABELED = 1 << 15
-"""Relabelings up to which all are looked at: eight clusters against eight have 12,870."""
+"""Most relabelings that are enumerated: eight clusters against eight have 12,870."""
 
 
 class Permuted(NamedTuple):
-    """A p-value, how it came about, and the re-randomizations drawn (None where all were looked at)."""
+    """A p-value, the test, and the number of re-randomizations drawn (None if all were enumerated)."""
 
     p_value: float
     method: str
@@ -29,17 +29,17 @@ class Permuted(NamedTuple):
 
 
 def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: int) -> Permuted:
-    """Two-sided p of no difference: how often random signs give a mean as far from 0 as the one observed.
+    """Test for no difference by sign flips: the share of random signs whose mean is at least as far from 0 as the observed one.
 
-    All 2ᴳ sign vectors for up to 20 differences that are not zero, else draws with p = (b + 1)/(B + 1). The statistic is the
-    mean, of which the studentized mean is a monotone function here. All differences zero: p = 1.
+    All 2ᴳ sign vectors are enumerated for up to 20 nonzero differences; otherwise signs are drawn and p = (b + 1)/(B + 1). The
+    statistic is the mean; the studentized mean is a monotone function of it here. If all differences are zero, p = 1.
 
     Parameters
     ----------
     differences
         Float (G,): one per goal.
     rng, resamples
-        Generator, and sign vectors drawn.
+        Random generator, and number of sign vectors drawn.
 
     References
     ----------
@@ -50,31 +50,36 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
     >>> sign_flip(np.array([1.0, 2.0, 3.0]), rng=np.random.default_rng(0), resamples=999)  # 2 of the 8 sign vectors
     Permuted(p_value=0.25, method='exact sign flips', resamples=None)
     """
-    moved = differences[differences != 0]
-    if not moved.size:
+    nonzero = differences[differences != 0]
+    if not nonzero.size:
         return Permuted(1.0, "exact sign flips", None)
-    moved = moved / np.abs(moved).max()
-    reached = abs(moved.sum()) - 1e-9 * np.abs(moved).sum()
-    if moved.size <= MOST_ENUMERATED:
-        return Permuted(_share_beyond(moved, reached), "exact sign flips", None)
-    above = sum(int(np.count_nonzero(np.abs(flips @ moved) >= reached)) for flips in _signs(rng, resamples, moved.size))
+    nonzero = nonzero / np.abs(nonzero).max()
+    reached = abs(nonzero.sum()) - 1e-9 * np.abs(nonzero).sum()
+    if nonzero.size <= MOST_ENUMERATED:
+        return Permuted(_share_beyond(nonzero, reached), "exact sign flips", None)
+    above = sum(
+        int(np.count_nonzero(np.abs(flips @ nonzero) >= reached)) for flips in _signs(rng, resamples, nonzero.size)
+    )
     return Permuted((above + 1) / (resamples + 1), "sign flips", resamples)
 
 
 def _share_beyond(values: FloatArray, reached: float) -> float:
-    """The share of all 2ᴳ sums of these values with signs that are at least so far from 0.
+    """Return the share of all 2ᴳ signed sums of the values that are at least `reached` away from 0.
 
-    Each is a sum over the first half of the values and one over the second, so that of 2ᴳ sums only 2ᴳᐟ² of each are added.
+    Meet in the middle: each signed sum is one over the first half of the values plus one over the second half, so only 2ᴳᐟ²
+    sums of each half are computed and the pairs are counted by binary search.
     """
-    half, rest = _signed(values[: values.size // 2]), np.sort(_signed(values[values.size // 2 :]))
-    above = rest.size - np.searchsorted(rest, reached - half, side="left")
-    below = np.searchsorted(rest, -reached - half, side="right")
-    beyond = np.where(above + below > rest.size, rest.size, above + below)  # all of them, where 0 reaches it
+    first_half, second_half = _signed(values[: values.size // 2]), np.sort(_signed(values[values.size // 2 :]))
+    above = second_half.size - np.searchsorted(second_half, reached - first_half, side="left")
+    below = np.searchsorted(second_half, -reached - first_half, side="right")
+    beyond = np.where(
+        above + below > second_half.size, second_half.size, above + below
+    )  # all sums, if `reached` is not above 0
     return float(beyond.sum() / 2.0**values.size)
 
 
 def _signed(values: FloatArray) -> FloatArray:
-    """The sums of these values with all their signs: float (2ᴳ,)."""
+    """Return the sums of the values under all sign vectors: float (2ᴳ,)."""
     totals = np.zeros(1)
     for value in values:
         totals = np.concatenate([totals + value, totals - value])
@@ -84,20 +89,20 @@ def _signed(values: FloatArray) -> FloatArray:
 def label_permutation(
     sums: FloatArray, weights: FloatArray, first: IntArray, *, rng: np.random.Generator, resamples: int
 ) -> Permuted:
-    """Two-sided p of no difference between two groups of whole clusters, by relabeling the clusters.
+    """Test for no difference between two groups of whole clusters by permuting the labels of the clusters (two-sided).
 
-    The statistic is the difference of the two ratios Σsums/Σweights over its clustered standard error: studentized, so that
-    groups whose spread differs do not look like groups whose mean differs. All relabelings where there are at most 2¹⁵, else
-    draws with p = (b + 1)/(B + 1).
+    The statistic is the difference of the two ratios Σsums/Σweights over its clustered standard error. It is studentized, so
+    that groups with different variances are not mistaken for groups with different means. All relabelings are enumerated if
+    there are at most 2¹⁵; otherwise labels are drawn and p = (b + 1)/(B + 1).
 
     Parameters
     ----------
     sums, weights
         Float (G,): each cluster's Σwy and Σw, over both groups.
     first
-        Integer (k,): which clusters are in the first group; at least two in each.
+        Integer (k,): indices of the clusters in the first group; each group needs at least two clusters.
     rng, resamples
-        Generator, and relabelings drawn.
+        Random generator, and number of relabelings drawn.
 
     References
     ----------
@@ -110,27 +115,27 @@ def label_permutation(
     Permuted(p_value=0.1, method='exact label permutation', resamples=None)
     """
     center = sums.sum() / weights.sum()
-    moved = sums - center * weights
-    if not np.abs(moved).max() > 1e-12 * np.abs(sums).max():
+    deviations = sums - center * weights
+    if not np.abs(deviations).max() > 1e-12 * np.abs(sums).max():
         return Permuted(1.0, "exact label permutation", None)
-    moved /= np.abs(moved).max()
-    columns = np.stack([moved, weights, moved * moved, moved * weights, weights * weights], axis=1)
-    whole = columns.sum(axis=0)
+    deviations /= np.abs(deviations).max()
+    columns = np.stack([deviations, weights, deviations * deviations, deviations * weights, weights * weights], axis=1)
+    totals = columns.sum(axis=0)
 
     def studentized(inside: FloatArray) -> FloatArray:
         ratios, variances = [], []
-        for part, size in ((inside, first.size), (whole - inside, sums.size - first.size)):
+        for part, size in ((inside, first.size), (totals - inside, sums.size - first.size)):
             total, mass, squares, products, masses = part.T
             ratio = total / mass
             spread = np.maximum(squares - 2 * ratio * products + ratio * ratio * masses, 0.0)
             ratios.append(ratio)
             variances.append(size / (size - 1) * spread / mass**2)
         error = np.sqrt(variances[0] + variances[1])
-        apart = np.abs(ratios[0] - ratios[1])
+        gap = np.abs(ratios[0] - ratios[1])
         rounding = 1e-9 / weights.sum()
-        # Two groups without any spread are infinitely far apart unless they are the same.
-        far = np.where(apart > rounding, np.inf, 0.0)
-        return np.asarray(np.where(error > rounding, apart / np.maximum(error, rounding), far))
+        # Without any variance within the groups, the statistic is infinite unless the means are equal.
+        far = np.where(gap > rounding, np.inf, 0.0)
+        return np.asarray(np.where(error > rounding, gap / np.maximum(error, rounding), far))
 
     observed = studentized(columns[first].sum(axis=0)[None, :])[0]
 
@@ -139,15 +144,15 @@ def label_permutation(
             int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9))) for labels in relabeled
         )
 
-    every = comb(sums.size, first.size)
-    if every <= MOST_RELABELED:
-        return Permuted(beyond(_every_label(sums.size, first.size)) / every, "exact label permutation", None)
+    n_relabelings = comb(sums.size, first.size)
+    if n_relabelings <= MOST_RELABELED:
+        return Permuted(beyond(_every_label(sums.size, first.size)) / n_relabelings, "exact label permutation", None)
     above = beyond(_labels(rng, resamples, sums.size, first.size))
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
 
 
 class MaxT(NamedTuple):
-    """Adjusted p-values (K,), and the critical value that the largest |t| of all K stays below at the level."""
+    """Adjusted p-values (K,), and the quantile of the largest |t| among all K at the given level."""
 
     p_adjusted: FloatArray
     critical: float
@@ -161,20 +166,20 @@ def max_t(
     resamples: int,
     level: float,
 ) -> MaxT:
-    """Westfall and Young's single-step adjustment of K paired comparisons, by the same sign flips for all of them.
+    """Adjust K paired comparisons by Westfall and Young's single-step max-t method, with the same sign flips for all of them.
 
-    A goal has one sign in all comparisons, so that their correlation counts: less is lost than by Holm. A p-value is the share of
-    sign vectors whose largest |t| over all comparisons reaches this one's, (b + 1)/(B + 1); estimates ± `critical` standard
-    errors are simultaneous intervals.
+    A goal has the same sign in all comparisons, so their correlation is used and less power is lost than with Holm. A p-value is
+    the share of sign vectors whose largest |t| over all comparisons reaches the observed |t|, (b + 1)/(B + 1). Estimates ±
+    `critical` standard errors are simultaneous intervals.
 
     Parameters
     ----------
     differences
-        K arrays, one difference per goal each, at least two.
+        K arrays with one difference per goal, at least two each.
     units
-        K integer arrays beside them: which goal, 0..G-1 over all comparisons.
+        K integer arrays with the goal of each difference, 0..G-1 over all comparisons.
     rng, resamples, level
-        Generator, sign vectors, and the joint coverage of the intervals.
+        Random generator, number of sign vectors, and joint coverage of the intervals.
 
     References
     ----------
@@ -203,42 +208,42 @@ def max_t(
 
     observed = studentized(table.sum(axis=0))
     largest = np.concatenate([studentized(flips @ table).max(axis=1) for flips in _signs(rng, resamples, goals)])
-    above = (largest[:, None] >= observed * (1 - 1e-9) - 1e-9).sum(axis=0)  # both are as exact as their sums
+    above = (largest[:, None] >= observed * (1 - 1e-9) - 1e-9).sum(axis=0)  # tolerate rounding, so that ties count
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 
-_MOST_KEPT, _SETS_KEPT = 1 << 24, 64
-"""Bytes that are kept, of eight signs or labels each, and sets of them."""
+_CACHE_BYTES, _CACHE_SETS = 1 << 24, 64
+"""Limits of the cache: bytes (eight signs or labels each) and sets of draws."""
 
 _Packed = NDArray[np.uint8]
 _kept: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
-_keeping = Lock()
+_cache_lock = Lock()
 
 
 def _signs(rng: np.random.Generator, rows: int, width: int) -> Iterator[FloatArray]:
-    """Blocks of random signs: float (some, width) each, `rows` in all."""
+    """Yield blocks of random signs, float (block rows, width), with `rows` rows in total."""
 
-    def drawn(many: int) -> _Packed:
-        return np.frombuffer(rng.bytes(-(-many * width // 8)), dtype=np.uint8)
+    def draw(n_rows: int) -> _Packed:
+        return np.frombuffer(rng.bytes(-(-n_rows * width // 8)), dtype=np.uint8)
 
-    bits = _once("signs", drawn, rng, rows, width)
-    return ((2 * some.view(np.int8) - 1).astype(np.float64) for some in bits)
+    bits = _cached_blocks("signs", draw, rng, rows, width)
+    return ((2 * block.view(np.int8) - 1).astype(np.float64) for block in bits)
 
 
 def _labels(rng: np.random.Generator, rows: int, width: int, first: int) -> Iterator[FloatArray]:
-    """Blocks of random labels: float (some, width) each, `rows` in all, ones for as many as are in the first group."""
+    """Yield blocks of random labels, float (block rows, width), with `rows` rows in total and `first` ones in each row."""
 
-    def drawn(many: int) -> _Packed:
-        chosen = np.argpartition(rng.random((many, width)), first - 1, axis=1)[:, :first]
-        labels = np.zeros((many, width), dtype=np.bool_)
+    def draw(n_rows: int) -> _Packed:
+        chosen = np.argpartition(rng.random((n_rows, width)), first - 1, axis=1)[:, :first]
+        labels = np.zeros((n_rows, width), dtype=np.bool_)
         np.put_along_axis(labels, chosen, values=True, axis=1)
         return np.packbits(labels)
 
-    return (labels.astype(np.float64) for labels in _once(first, drawn, rng, rows, width))
+    return (labels.astype(np.float64) for labels in _cached_blocks(first, draw, rng, rows, width))
 
 
 def _every_label(width: int, first: int) -> Iterator[FloatArray]:
-    """Blocks of all labels, each once: float (some, width)."""
+    """Yield all labelings once, in blocks: float (block rows, width)."""
     packed, step = _relabeled(width, first), max(1, (1 << 17) // width)
     for start in range(0, len(packed), step):
         yield np.unpackbits(packed[start : start + step], axis=1, count=width).astype(np.float64)
@@ -246,35 +251,36 @@ def _every_label(width: int, first: int) -> Iterator[FloatArray]:
 
 @lru_cache(maxsize=4)
 def _relabeled(width: int, first: int) -> _Packed:
-    """All labels, eight to a byte: at most a megabyte, and the same for all that is compared over as many goals."""
-    few = min(first, width - first)  # the others are as many ways to choose, and shorter
+    """Return all labelings, eight labels to a byte: at most a megabyte, reused by all comparisons of the same size."""
+    few = min(first, width - first)  # choosing the smaller group gives the same labelings with shorter lists
     chosen = np.array(list(combinations(range(width), few)))
     labels = np.full((len(chosen), width), few != first)
     np.put_along_axis(labels, chosen, values=few == first, axis=1)
     return np.packbits(labels, axis=1)
 
 
-def _once(
-    what: object, drawn: Callable[[int], _Packed], rng: np.random.Generator, rows: int, width: int
+def _cached_blocks(
+    kind: object, draw: Callable[[int], _Packed], rng: np.random.Generator, rows: int, width: int
 ) -> Iterator[NDArray[np.uint8]]:
-    """Blocks of zeros and ones, (some, width) each, `rows` in all; drawn eight to a byte.
+    """Yield blocks of zeros and ones, (block rows, width), with `rows` rows in total, drawn eight to a byte.
 
-    Whatever is compared over the same goals draws from a generator in the same state, so what was drawn of late is kept, and
-    what the generator was afterwards.
+    Comparisons over the same goals draw from generators in the same state. Recent draws are therefore cached, with the state
+    of the generator after them.
     """
-    key, step = (what, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
+    key, step = (kind, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
     sizes = [min(step, rows - start) for start in range(0, rows, step)]
-    known, made = _kept.get(key), list[_Packed]()
-    if known is not None:
-        rng.bit_generator.state = known[1]
-    for place, many in enumerate(sizes):
-        packed = drawn(many) if known is None else known[0][place]
-        made.append(packed)
-        yield np.unpackbits(packed, count=many * width).reshape(many, width)
-    if known is None and rows * width <= 8 * _MOST_KEPT:
-        with _keeping:
-            _kept[key] = made, rng.bit_generator.state
+    cached, blocks = _kept.get(key), list[_Packed]()
+    if cached is not None:
+        rng.bit_generator.state = cached[1]
+    for place, n_rows in enumerate(sizes):
+        packed = draw(n_rows) if cached is None else cached[0][place]
+        blocks.append(packed)
+        yield np.unpackbits(packed, count=n_rows * width).reshape(n_rows, width)
+    if cached is None and rows * width <= 8 * _CACHE_BYTES:
+        with _cache_lock:
+            _kept[key] = blocks, rng.bit_generator.state
             while (
-                len(_kept) > _SETS_KEPT or sum(part.size for parts, _ in _kept.values() for part in parts) > _MOST_KEPT
+                len(_kept) > _CACHE_SETS
+                or sum(part.size for parts, _ in _kept.values() for part in parts) > _CACHE_BYTES
             ):
                 _kept.popitem(last=False)

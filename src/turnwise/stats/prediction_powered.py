@@ -1,4 +1,4 @@
-"""The true rate of all rollouts from a judge's verdicts on all and labels on a random part of them."""
+"""Prediction-powered inference: the true rate from a judge's verdicts on all rollouts and labels on a random part."""
 
 import math
 from dataclasses import replace
@@ -23,32 +23,32 @@ NO_LABELS = "no rollout has both a label and a verdict"
 
 
 def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Estimate:
-    """The share of true successes, λ·mean of all verdicts + mean of (truth - λ·verdict) over the labeled ones.
+    """Estimate the share of true successes: λ·mean of all verdicts + mean of (truth - λ·verdict) over the labeled rollouts.
 
-    λ, within [0, 1], is the one of least variance: 0 uses the labels alone, 1 trusts the judge but for its mean error on
-    them. The variance is over clusters of both terms together, so a goal with labeled and unlabeled rollouts counts as one.
-    The interval is t's (the normal law's where every cluster is one rollout) after two rollouts of weight w are added to the
-    labeled ones, a success that the judge missed and a failure it took for one: at λ = 1 Bonett and Price's for a difference
-    of pairs, at λ = 0 Laplace's, and never blind to errors that no label happened to show. w is 1, drawn towards the size of
-    a cluster where few clusters hold an error, as in `proportion`.
+    λ, within [0, 1], minimizes the variance: 0 uses the labels only; 1 uses all verdicts, corrected by their mean error on the
+    labeled rollouts. The variance is over clusters of both terms together, so a goal with labeled and unlabeled rollouts is one
+    cluster. The interval uses t (the normal law if every cluster is one rollout) after adding two rollouts of weight w to the
+    labeled ones: a success that the judge missed and a failure that it flagged. At λ = 1 this is Bonett and Price's interval
+    for a paired difference, at λ = 0 Laplace's. The interval thus allows for errors that no label happened to show. w is 1, but
+    grows toward the cluster size if few clusters contain an error, as in `proportion`.
 
     Parameters
     ----------
     judged
         Float (n,), 0 or 1: the verdicts on all rollouts.
     truth
-        Float (n,), 0 or 1, NaN where there is no label. The labeled ones are a random part of all, by rollout or by cluster.
+        Float (n,), 0 or 1, NaN for rollouts without a label. The labeled rollouts must be a random sample, by rollout or by
+        cluster.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
     level
         Nominal coverage.
 
     Returns
     -------
     Estimate
-        `n` counts all rollouts and `n_clusters` the clusters with a label, on which the interval hangs; λ stands
-        in `method`. No label: all None.
-        Labels in one cluster of several: bounds None.
+        `n` counts all rollouts and `n_clusters` the clusters with a label, which determine the interval; `method` contains λ.
+        Without a label all values are None. With labels in one cluster of several rollouts the bounds are None.
 
     References
     ----------
@@ -63,10 +63,10 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
     """
     f, y = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
     labeled: BoolArray = ~np.isnan(y)
-    n, many = f.size, int(labeled.sum())
-    if not many:
+    n, n_labeled = f.size, int(labeled.sum())
+    if not n_labeled:
         return Estimate(n=n, reason=NO_LABELS if n else NO_VALUES)
-    ways = groupings(tuple(np.asarray(way)[labeled] for way in clusters), many)
+    ways = groupings(tuple(np.asarray(way)[labeled] for way in clusters), n_labeled)
     units = groupings(clusters, n)
     smallest = min(way.count for way in ways)
     weight = _power(f, y, labeled, units[0])
@@ -76,7 +76,7 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
     if smallest < 2:
         return replace(counted, reason=ONE_CLUSTER)
     added = _added(residual, y[labeled] != f[labeled], ways[:2])
-    size = many + 2 * added
+    size = n_labeled + 2 * added
     mean = (residual.sum() + added * (1 - weight)) / size
     influence = weight * (f - f.mean()) / n
     influence[labeled] += (residual - mean) / size
@@ -96,11 +96,11 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
 
 
 def _power(f: FloatArray, y: FloatArray, labeled: BoolArray, unit: Grouping) -> float:
-    """λ of least variance: the influence of clusters through the labels, regressed on that through the verdicts."""
+    """Return the λ of least variance: regress the clusters' influence through the labels on that through the verdicts."""
     truth, verdict = np.zeros(f.size), -(f - f.mean()) / f.size
-    many = labeled.sum()
-    truth[labeled] = (y[labeled] - y[labeled].mean()) / many
-    verdict[labeled] += (f[labeled] - f[labeled].mean()) / many
+    n_labeled = labeled.sum()
+    truth[labeled] = (y[labeled] - y[labeled].mean()) / n_labeled
+    verdict[labeled] += (f[labeled] - f[labeled].mean()) / n_labeled
     by_truth, by_verdict = unit.sums(truth), unit.sums(verdict)
     squares = float((by_verdict**2).sum())
     if squares <= (1e-14) ** 2:
@@ -109,7 +109,7 @@ def _power(f: FloatArray, y: FloatArray, labeled: BoolArray, unit: Grouping) -> 
 
 
 def _added(residual: FloatArray, wrong: BoolArray, ways: tuple[Grouping, ...]) -> float:
-    """Weight of each of the two added rollouts."""
+    """Return the weight of each of the two added rollouts."""
     ones = np.ones(residual.size)
     return max(
         shrunk(1.0, float(np.count_nonzero(way.sums(wrong.astype(np.float64)))), copies_effect(ones, way))

@@ -1,4 +1,4 @@
-"""Medians and quantiles with intervals read off the ordered values; extremes, which have none."""
+"""Medians and quantiles with intervals from order statistics; minimum and maximum without intervals."""
 
 import math
 from bisect import bisect_right
@@ -35,7 +35,7 @@ QuantileInterval = Literal["auto", "percentile", "resample"]
 
 
 def median(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None, level: float = 0.95) -> Estimate:
-    """The median, the mean of the middle two where n is even, with its interval: `quantile` at q = 0.5.
+    """Estimate the median (the mean of the middle two if n is even) with its interval: `quantile` at q = 0.5.
 
     Examples
     --------
@@ -57,36 +57,38 @@ def quantile(
     rng: Randomness | None = None,
     resamples: int = 10_000,
 ) -> Estimate:
-    """The q-quantile (interpolated linearly, as NumPy does), with an interval that is read off the ordered values.
+    """Estimate the q-quantile (interpolated linearly, as in NumPy), with an interval from the ordered values.
 
-    Independent rollouts of equal weight: order statistics x₍ₗ₎ and x₍ᵤ₎ with l the largest rank such that
-    P(Bin(n, q) <= l-1) <= α/2 and u the smallest such that P(Bin(n, q) >= u) <= α/2, valid for every continuous law.
-    Otherwise Woodruff's: the share of values up to the sample quantile has a standard error SE over clusters, and the values
-    at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE are the ends; t has G-1 degrees of freedom, min(A, B) - 1 for two crossed ways.
+    For independent rollouts of equal weight the ends are the order statistics x₍ₗ₎ and x₍ᵤ₎, where l is the largest rank with
+    P(Bin(n, q) <= l-1) <= α/2 and u the smallest with P(Bin(n, q) >= u) <= α/2. This is valid for every continuous law.
+    Otherwise it is Woodruff's interval: the share of values up to the sample quantile has a standard error SE over clusters,
+    and the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE; t has G-1 degrees of freedom, min(A, B) - 1 for two
+    crossed ways.
 
     Parameters
     ----------
     values
         Float (n,), in any unit.
     clusters
-        Tuple of none, one or two integer code arrays (n,).
+        Tuple of zero, one or two integer code arrays (n,).
     q
         In (0, 1).
     weights
-        Positive float (n,), or None for one each; values are then read at their cumulated weight.
+        Positive float (n,), or None for ones; quantiles are taken by cumulative weight.
     level
         Nominal coverage.
     interval
-        ``"auto"`` as above; ``"percentile"``: the percentile bootstrap over clusters, without draws where independent rollouts
-        make the quantile one order statistic; ``"resample"``: the same, always drawn.
+        ``"auto"`` as above; ``"percentile"``: the percentile bootstrap over clusters, computed without resampling if the rollouts
+        are independent and the quantile is one order statistic; ``"resample"``: the percentile bootstrap, always resampled.
     rng, resamples
-        Generator (or what makes one when it is needed) and replicates, for the bootstrap.
+        Random generator (or a function that returns one when needed) and number of replicates, for the bootstrap.
 
     Returns
     -------
     Estimate
-        Never a standard error. Bounds None where the interval would pass the smallest or largest value (a median at 95 %
-        needs n >= 6), where it would have no width (many ties), and for one cluster of several rollouts. n = 0: all None.
+        There is never a standard error. The bounds are None if the interval would extend beyond the smallest or largest value
+        (a median at 95 % needs n >= 6), if it would have no width (many ties), and for one cluster of several rollouts. With
+        n = 0 all values are None.
 
     References
     ----------
@@ -99,7 +101,7 @@ def quantile(
     (90.1, 84.0, 96.0, 'order statistics')
     """
     if not 0 < q < 1:
-        raise ArgumentError(f"q is {q:g}; it lies between 0 and 1")
+        raise ArgumentError(f"q is {q:g}; it must be between 0 and 1")
     y = np.asarray(values, dtype=np.float64)
     if y.size == 0:
         return Estimate(reason=NO_VALUES)
@@ -108,7 +110,7 @@ def quantile(
     if weights is None:
         ordered, mass = Ranked(y, q), np.arange(1.0, y.size + 1)
         point = interpolated(ordered, q)
-    else:  # ties by weight, so that the cumulated weights do not depend on the order of the rows
+    else:  # sort ties by weight, so that the cumulative weights do not depend on the order of the rows
         order = np.lexsort((w, y))
         ordered, mass = y[order], np.cumsum(w[order])
         point = interpolated(ordered, q) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
@@ -138,7 +140,7 @@ def quantile(
 
 
 def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -> str | None:
-    """Why these values are too few for an interval of their q-quantile, each weighing the same; None where they are enough.
+    """Return the reason why these equally weighted values are too few for an interval of their q-quantile, or None.
 
     Examples
     --------
@@ -152,10 +154,10 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
 
 
 def _share_up_to(y: FloatArray, point: float, clusters: Clusters, w: FloatArray) -> Variation:
-    """How much the share of values up to a quantile varies over clusters.
+    """Return the share of values up to a quantile with its variance over clusters.
 
-    Where several are tied with it, the share below them may be the one that varies more: at a limit that half of all reach,
-    every value is up to the median.
+    With values tied at the quantile, the share below it may vary more, and then that share is returned. Example: if half of
+    all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all.
     """
     upto = variation(y <= point, clusters, weights=w)
     if np.count_nonzero(y == point) < 2:
@@ -187,7 +189,7 @@ def _bootstrap(
     independent = share.singletons and equal_weights(w)
     ends = resampled_quantile_interval(ordered, q, level) if independent and interval == "percentile" else None
     if ends is not None:
-        method, drawn = "percentile bootstrap; order statistic", None
+        method, n_replicates = "percentile bootstrap; order statistic", None
     else:
         drawing = generator_of(rng)
         if independent:
@@ -198,14 +200,16 @@ def _bootstrap(
         low, high = percentile_interval(replicates, level)
         ends = None if low is None or high is None else (low, high)
         method = f"percentile bootstrap; {'order statistics drawn' if independent else 'clusters drawn'}"
-        drawn = resamples
+        n_replicates = resamples
     if ends is None or not ends[0] < ends[1]:
-        return replace(plain, reason="too many tied values: the bootstrap interval has no width", resamples=drawn)
-    return replace(plain, low=ends[0], high=ends[1], method=method, resamples=drawn)
+        return replace(
+            plain, reason="too many tied values: the bootstrap interval has no width", resamples=n_replicates
+        )
+    return replace(plain, low=ends[0], high=ends[1], method=method, resamples=n_replicates)
 
 
 def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:
-    """The smallest or the largest value, without an interval: no resampling scheme is consistent for extremes.
+    """Return the smallest or the largest value, without an interval: no resampling scheme is consistent for extremes.
 
     Parameters
     ----------
@@ -224,7 +228,7 @@ def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:
     7.0
     """
     if which not in {"min", "max"}:
-        raise ArgumentError(f"which is {which!r}; it is min or max")
+        raise ArgumentError(f"which is {which!r}; it must be 'min' or 'max'")
     y = np.asarray(values, dtype=np.float64)
     if y.size == 0:
         return Estimate(reason=NO_VALUES)
@@ -235,7 +239,7 @@ def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:
 
 
 def _weighted_quantile(ordered: FloatArray, mass: FloatArray, q: float) -> float:
-    """The first ordered value whose cumulated weight reaches q of the total; halfway to the next where it is hit exactly."""
+    """Return the first ordered value whose cumulative weight reaches the share q; the midpoint to the next if it equals q."""
     target, rounding = q * mass[-1], 1e-12 * mass[-1]
     rank = int(np.searchsorted(mass, target - rounding))
     hit = mass[rank] <= target + rounding and rank + 1 < ordered.size
@@ -243,7 +247,7 @@ def _weighted_quantile(ordered: FloatArray, mass: FloatArray, q: float) -> float
 
 
 def _tail_rank(n: int, q: float, tail: float) -> int:
-    """The largest rank l with P(Bin(n, q) <= l-1) <= tail; 0 where there is none."""
+    """Return the largest rank l with P(Bin(n, q) <= l-1) <= tail, or 0 if no rank qualifies."""
     return bisect_right(range(n), tail, key=lambda failures: float(scipy.special.bdtr(failures, n, q)))
 
 
@@ -272,7 +276,7 @@ def _woodruff(
 
 
 def _design_effect(share: Variation) -> float | None:
-    """Variance of the share up to the quantile, over that of as many independent rollouts."""
+    """Return the variance of the share up to the quantile divided by that of as many independent rollouts."""
     if not share.variance or share.estimate is None:
         return None
     return share.variance * share.n / (share.estimate * (1 - share.estimate))

@@ -1,4 +1,4 @@
-"""An end of Wilson's interval that one more success can only raise: what a release gate may rely on."""
+"""Monotone ends of Wilson's interval for release gates: one more success can never lower them."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,23 +9,24 @@ from turnwise.stats.proportion import copies_effect, proportion, shrunk
 
 
 def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
-    """The largest upper end of `proportion` over these successes and every stage of fewer of them, from none on.
+    """Return the largest upper end of `proportion` over these successes and all smaller numbers of them.
 
-    The design effect of `proportion` is larger where few clusters can show it, so its upper end may fall as a success is
-    added: .0747 at 0 of 500 in 50 clusters, .0351 at 1. Each stage of fewer successes has the largest design effect that any
-    choice among them can have, so more to choose from raises every stage. For two crossed ways the stages are none and all.
+    The design effect of `proportion` is larger if few clusters contain a success, so its upper end may fall when a success is
+    added: .0747 at 0 of 500 in 50 clusters, .0351 at 1. Each smaller number of successes gets the largest design effect that
+    any choice of that many successes can have, so a larger set of successes can only raise the result. For two crossed ways
+    only the full set and the empty set are compared.
 
     Parameters
     ----------
     values
         Float (n,): 0 or 1.
     clusters, level
-        As everywhere.
+        See `proportion`.
 
     Returns
     -------
     float or None
-        At least the upper end of `proportion`; None where that has none.
+        At least the upper end of `proportion`; None if `proportion` has none.
 
     Examples
     --------
@@ -34,16 +35,16 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
     (0.0747, 0.0747)
     """
     y = np.asarray(values, dtype=np.float64)
-    own = proportion(y, clusters, level=level).high
-    if own is None:
+    plain_end = proportion(y, clusters, level=level).high
+    if plain_end is None:
         return None
     if len(clusters) > 1:
-        return max(own, proportion(np.zeros(y.size), clusters, level=level).high or 0.0)
-    return max(own, float(_stages(y, clusters, level).max()))
+        return max(plain_end, proportion(np.zeros(y.size), clusters, level=level).high or 0.0)
+    return max(plain_end, float(_stages(y, clusters, level).max()))
 
 
 def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
-    """The smallest lower end over these failures and every stage of fewer of them: `upper_end` with the sides exchanged.
+    """Return the smallest lower end over these failures and all smaller numbers of them: `upper_end` with the sides swapped.
 
     Examples
     --------
@@ -55,10 +56,10 @@ def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
 
 
 def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
-    """Upper ends with 0, 1, ... of the successes left, each with the largest design effect that any choice of them has.
+    """Return the upper ends for 0, 1, ... of the successes, each with the largest design effect of any choice of them.
 
-    Every part is taken at its worst by itself (Σc_g² with the clusters of most successes, Σc_g·n_g with the smallest ones, and
-    so on), so that a success more widens the choice and can only raise each end.
+    Each term of the variance is set to its worst case separately (Σc_g² with the clusters of most successes, Σc_g·n_g with the
+    smallest clusters, and so on). One more success enlarges the set of choices and can only raise each end.
     """
     (way,) = groupings(clusters, y.size)
     ones = np.ones(y.size)
@@ -69,12 +70,12 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     stage = np.arange(int(wins.sum()) + 1)
     share = stage / n
     fullest, smallest = np.argsort(-wins, kind="stable"), np.argsort(sizes, kind="stable")
-    whole = np.sort(sizes[wins == sizes])
+    all_success_sizes = np.sort(sizes[wins == sizes])
     squares, last, part = _filled(stage, wins[fullest], wins[fullest])
     squares, fewest = squares + part**2, last + (stage > 0)
     products, last, part = _filled(stage, wins[smallest], sizes[smallest])
     products += part * sizes[smallest][last]
-    failing = count - np.searchsorted(np.cumsum(whole), stage, side="right")
+    failing = count - np.searchsorted(np.cumsum(all_success_sizes), stage, side="right")
     variance = count / max(1, count - 1) * (squares - 2 * share * products + share**2 * (sizes**2).sum()) / n**2
     inner = (share > 0) & (share < 1)
     observed = np.maximum(1.0, np.where(inner, variance * n / np.where(inner, share * (1 - share), 1.0), 1.0))
@@ -87,8 +88,8 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     return np.where(stage >= n, 1.0, np.minimum(1.0, (share + shrink / 2 + half) / (1 + shrink)))
 
 
-def _filled(stage: IntArray, room: FloatArray, each: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Clusters filled one after the other up to each stage: Σ room·each of the full ones, the last one, and what it has."""
-    last = np.searchsorted(np.cumsum(room), stage, side="left")
-    before, done = (np.concatenate([[0.0], np.cumsum(x)])[last] for x in (room * each, room))
-    return before, last, stage - done
+def _filled(stage: IntArray, capacity: FloatArray, value: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Fill clusters in order up to each stage: Σ capacity·value of the full ones, the last cluster, and its fill."""
+    last = np.searchsorted(np.cumsum(capacity), stage, side="left")
+    before, filled = (np.concatenate([[0.0], np.cumsum(x)])[last] for x in (capacity * value, capacity))
+    return before, last, stage - filled

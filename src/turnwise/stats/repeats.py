@@ -1,4 +1,4 @@
-"""Repeated attempts at the same goal: what k of them would reach, and whether they stopped when one succeeded."""
+"""Repeated attempts at the same goal: success within k attempts, and detection of stopping at the first success."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,20 +14,20 @@ from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 Design = Literal["stopped", "fixed", "undetermined"]
 
 CHANCE_OF_STOPPING = 0.01
-"""Below this chance of every success coming last by itself, attempts are held to have stopped at it."""
+"""If all successes come last with less than this probability by chance, attempts are taken to stop at a success."""
 
 
 def reached_in(k: int, successes: ArrayLike, attempts: ArrayLike) -> FloatArray:
-    """The chance that k attempts drawn from each goal's n hold a success: 1 - C(n-c, k) / C(n, k), float (goals,).
+    """Return the probability that k of each goal's n attempts contain a success: 1 - C(n-c, k) / C(n, k), float (goals,).
 
-    Unbiased for ASR@k where n was fixed beforehand. Drawing with replacement (1 of 8 gives .66 at k = 8, trap T5) is not.
+    Unbiased for ASR@k if n was fixed in advance. Drawing with replacement is biased (1 of 8 gives .66 at k = 8, trap T5).
 
     Parameters
     ----------
     k
         At least 1.
     successes, attempts
-        Integer (goals,): c of n.
+        Integer (goals,): c successes in n attempts.
 
     Returns
     -------
@@ -48,12 +48,12 @@ def reached_in(k: int, successes: ArrayLike, attempts: ArrayLike) -> FloatArray:
 
 
 def held_in(k: int, successes: ArrayLike, attempts: ArrayLike) -> FloatArray:
-    """The chance that k attempts drawn from each goal's n all succeed, pass^k: C(c, k) / C(n, k), float (goals,).
+    """Return the probability that k of each goal's n attempts all succeed, pass^k: C(c, k) / C(n, k), float (goals,).
 
     Parameters
     ----------
     k, successes, attempts
-        As for `reached_in`.
+        See `reached_in`.
 
     References
     ----------
@@ -74,11 +74,11 @@ def _counts(k: int, successes: ArrayLike, attempts: ArrayLike) -> tuple[FloatArr
     return np.asarray(successes, dtype=np.float64), np.asarray(attempts, dtype=np.float64)
 
 
-def _none_of(k: int, left: FloatArray, n: FloatArray) -> FloatArray:
-    """C(left, k) / C(n, k): exactly 0 where left < k, exactly 1 where left = n, NaN where n < k."""
+def _none_of(k: int, available: FloatArray, n: FloatArray) -> FloatArray:
+    """Return C(available, k) / C(n, k): exactly 0 if available < k, exactly 1 if available = n, NaN if n < k."""
     enough = n >= k
-    inside = enough & (left >= k)
-    m, size = np.where(inside, left, k), np.where(inside, n, k)
+    inside = enough & (available >= k)
+    m, size = np.where(inside, available, k), np.where(inside, n, k)
     log = (
         scipy.special.gammaln(m + 1)
         - scipy.special.gammaln(m - k + 1)
@@ -90,9 +90,9 @@ def _none_of(k: int, left: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
-    """The expected largest of k values drawn without replacement from each goal's n: float (goals,).
+    """Return the expected maximum of k values drawn without replacement from each goal's n: float (goals,).
 
-    Σ_i x_(i)·C(i-1, k-1) / C(n, k) over the values in order, which is unbiased; for 0/1 values it is `reached_in`.
+    Σ_i x_(i)·C(i-1, k-1) / C(n, k) over the sorted values, which is unbiased; for 0/1 values it equals `reached_in`.
 
     Parameters
     ----------
@@ -130,27 +130,27 @@ def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
     i, m = np.where(inside, rank, k), np.where(inside, n, k)
     # C(i-1, k-1) / C(n, k) = k / i · C(i, k) / C(n, k)
     weight, owner, ranked = (k / i * _none_of(k, i, m))[inside], codes[inside], x[order][inside]
-    # A weighted mean of deviations, so that equal values give exactly that value; the lowest, which are never the largest of
-    # k, may be infinite.
+    # A weighted mean of deviations gives exactly the common value if all are equal. The lowest values are never the maximum
+    # of k and may be infinite.
     low = np.full(goals.count, np.inf)
     np.minimum.at(low, owner, ranked)
     low = np.where(np.isfinite(low), low, 0.0)
-    found = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
-    return np.where(size >= k, found, np.nan)
+    expected = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
+    return np.where(size >= k, expected, np.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
-    """Whether attempts at a goal stopped when one succeeded.
+    """Result of the check for attempts that stop at the first success.
 
     Attributes
     ----------
     design
         ``"stopped"``, ``"fixed"`` or ``"undetermined"``.
     successes, last
-        How many successes there are, and how many of them are the last attempt at their goal.
+        Number of successes, and number of successes that are the last attempt at their goal.
     chance
-        Of every success coming last by itself, were the number of attempts fixed.
+        Probability that every success comes last if the number of attempts was fixed.
     """
 
     design: Design
@@ -160,17 +160,17 @@ class Stopping:
 
 
 def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stopping:
-    """How the number of attempts came about, as far as the attempts themselves tell.
+    """Detect from the attempts whether their number was fixed or they stopped at the first success.
 
-    Were n fixed, a goal's one success would come last with probability 1/n. Attempts are ``"stopped"`` where every success is
-    last and the product of 1/n over the goals that had one (and n > 1) is below .01; ``"fixed"`` where any success is not
-    last; otherwise ``"undetermined"``, as where there is no success at all. (That n varies proves nothing: fixed designs that
-    lose attempts vary too.)
+    If n was fixed, the only success of a goal comes last with probability 1/n. Attempts are ``"stopped"`` if every success is
+    last and the product of 1/n over the goals with a success (and n > 1) is below .01. They are ``"fixed"`` if any success is
+    not last, and otherwise ``"undetermined"``, for example without any success. (A varying n proves nothing, since fixed designs
+    can lose attempts.)
 
     Parameters
     ----------
     succeeded
-        Boolean (n,): the attempt succeeded; unjudged attempts are False here, since they were made.
+        Boolean (n,): the attempt succeeded. Pass False for attempts without a verdict, since they were made.
     order
         Sortable (n,): the order of attempts within a goal.
     goals
@@ -184,15 +184,15 @@ def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stoppi
     >>> stopping(np.tile([True, False, False, False], 4), np.tile([1, 2, 3, 4], 4), goals).design
     'fixed'
     """
-    won: BoolArray = np.asarray(succeeded, dtype=np.bool_)
+    success: BoolArray = np.asarray(succeeded, dtype=np.bool_)
     unit = grouping(goals)
     place = np.lexsort((np.asarray(order), unit.codes))
     codes: IntArray = unit.codes[place]
     ends = np.r_[codes[1:] != codes[:-1], np.ones(min(1, codes.size), dtype=np.bool_)]
-    successes, last = int(won.sum()), int((won[place] & ends).sum())
+    successes, last = int(success.sum()), int((success[place] & ends).sum())
     size = np.bincount(unit.codes, minlength=unit.count)
-    held = unit.sums(won.astype(np.float64)) > 0
-    chance = float(np.exp(-np.log(size[held]).sum()))
+    with_success = unit.sums(success.astype(np.float64)) > 0
+    chance = float(np.exp(-np.log(size[with_success]).sum()))
     if last < successes:
         design: Design = "fixed"
     else:

@@ -1,4 +1,4 @@
-"""Time until the event in one number: the restricted mean and the median, in positions."""
+"""Restricted mean and median of the time to the event, in positions."""
 
 import math
 from dataclasses import replace
@@ -22,28 +22,29 @@ def restricted_mean(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Estimate:
-    """The mean of min(time to the event, τ) in positions, if nothing else ended a watch: the area under S from 0 to τ.
+    """Estimate the mean of min(time to the event, τ) in positions if nothing else ended follow-up: the area under S up to τ.
 
-    Σ_{t<τ} S(t), with the influence of whole clusters summed over the same positions, its design effect shrunk as in
-    `proportion`, and t of G-1 degrees of freedom on the logit of the share of [1, τ]. The plain interval is pushed to one
-    side by the skewness near τ: it covers .93 where this one covers .95 (40 goals of 5, ICC .3), .83 against .92 at 20.
+    Σ_{t<τ} S(t), with a variance from the influence of whole clusters summed over the same positions, a design effect shrunk
+    as in `proportion`, and t with G-1 degrees of freedom on the logit scale of [1, τ]. A plain t interval suffers from the
+    skewness near τ: it covers .93 where this one covers .95 (40 goals of 5, ICC .3), and .83 against .92 with 20 goals.
 
     Parameters
     ----------
     duration
-        Integer (n,), at least 1: the last position at which the rollout was watched.
+        Integer (n,), at least 1: the last position at which the rollout was followed.
     observed
-        Boolean (n,): whether the watch ended with the event there.
+        Boolean (n,): True if follow-up ended with the event.
     clusters, weights, level
-        As everywhere.
+        See `cumulative_incidence`.
     horizon
-        τ; the longest duration when None.
+        τ; None for the longest duration.
 
     Returns
     -------
     Estimate
-        Within [1, τ]. n = 0: all None. No event before τ: τ itself, bounds None. n = 1, one cluster, or every event at 1:
-        bounds None. Nobody watched up to τ - 1 while some had no event: all None.
+        Within [1, τ]. All values are None if n = 0, or if no rollout was followed up to τ - 1 while some had no event. Without
+        an event before τ the estimate is τ and the bounds are None. The bounds are also None if n = 1, with one cluster, and
+        if every event is at position 1.
 
     References
     ----------
@@ -55,26 +56,28 @@ def restricted_mean(
     >>> turns.estimate, round(turns.low, 2), round(turns.high, 2)
     (2.25, 1.12, 2.95)
     """
-    seen = watch(duration, np.asarray(observed, dtype=np.bool_), weights=weights)
-    n = seen.duration.size
+    life_table = watch(duration, np.asarray(observed, dtype=np.bool_), weights=weights)
+    n = life_table.duration.size
     if n == 0:
         return Estimate(reason=NO_VALUES)
-    last = seen.horizon if horizon is None else horizon
+    last = life_table.horizon if horizon is None else horizon
     units = groupings(clusters, n)
     smallest = min(unit.count for unit in units)
     row = Estimate(n=n, n_clusters=smallest)
-    if last > seen.horizon + 1 and seen.survival[-1] > 0:
-        return replace(row, reason=f"nobody was watched beyond position {seen.horizon}, and some had no event by then")
-    # Beyond the longest watch nobody is left, and nothing is added.
-    row = replace(row, estimate=float(seen.survival[:last].sum()))
-    if flaw := _flaw(seen, smallest, last):
+    if last > life_table.horizon + 1 and life_table.survival[-1] > 0:
+        return replace(
+            row, reason=f"nobody was watched beyond position {life_table.horizon}, and some had no event by then"
+        )
+    # Survival is 0 beyond the longest follow-up in this case, so later positions add nothing.
+    row = replace(row, estimate=float(life_table.survival[:last].sum()))
+    if flaw := _flaw(life_table, smallest, last):
         return replace(row, reason=flaw)
-    variance = float(area_variance(seen, units, last))
-    independent = float(independent_variance(seen, area=last))
+    variance = float(area_variance(life_table, units, last))
+    independent = float(independent_variance(life_table, area=last))
     if independent <= 1e-20:
         return replace(row, reason="no variation: one rollout alone was at risk wherever an event came")
-    plain = smallest == n and equal_weights(seen.weights)
-    spread = math.sqrt(variance if plain else independent * _effect(seen, clusters, variance / independent, last))
+    plain = smallest == n and equal_weights(life_table.weights)
+    spread = math.sqrt(variance if plain else independent * _effect(life_table, clusters, variance / independent, last))
     low, high = _within(row.estimate or 1.0, spread * t_quantile(level, smallest - 1), last)
     return replace(
         row,
@@ -85,30 +88,32 @@ def restricted_mean(
     )
 
 
-def _flaw(seen: Watch, smallest: int, last: int) -> str | None:
-    """Why there is no interval; None where there may be one."""
-    if seen.events[:last].sum() == 0:
+def _flaw(life_table: Watch, smallest: int, last: int) -> str | None:
+    """Return the reason why no interval exists, or None."""
+    if life_table.events[:last].sum() == 0:
         return f"no event observed before position {last}"
     if smallest == 1:
-        return ONE_CLUSTER if seen.duration.size > 1 else "one rollout: no interval"
-    return "every event came at position 1: no variation" if seen.survival[1] == 0 else None
+        return ONE_CLUSTER if life_table.duration.size > 1 else "one rollout: no interval"
+    return "every event came at position 1: no variation" if life_table.survival[1] == 0 else None
 
 
-def _effect(seen: Watch, clusters: Clusters, observed: float, last: int) -> float:
-    """The design effect, drawn towards that of copies where few clusters show it, as in `proportion`."""
-    position = min(last - 1, seen.horizon)
+def _effect(life_table: Watch, clusters: Clusters, observed: float, last: int) -> float:
+    """Return the design effect, shrunk toward that of copies if few clusters provide evidence, as in `proportion`."""
+    position = min(last - 1, life_table.horizon)
     return max(
-        shrunk(max(1.0, observed), float(mixed_clusters(seen, way)[position]), copies_effect(seen.weights, way))
-        for way in groupings(clusters, seen.duration.size)[:2]
+        shrunk(
+            max(1.0, observed), float(mixed_clusters(life_table, way)[position]), copies_effect(life_table.weights, way)
+        )
+        for way in groupings(clusters, life_table.duration.size)[:2]
     )
 
 
 def _within(mean: float, half: float, last: int) -> tuple[float, float]:
-    """The interval of that half-width, made on the logit of (mean - 1) / (τ - 1), so that it stays within [1, τ]."""
-    room = last - 1
-    share = (mean - 1) / room
-    center, stretch = math.log(share / (1 - share)), min(half / room / (share * (1 - share)), 700.0)
-    return 1 + room / (1 + math.exp(stretch - center)), 1 + room / (1 + math.exp(-stretch - center))
+    """Return the interval with this half-width, computed on the logit of (mean - 1) / (τ - 1) to stay within [1, τ]."""
+    span = last - 1
+    share = (mean - 1) / span
+    center, stretch = math.log(share / (1 - share)), min(half / span / (share * (1 - share)), 700.0)
+    return 1 + span / (1 + math.exp(stretch - center)), 1 + span / (1 + math.exp(-stretch - center))
 
 
 def survival_median(
@@ -120,7 +125,7 @@ def survival_median(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Estimate:
-    """The median time to the event in positions, if nothing else ended a watch: the first t with S(t) <= 1/2.
+    """Estimate the median time to the event in positions if nothing else ended follow-up: the first t with S(t) <= 1/2.
 
     Its interval inverts the pointwise bounds of S (Brookmeyer & Crowley): from the first t at which the lower bound of S is at
     most 1/2 to the first at which the upper bound is.
@@ -128,13 +133,13 @@ def survival_median(
     Parameters
     ----------
     duration, observed, clusters, weights, level, horizon
-        As for `kaplan_meier`.
+        See `kaplan_meier`.
 
     Returns
     -------
     Estimate
-        Never a standard error. What the curve does not reach is None: the median, the upper end, or both. n = 0: all None.
-        Both ends None where they would coincide.
+        There is never a standard error. The median, the upper end, or both are None if the curve does not reach them. Both ends
+        are None if they coincide. With n = 0 all values are None.
 
     References
     ----------
@@ -166,7 +171,7 @@ def survival_median(
 
 
 def _first_half(share: FloatArray) -> float | None:
-    """The first position at which a share reaches a half."""
-    # Products of hazards may fall short of a half by their rounding.
+    """Return the first position at which a share reaches one half."""
+    # The tolerance allows for the rounding of products of hazards.
     reached = np.flatnonzero(share >= 0.5 - 1e-12)
     return float(reached[0]) if reached.size else None

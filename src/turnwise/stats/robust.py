@@ -1,4 +1,4 @@
-"""Aggregates over goals that one runaway goal cannot move: interquartile mean, optimality gap, median of goal means."""
+"""Outlier-resistant aggregates over goals: interquartile mean, optimality gap, median of goal means."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,9 +13,9 @@ Drawn = Literal["goals", "attempts"]
 
 
 def interquartile_mean(values: FloatArray) -> float:
-    """The mean of the middle half: ⌊n/4⌋ values are dropped at each end.
+    """Return the mean of the middle half: ⌊n/4⌋ values are dropped at each end.
 
-    Of 0/1 outcomes it is no estimate at all (0 at a rate of .2, 1 at .8): take it over rates or graded scores.
+    Use it for rates or graded scores. For 0/1 outcomes it is meaningless (0 at a rate of .2, 1 at .8).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def interquartile_mean(values: FloatArray) -> float:
 
 
 def optimality_gap(values: FloatArray, target: float = 1.0) -> float:
-    """How far values fall short of a target on average, those beyond it counting as there.
+    """Return the mean shortfall from a target; values beyond the target count as 0.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def optimality_gap(values: FloatArray, target: float = 1.0) -> float:
 
 
 def aggregate(values: FloatArray, goals: IntArray, which: Aggregate, *, target: float = 1.0) -> float:
-    """One aggregate: iqm and gap over all values, mean and median over the goals' means.
+    """Compute one aggregate: interquartile mean and gap over all values, mean and median over the goals' means.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def aggregate_replicates(
     resamples: int,
     target: float = 1.0,
 ) -> FloatArray:
-    """Bootstrap replicates of aggregates, all of the same draws: float (K, resamples).
+    """Draw bootstrap replicates of several aggregates from the same draws: float (K, resamples).
 
     Parameters
     ----------
@@ -82,16 +82,16 @@ def aggregate_replicates(
     goals
         Integer (n,), 0..G-1 without gaps.
     which
-        Which K aggregates.
+        The K aggregates.
     drawn
-        ``"goals"``: whole goals with replacement, for goals like these. ``"attempts"``: rollouts within each goal, for these
-        very goals (rliable's stratified bootstrap).
+        ``"goals"`` draws whole goals, to generalize to similar goals. ``"attempts"`` draws rollouts within each goal, for
+        statements about exactly these goals (rliable's stratified bootstrap).
     rates
-        Whether iqm and gap are over the goals' means rather than over all values.
+        If True, interquartile mean and gap are over the goals' means rather than over all values.
     rng, resamples
-        Generator and replicates. Memory is that of one block.
+        Random generator and number of replicates. Memory is that of one block.
     target
-        Of the optimality gap.
+        Target of the optimality gap.
 
     References
     ----------
@@ -103,7 +103,7 @@ def aggregate_replicates(
     >>> made = aggregate_replicates(
     ...     goals / 11, goals, ["iqm"], drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=500
     ... )
-    >>> float(made.std())  # goals without spread of their own never move
+    >>> float(made.std())  # goals without variance of their own never change
     0.0
     """
     order = np.argsort(goals, kind="stable")
@@ -112,35 +112,35 @@ def aggregate_replicates(
     sizes = np.diff(starts, append=y.size)
     means = np.add.reduceat(y, starts) / sizes
     rows = max(1, (1 << 18) // y.size)
-    made = np.empty((len(which), resamples))
+    replicates = np.empty((len(which), resamples))
     for start in range(0, resamples, rows):
         block = slice(start, min(start + rows, resamples))
-        many = block.stop - start
+        n_replicates = block.stop - start
         if drawn == "goals":
-            weights = counts(rng, many, sizes.size)
+            weights = counts(rng, n_replicates, sizes.size)
         else:
-            weights = np.concatenate([counts(rng, many, int(size)) for size in sizes], axis=1)
-        for row, one in zip(made, which, strict=True):
-            over_goals = rates or one in {"mean", "median"}
+            weights = np.concatenate([counts(rng, n_replicates, int(size)) for size in sizes], axis=1)
+        for row, statistic in zip(replicates, which, strict=True):
+            over_goals = rates or statistic in {"mean", "median"}
             if over_goals and drawn == "attempts":
-                again = np.add.reduceat(weights * y, starts, axis=1) / sizes
-                row[block] = _rows(again, one, target)
+                goal_means = np.add.reduceat(weights * y, starts, axis=1) / sizes
+                row[block] = _rows(goal_means, statistic, target)
             elif over_goals:
-                row[block] = _weighted(means, np.arange(sizes.size), weights, one, target)
+                row[block] = _weighted(means, np.arange(sizes.size), weights, statistic, target)
             else:
-                row[block] = _weighted(y, goal if drawn == "goals" else np.arange(y.size), weights, one, target)
-    return made
+                row[block] = _weighted(y, goal if drawn == "goals" else np.arange(y.size), weights, statistic, target)
+    return replicates
 
 
 def _weighted(values: FloatArray, unit: IntArray, weights: FloatArray, which: Aggregate, target: float) -> FloatArray:
-    """The aggregate of the values (n,), each as often as its unit (n,) was drawn, for each row of counts (B, units)."""
+    """Return the aggregate of the values (n,), weighted by the counts of their units (n,), for each row of counts (B, units)."""
     total = weights @ np.bincount(unit)
     if which in {"mean", "optimality_gap"}:
         parts = values if which == "mean" else np.maximum(target - values, 0.0)
         return np.asarray(weights @ np.bincount(unit, weights=parts) / total)
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    # A column for each replicate: NumPy adds whole rows three times as fast as along them.
+    # One column per replicate: NumPy accumulates across rows three times as fast as within them.
     reached = np.ascontiguousarray(weights.T)[unit[order]]
     np.cumsum(reached, axis=0, out=reached)
     if which == "median":
@@ -148,22 +148,25 @@ def _weighted(values: FloatArray, unit: IntArray, weights: FloatArray, which: Ag
         high = np.argmax(reached > total / 2, axis=0)
         return np.asarray((ordered[low] + ordered[high]) / 2)
     cut = np.floor(total / 4)
-    kept = total - 2 * cut
+    middle_mass = total - 2 * cut
     np.clip(reached, cut, total - cut, out=reached)
     reached -= cut
-    # What is kept lies this far from the middle value: summed by steps outwards, so that what is dropped adds exactly nothing.
+    # The mean is summed as steps outward from the middle value, each times the kept mass beyond it. Dropped values then
+    # contribute exactly 0, even infinite ones.
     middle = ordered.size // 2
-    apart = reached[:-1]
-    np.subtract(kept, apart[middle:], out=apart[middle:])
+    distance = reached[:-1]
+    np.subtract(middle_mass, distance[middle:], out=distance[middle:])
     with np.errstate(invalid="ignore"):
         steps = np.diff(ordered)
         if not np.isfinite(steps).all():
-            steps[~apart.any(axis=1)] = 0.0  # infinite values that no replicate keeps
-        return np.asarray(ordered[middle] + (steps[middle:] @ apart[middle:] - steps[:middle] @ apart[:middle]) / kept)
+            steps[~distance.any(axis=1)] = 0.0  # infinite values that no replicate keeps
+        return np.asarray(
+            ordered[middle] + (steps[middle:] @ distance[middle:] - steps[:middle] @ distance[:middle]) / middle_mass
+        )
 
 
 def _rows(values: FloatArray, which: Aggregate, target: float) -> FloatArray:
-    """The aggregate of each row of values (B, G)."""
+    """Return the aggregate of each row of values (B, G)."""
     if which == "mean":
         return np.asarray(values.mean(axis=1))
     if which == "median":
@@ -175,9 +178,9 @@ def _rows(values: FloatArray, which: Aggregate, target: float) -> FloatArray:
 
 
 def greedy_order(broken: BoolArray) -> list[int]:
-    """Columns in the order in which each adds the most rows that none before it has; ties by column. All columns.
+    """Order all columns by greedy cover: each next column adds the most rows not covered yet; ties go to the first column.
 
-    Greedy cover reaches at least 1 - 1/e of what the best set of as many columns reaches.
+    Greedy cover reaches at least 1 - 1/e of the rows that the best set of as many columns reaches.
 
     Parameters
     ----------
@@ -193,11 +196,11 @@ def greedy_order(broken: BoolArray) -> list[int]:
     >>> greedy_order(np.array([[True, False], [False, True], [False, True]]))
     [1, 0]
     """
-    left, chosen = np.ones(broken.shape[0], dtype=np.bool_), []
+    uncovered, chosen = np.ones(broken.shape[0], dtype=np.bool_), []
     remaining = list(range(broken.shape[1]))
     while remaining:
-        gain = [int((broken[:, column] & left).sum()) for column in remaining]
+        gain = [int((broken[:, column] & uncovered).sum()) for column in remaining]
         best = remaining.pop(int(np.argmax(gain)))
         chosen.append(best)
-        left &= ~broken[:, best]
+        uncovered &= ~broken[:, best]
     return chosen

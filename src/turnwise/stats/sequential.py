@@ -1,8 +1,8 @@
-"""Intervals that hold at every look: one may watch a stream and stop when it pleases.
+"""Confidence sequences: intervals that stay valid at every look, so you may monitor a stream and stop at any time.
 
-A fixed-n interval that is looked at after each observation excludes the truth sooner or later (in 48 % of healthy streams).
-A confidence sequence at level 1 - α holds the truth at *all* times at once with probability 1 - α, so also at a time chosen
-by looking at it. The observations must come in an order that has nothing to do with their values: as drawn, at random.
+A fixed-n interval that is checked after each observation excludes the truth sooner or later (in 48 % of healthy streams).
+A confidence sequence at level 1 - α contains the truth at *all* times at once with probability 1 - α, and so also at a time
+chosen by looking at it. The order of the observations must not depend on their values: use the order drawn, or a random one.
 """
 
 from typing import Literal
@@ -26,24 +26,24 @@ def beta_binomial_sequence(
     prior: tuple[float, float] = (0.5, 0.5),
     side: Side = "both",
 ) -> Bounds:
-    """Ends of Robbins' confidence sequence for a share, at each of the given moments.
+    """Return Robbins' beta-binomial confidence sequence for a proportion, at each given time.
 
-    The p that a mixture of all other shares does not beat by 1/α:
-    {p : B(a+S, b+n-S) / (B(a, b) p^S (1-p)^(n-S)) < 1/α}, as the ratio is a martingale where p is true. For one side only
-    the shares q on the other side of p are mixed, so that the ratio gains the factor I_p(a+S, b+n-S) / I_p(a, b) (of the
-    complements for the lower end), and all of α is spent there.
+    It contains every p that a mixture of all other proportions does not beat by a factor 1/α:
+    {p : B(a+S, b+n-S) / (B(a, b) p^S (1-p)^(n-S)) < 1/α}, because the ratio is a martingale if p is true. A one-sided sequence
+    mixes only the proportions q on the other side of p, so the ratio gains the factor I_p(a+S, b+n-S) / I_p(a, b) (of the
+    complements for the lower end), and all of α is spent on that side.
 
     Parameters
     ----------
     successes, n
-        Sums S and counts n of the stream so far, alike in shape; n = 0 gives (0, 1). S need not be whole: for values
-        within 0 and 1 the ratio is a supermartingale, and the sequence holds, if wide.
+        Sums S and counts n of the stream so far, in shapes that broadcast; n = 0 gives (0, 1). S need not be an integer: for
+        values between 0 and 1 the ratio is a supermartingale, and the sequence is valid but wide.
     level
         Probability that the truth is inside at all times.
     prior
-        Beta weights (a, b) of the mixture. They move where the sequence is narrow, never whether it holds.
+        Beta weights (a, b) of the mixture. They determine where the sequence is narrow; it is valid for any choice.
     side
-        ``"both"``, or ``"low"`` or ``"high"`` for that end alone; the other is 0 or 1.
+        ``"both"``, or ``"low"`` or ``"high"`` for one end only; the other end is then 1 or 0.
 
     Returns
     -------
@@ -80,10 +80,10 @@ def beta_binomial_sequence(
 
 
 def _lower_logit(hits: FloatArray, n: FloatArray, a: float, b: float, needed: float) -> FloatArray:
-    """Logit of the lower end: the smaller root of c - Sθ + n·log(1 + e^θ), by Newton's steps.
+    """Return the logit of the lower end: the smaller root of c - Sθ + n·log(1 + e^θ), by Newton's method.
 
-    The function is convex and c/S lies left of the root, so the steps come from the left and never pass it: stopping early
-    only widens. Minus infinity without a success.
+    The function is convex and c/S is left of the root, so the steps approach it from the left and never pass it; stopping early
+    only widens the interval. Minus infinity without a success.
     """
     constant = scipy.special.betaln(a + hits, b + n - hits) - scipy.special.betaln(a, b) - needed
     some = np.where(hits > 0, hits, 1.0)
@@ -95,37 +95,39 @@ def _lower_logit(hits: FloatArray, n: FloatArray, a: float, b: float, needed: fl
         moving = (hits > 0) & (step > 1e-12 * np.maximum(1.0, np.abs(theta)))
         if not moving.any():
             break
-        theta = np.where(moving, theta + step, theta)  # each stops by itself: an end is the same alone and among others
+        theta = np.where(
+            moving, theta + step, theta
+        )  # each element stops separately, so its result does not depend on the others
     return np.where(hits > 0, theta, -np.inf)
 
 
 def _upper(hits: FloatArray, n: FloatArray, a: float, b: float, needed: float) -> FloatArray:
-    """The upper end of one side, by halving from the observed share to 1; what is left between is given to the interval."""
+    """Return the one-sided upper end by bisection between the observed share and 1, rounded outward."""
     constant = scipy.special.betaln(a + hits, b + n - hits) - scipy.special.betaln(a, b) - needed
     inside, outside = np.where(n > 0, hits / np.where(n > 0, n, 1.0), 1.0), np.ones(n.shape)
     for _ in range(52):
         p = (inside + outside) / 2
         gain = np.log(scipy.special.betainc(a + hits, b + n - hits, p)) - np.log(scipy.special.betainc(a, b, p))
-        held = constant + gain - scipy.special.xlogy(hits, p) - scipy.special.xlog1py(n - hits, -p) < 0
-        inside, outside = np.where(held, p, inside), np.where(held, outside, p)
+        inside_now = constant + gain - scipy.special.xlogy(hits, p) - scipy.special.xlog1py(n - hits, -p) < 0
+        inside, outside = np.where(inside_now, p, inside), np.where(inside_now, outside, p)
     return outside
 
 
 def empirical_bernstein_sequence(
     values: ArrayLike, *, level: float = 0.95, side: Side = "both", most: float = 0.5
 ) -> Bounds:
-    """Ends of Waudby-Smith and Ramdas' empirical-Bernstein sequence for the mean of scores in [0, 1], after each of them.
+    """Return Waudby-Smith and Ramdas' empirical-Bernstein sequence for the mean of scores in [0, 1], after each score.
 
     With m̂_t = (1/2 + Σx)/(t+1), v̂_t = (1/4 + Σ(x_i - m̂_i)²)/(t+1), the bet λ_t = min(c, √(2·log(2/α) / (v̂_{t-1}·t·log(1+t))))
-    and ψ(λ) = -log(1-λ) - λ: Σλx/Σλ ± (log(2/α) + Σ(x_i - m̂_{i-1})²·ψ(λ_i)) / Σλ. Scores that vary little are known
-    sooner than a share would be. For one side log(1/α) stands for log(2/α).
+    and ψ(λ) = -log(1-λ) - λ: Σλx/Σλ ± (log(2/α) + Σ(x_i - m̂_{i-1})²·ψ(λ_i)) / Σλ. For scores that vary little it
+    narrows faster than a sequence for a proportion. One-sided sequences use log(1/α) instead of log(2/α).
 
     Parameters
     ----------
     values
         Float (..., n) in [0, 1], each row a stream in the order drawn.
     level, side
-        As for `beta_binomial_sequence`.
+        See `beta_binomial_sequence`.
     most
         The largest bet c, below 1.
 
@@ -163,9 +165,9 @@ def empirical_bernstein_sequence(
 
 
 def running_intersection(low: ArrayLike, high: ArrayLike) -> Bounds:
-    """What all intervals so far have in common: as likely to hold, and it never widens.
+    """Intersect each interval with all earlier ones: the coverage is the same, and the result never widens.
 
-    Where nothing is in common low is above high: the stream has drifted, or its order has to do with its values.
+    If the intersection is empty, low is above high: the stream has drifted, or its order depends on its values.
 
     Examples
     --------
@@ -178,11 +180,11 @@ def running_intersection(low: ArrayLike, high: ArrayLike) -> Bounds:
 
 
 def _before(so_far: FloatArray, first: float) -> FloatArray:
-    """Each value one step earlier, `first` at the start: what was known before the observation."""
+    """Shift values by one step, with `first` at the start: the state before each observation."""
     start = np.full((*so_far.shape[:-1], min(1, so_far.shape[-1])), first)
     return np.concatenate([start, so_far[..., :-1]], axis=-1)
 
 
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
-        raise ArgumentError(f"level={level:g}; a level lies between 0 and 1, as 0.95")
+        raise ArgumentError(f"level={level:g} must be between 0 and 1, such as 0.95")

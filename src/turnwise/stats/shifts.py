@@ -1,4 +1,4 @@
-"""Two arms compared by something else than their means: the chance of a higher value, a quantile, a restricted mean time."""
+"""Comparisons of two arms other than by means: probability of improvement, quantiles, restricted mean times."""
 
 from dataclasses import replace
 from math import sqrt
@@ -29,29 +29,30 @@ from turnwise.stats.two_curves import restricted_mean_difference
 from turnwise.stats.unpaired_differences import covariance
 
 
-def chance_of_more(one: FloatArray, other: FloatArray) -> float:
-    """The share of pairs of values in which the first is larger, ties counting half: Mann and Whitney's U / (n·m).
+def chance_of_more(first: FloatArray, second: FloatArray) -> float:
+    """Return the share of pairs in which the first value is larger, ties counting half: Mann and Whitney's U / (n·m).
 
     Examples
     --------
     >>> chance_of_more(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     0.875
     """
-    ordered = np.sort(other)
-    below, upto = (np.searchsorted(ordered, one, side=side) for side in ("left", "right"))
-    return float((below + upto).sum() / (2 * one.size * other.size))
+    ordered = np.sort(second)
+    below, upto = (np.searchsorted(ordered, first, side=side) for side in ("left", "right"))
+    return float((below + upto).sum() / (2 * first.size * second.size))
 
 
-def paired_improvement(one: Arm, other: Arm, draws: Draws, *, level: float = 0.95) -> Difference:
-    """The probability that a value of the first arm exceeds one of the second at the same goal, every goal weighing the same.
+def paired_improvement(arm_a: Arm, arm_b: Arm, draws: Draws, *, level: float = 0.95) -> Difference:
+    """Estimate the probability that a value of the first arm exceeds one of the second at the same goal, averaged over goals.
 
-    Mann and Whitney's share with ties one half, by goal, averaged over the common goals, with a bootstrap over goals (t under
-    ten of them; Wilson's interval where all goals agree). The p-value flips the signs of what goals lie away from 1/2.
+    Mann and Whitney's share per goal, ties counting half, averaged over the common goals with equal weight. The interval is a
+    bootstrap over goals (t with fewer than ten goals; Wilson's if all goals agree). The p-value comes from sign flips of the
+    goals' deviations from 1/2.
 
     Returns
     -------
     Difference
-        `difference` holds the probability itself, in [0, 1]; 1/2 where neither arm is ahead.
+        `difference` contains the probability itself, in [0, 1]; 1/2 if neither arm is ahead.
 
     References
     ----------
@@ -65,47 +66,48 @@ def paired_improvement(one: Arm, other: Arm, draws: Draws, *, level: float = 0.9
     >>> found.difference, round(found.low, 2), found.method
     (0.75, 0.47, 'Wilson over goals; sign flips')
     """
-    pairs = paired(one, other)
+    pairs = paired(arm_a, arm_b)
     if not pairs.units.size:
         return Difference(reason="no common goal")
-    share = _by_goal(one, other, pairs)
+    share = _by_goal(arm_a, arm_b, pairs)
     spread = variation(share, ())
     row = Difference(difference=spread.estimate, n_clusters=share.size)
     if share.size == 1:
         return replace(row, reason=ONE_PAIR)
-    found = mean(share, (), level=level, rng=draws.interval, resamples=draws.resamples)
-    if found.low is None:
-        found = replace(proportion(share, (), level=level), method="Wilson over goals", reason=None)
+    interval = mean(share, (), level=level, rng=draws.interval, resamples=draws.resamples)
+    if interval.low is None:
+        interval = replace(proportion(share, (), level=level), method="Wilson over goals", reason=None)
     test = sign_flip(share - 0.5, rng=draws.test, resamples=draws.resamples)
-    low, high = (None if end is None else float(np.clip(end, 0.0, 1.0)) for end in (found.low, found.high))
+    low, high = (None if end is None else float(np.clip(end, 0.0, 1.0)) for end in (interval.low, interval.high))
     return replace(
         row,
         std_error=sqrt(spread.variance) if spread.variance else None,
         low=low,
         high=high,
         p_value=test.p_value,
-        method=f"{found.method}; {test.method.removeprefix('exact ')}",
-        reason=found.reason,
-        resamples=found.resamples or test.resamples,
+        method=f"{interval.method}; {test.method.removeprefix('exact ')}",
+        reason=interval.reason,
+        resamples=interval.resamples or test.resamples,
     )
 
 
-def _by_goal(one: Arm, other: Arm, pairs: Pairs) -> FloatArray:
+def _by_goal(arm_a: Arm, arm_b: Arm, pairs: Pairs) -> FloatArray:
     parts = []
-    for arm in (one, other):
+    for arm in (arm_a, arm_b):
         order = np.argsort(arm.clusters[0], kind="stable")
         keys = arm.clusters[0][order]
         edges = [np.searchsorted(keys, pairs.units, side=side) for side in ("left", "right")]
         parts.append([arm.values[order[start:stop]] for start, stop in zip(*edges, strict=True)])
-    return np.array([chance_of_more(ours, theirs) for ours, theirs in zip(*parts, strict=True)])
+    return np.array([chance_of_more(values_a, values_b) for values_a, values_b in zip(*parts, strict=True)])
 
 
-def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Difference:
-    """The probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
+def unpaired_improvement(arm_a: Arm, arm_b: Arm, *, level: float = 0.95) -> Difference:
+    """Estimate the probability that a value of the first arm exceeds one of the second, over all pairs of rollouts.
 
-    Variance by DeLong's placements, summed over whole clusters, with what clusters in both arms have in common (Obuchowski); t
-    with the degrees of freedom of `difference_df`, for the interval on the scale of the logit: away from one half a probability
-    is skewed, and t on its own scale holds .90 of ten goals a side at .84. The test is of one half, on its own scale.
+    The variance uses DeLong's placements, summed over whole clusters, with the covariance from clusters in both arms
+    (Obuchowski). The interval is t with the degrees of freedom of `difference_df` on the logit scale, because a probability far
+    from one half is skewed: t on the original scale covers .84 for a probability of .90 with ten goals per arm. The test
+    against one half uses the original scale.
 
     References
     ----------
@@ -118,21 +120,21 @@ def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Differ
     >>> found.difference, found.method
     (0.68, 'DeLong, t of the logit; t test')
     """
-    if not one.values.size or not other.values.size:
+    if not arm_a.values.size or not arm_b.values.size:
         return Difference(reason=NO_UNITS)
-    value = chance_of_more(one.values, other.values)
-    ahead = [_placements(one.values, other.values), 1 - _placements(other.values, one.values)]
-    spreads = [variation(place, arm.clusters) for place, arm in zip(ahead, (one, other), strict=True)]
+    value = chance_of_more(arm_a.values, arm_b.values)
+    ahead = [_placements(arm_a.values, arm_b.values), 1 - _placements(arm_b.values, arm_a.values)]
+    spreads = [variation(place, arm.clusters) for place, arm in zip(ahead, (arm_a, arm_b), strict=True)]
     row = Difference(difference=value, n_clusters=sum(spread.n_clusters for spread in spreads))
     if min(spread.n_clusters for spread in spreads) < 2:
         return replace(row, reason="one cluster in an arm: no interval over clusters")
-    both, together = covariance(Arm(ahead[0], one.clusters), Arm(ahead[1], other.clusters), (value, value))
-    apart = sum(spread.variance or 0.0 for spread in spreads)
-    variance = apart + 2 * together
-    row = replace(row, n_clusters=row.n_clusters - both)
-    if variance <= max(1e-20, 1e-12 * apart):  # what cancels but for rounding
+    n_shared, joint = covariance(Arm(ahead[0], arm_a.clusters), Arm(ahead[1], arm_b.clusters), (value, value))
+    independent = sum(spread.variance or 0.0 for spread in spreads)
+    variance = independent + 2 * joint
+    row = replace(row, n_clusters=row.n_clusters - n_shared)
+    if variance <= max(1e-20, 1e-12 * independent):  # zero up to rounding
         return replace(row, reason="no variation between clusters")
-    df = difference_df(spreads[0], spreads[1], shared=both > 0)
+    df = difference_df(spreads[0], spreads[1], shared=n_shared > 0)
     center, half = scipy.special.logit(value), t_quantile(level, df) * sqrt(variance) / (value * (1 - value))
     test = t_test(value - 0.5, variance, df)
     return replace(
@@ -141,7 +143,7 @@ def unpaired_improvement(one: Arm, other: Arm, *, level: float = 0.95) -> Differ
         low=float(scipy.special.expit(center - half)),
         high=float(scipy.special.expit(center + half)),
         p_value=test.p_value,
-        method=f"DeLong, {'cluster ' if one.clusters else ''}t of the logit; {test.method}",
+        method=f"DeLong, {'cluster ' if arm_a.clusters else ''}t of the logit; {test.method}",
     )
 
 
@@ -152,20 +154,20 @@ def _placements(values: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def quantile_difference(
-    one: Arm, other: Arm, draws: tuple[Draws, Draws], *, q: float, level: float = 0.95, common: IntArray | None = None
+    arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], *, q: float, level: float = 0.95, common: IntArray | None = None
 ) -> Difference:
-    """The difference of two arms' quantiles, with the percentile bootstrap of whole clusters.
+    """Estimate the difference of two arms' quantiles, with the percentile bootstrap of whole clusters.
 
-    Paired arms draw the same goals together; the p-value is twice the smaller share of replicates on one side of 0,
-    (b + 1)/(B + 1). Neither is given where an arm has fewer than ten clusters, or too few for an interval of its own quantile:
-    what is not observed is not drawn.
+    Paired arms draw the same goals together. The p-value is twice the smaller share of replicates on one side of 0,
+    (b + 1)/(B + 1). Both are undefined if an arm has fewer than ten clusters, or too few for an interval of its own quantile,
+    since a bootstrap cannot draw values that were not observed.
 
     Parameters
     ----------
-    one, other
-        The arms; of paired ones, only what lies in common goals counts.
+    arm_a, arm_b
+        The arms; for paired arms, only rollouts of common goals count.
     draws
-        Generators of each arm; paired arms use the first for both.
+        Random generators of each arm; paired arms use the first for both.
     q
         In (0, 1).
     common
@@ -186,11 +188,11 @@ def quantile_difference(
     (4.95, True)
     """
     if common is not None:
-        one, other = (_within(arm, common) for arm in (one, other))
-    if not one.values.size or not other.values.size:
+        arm_a, arm_b = (_within(arm, common) for arm in (arm_a, arm_b))
+    if not arm_a.values.size or not arm_b.values.size:
         return Difference(reason="no common goal" if common is not None else NO_UNITS)
-    point = float(np.quantile(one.values, q) - np.quantile(other.values, q))
-    units = [groupings(arm.clusters, arm.values.size)[0] for arm in (one, other)]
+    point = float(np.quantile(arm_a.values, q) - np.quantile(arm_b.values, q))
+    units = [groupings(arm.clusters, arm.values.size)[0] for arm in (arm_a, arm_b)]
     row = Difference(
         difference=point, n_clusters=units[0].count if common is not None else units[0].count + units[1].count
     )
@@ -198,13 +200,13 @@ def quantile_difference(
         return replace(
             row, reason=ONE_PAIR if common is not None else "one cluster in an arm: no interval over clusters"
         )
-    if few := next(filter(None, (_too_few(arm, q, level) for arm in (one, other))), None):
-        return replace(row, reason=few)
-    # The same block in both arms, so that the same generator gives the same counts.
-    rows = max(1, (1 << 18) // max(one.values.size, other.values.size))
+    if flaw := next(filter(None, (_too_few(arm, q, level) for arm in (arm_a, arm_b))), None):
+        return replace(row, reason=flaw)
+    # Both arms use the same number of rows per block, so that generators in the same state give the same counts.
+    rows = max(1, (1 << 18) // max(arm_a.values.size, arm_b.values.size))
     state = draws[0].interval.bit_generator.state
     replicates = []
-    for number, (arm, unit) in enumerate(zip((one, other), units, strict=True)):
+    for number, (arm, unit) in enumerate(zip((arm_a, arm_b), units, strict=True)):
         rng = draws[number].interval
         if common is not None:
             rng = draws[0].interval
@@ -220,25 +222,25 @@ def quantile_difference(
                 block=rows * arm.values.size,
             )
         )
-    moved = replicates[0] - replicates[1]
-    low, high = percentile_interval(moved, level)
-    row = replace(row, resamples=moved.size)
-    if low is None or np.isnan(moved).mean() > MOST_NULL:
+    differences = replicates[0] - replicates[1]
+    low, high = percentile_interval(differences, level)
+    row = replace(row, resamples=differences.size)
+    if low is None or np.isnan(differences).mean() > MOST_NULL:
         return replace(row, reason="too many tied values: the bootstrap interval has no width")
-    side = min(np.count_nonzero(moved <= 0), np.count_nonzero(moved >= 0))
+    side = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     kind = "paired percentile bootstrap" if common is not None else "percentile bootstrap of both arms"
     return replace(
         row,
-        std_error=float(np.nanstd(moved)),
+        std_error=float(np.nanstd(differences)),
         low=low,
         high=high,
-        p_value=min(1.0, 2 * (side + 1) / (moved.size + 1)),
+        p_value=min(1.0, 2 * (side + 1) / (differences.size + 1)),
         method=f"{kind}; clusters drawn",
     )
 
 
 def _too_few(arm: Arm, q: float, level: float) -> str | None:
-    """Why an arm is too small for a bootstrap of its quantile; None where it is not."""
+    """Return the reason why an arm is too small for a bootstrap of its quantile, or None."""
     unit = groupings(arm.clusters, arm.values.size)[0]
     if unit.count < FEWEST_CLUSTERS:
         return f"{counted(unit.count, 'unit', 'units')} in an arm are too few for a bootstrap"
@@ -246,8 +248,8 @@ def _too_few(arm: Arm, q: float, level: float) -> str | None:
 
 
 def _within(arm: Arm, common: IntArray) -> Arm:
-    there = np.isin(arm.clusters[0], common)
-    return Arm(arm.values[there], tuple(way[there] for way in arm.clusters))
+    in_common = np.isin(arm.clusters[0], common)
+    return Arm(arm.values[in_common], tuple(way[in_common] for way in arm.clusters))
 
 
 def restricted_difference(
@@ -257,16 +259,16 @@ def restricted_difference(
     *,
     level: float = 0.95,
 ) -> Difference:
-    """The difference of two restricted mean times up to the last position that both arms were watched to.
+    """Estimate the difference of two restricted mean times up to the last position to which both arms were followed.
 
-    As `restricted_mean_difference` of both arms in one.
+    Concatenates both arms and calls `restricted_mean_difference`.
 
     Parameters
     ----------
     durations, observed
-        Integer (n,), at least 1, and Boolean (n,), of each arm.
+        Integer (n,), at least 1, and Boolean (n,), for each arm.
     clusters
-        None or one way each, with the codes of one list of units.
+        Zero or one way for each arm, with common codes.
     level
         Nominal coverage.
 
@@ -286,17 +288,17 @@ def restricted_difference(
     duration, event = np.concatenate(durations), np.concatenate(observed)
     ways = tuple(np.concatenate(way) for way in zip(*clusters, strict=True))
     first = np.arange(duration.size) < durations[0].size
-    found, horizon = restricted_mean_difference(duration, event, first, ways, level=level)
+    difference, horizon = restricted_mean_difference(duration, event, first, ways, level=level)
     row = Difference(
-        difference=found.difference, n_clusters=groupings(ways, duration.size)[0].count, reason=found.reason
+        difference=difference.difference, n_clusters=groupings(ways, duration.size)[0].count, reason=difference.reason
     )
-    if found.low is None:
+    if difference.low is None:
         return row
     return replace(
         row,
-        std_error=found.std_error,
-        low=found.low,
-        high=found.high,
-        p_value=found.p_value,
+        std_error=difference.std_error,
+        low=difference.low,
+        high=difference.high,
+        p_value=difference.p_value,
         method=f"restricted mean up to {horizon}, {'clustered ' if clusters[0] else ''}influence, t; t test",
     )

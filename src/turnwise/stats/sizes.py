@@ -1,4 +1,4 @@
-"""How many goals and attempts a question needs, and what a given number can tell."""
+"""Sample sizes: goals and attempts needed for a question, and differences detectable with given numbers."""
 
 import math
 
@@ -10,11 +10,11 @@ from turnwise.stats.clusters import grouping, t_quantile
 from turnwise.stats.intervals import wilson
 
 MOST_GOALS = 10_000_000
-"""Above this no number of goals is looked for."""
+"""Largest number of goals that is searched."""
 
 
 def variance_per_goal(rate: float, icc: float, attempts: float, *, correlation: float | None = None) -> float:
-    """What one goal adds to the variance of a rate, or of the difference of two rates: divide it by the number of goals.
+    """Return the variance per goal of a rate, or of the difference of two rates; divide it by the number of goals.
 
     icc·p(1-p) + (1-icc)·p(1-p)/m for a rate; with `correlation` ρ of goals' chances between two arms,
     2(1-ρ)·icc·p(1-p) + 2(1-icc)·p(1-p)/m for the difference.
@@ -31,7 +31,7 @@ def variance_per_goal(rate: float, icc: float, attempts: float, *, correlation: 
 
 
 def detectable(variance: float, goals: int, *, power: float, level: float) -> float:
-    """The smallest true difference found with this power by a two-sided test: (z_{1-α/2} + z_power)·√(V/G).
+    """Return the smallest true difference that a two-sided test detects with this power: (z_{1-α/2} + z_power)·√(V/G).
 
     References
     ----------
@@ -46,7 +46,7 @@ def detectable(variance: float, goals: int, *, power: float, level: float) -> fl
 
 
 def goals_for_difference(variance: float, difference: float, *, power: float, level: float) -> int:
-    """The fewest goals with which that difference is `detectable`, at least 2.
+    """Return the fewest goals, at least 2, for which the difference is `detectable`.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def goals_for_difference(variance: float, difference: float, *, power: float, le
 
 
 def rollouts_for_none(below: float, *, level: float) -> int:
-    """The fewest independent rollouts that, all without a success, show a rate under `below`: ln(1 - level) / ln(1 - below).
+    """Return the fewest independent rollouts that show a rate under `below` if none succeeds: ln(1 - level) / ln(1 - below).
 
-    One-sided and exact: were the rate `below`, none of them would succeed with probability 1 - level at most.
+    One-sided and exact: at a rate of `below`, the probability of no success is at most 1 - level.
 
     References
     ----------
@@ -75,16 +75,17 @@ def rollouts_for_none(below: float, *, level: float) -> int:
 
 
 def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
-    """The fewest goals without a success whose clustered Wilson interval ends below that rate, as `gate` asks; None over 10⁷.
+    """Return the fewest goals without a success whose clustered Wilson interval ends below a rate; None above 10⁷ goals.
 
-    Attempts at a goal may be copies of each other as long as none succeeds, so only goals count (`stats.proportion`).
+    This is the criterion of `gate`. Without a success, attempts at a goal may be copies of each other, so only goals count
+    (`stats.proportion`).
 
     Parameters
     ----------
     below, level
         The rate, and the nominal coverage of the two-sided interval.
     repeated
-        Whether goals have several attempts, so that t of G-1 degrees of freedom takes the place of z.
+        True if goals have several attempts, so that t with G-1 degrees of freedom replaces z.
 
     Examples
     --------
@@ -108,10 +109,10 @@ def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
 
 
 def intraclass_correlation(values: ArrayLike, goals: ArrayLike) -> float | None:
-    """How alike the attempts at a goal are: the analysis-of-variance estimator, within [0, 1].
+    """Estimate the intraclass correlation of attempts at a goal by analysis of variance, clipped to [0, 1].
 
-    (MSB - MSW) / (MSB + (n₀ - 1)·MSW) with n₀ = (N - Σn_g²/N) / (G - 1). None where no goal has two attempts, there are fewer
-    than two goals, or nothing varies.
+    (MSB - MSW) / (MSB + (n₀ - 1)·MSW) with n₀ = (N - Σn_g²/N) / (G - 1). None if no goal has two attempts, if there are fewer
+    than two goals, or if all values are equal.
 
     Parameters
     ----------

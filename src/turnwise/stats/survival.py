@@ -1,4 +1,4 @@
-"""Time until the event, position by position: the share with the event so far, and the hazard among those at risk."""
+"""Public names of the survival analysis, and the hazard by position."""
 
 import math
 
@@ -38,49 +38,53 @@ def hazard(
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Incidence:
-    """The share of those at risk at each position that have the event there: `proportion` among them, positions 1..T.
+    """Estimate the hazard at positions 1..T: the share of rollouts at risk that have the event there, by `proportion`.
 
     Parameters
     ----------
     duration, cause, clusters, weights, level, horizon
-        As for `cumulative_incidence`; whether an ending competes or censors makes no difference here.
+        See `cumulative_incidence`; competing endings and censoring are equivalent here.
 
     Returns
     -------
     Incidence
-        Starts at 1: there is no hazard at 0. Clustered Wilson at each position, undefined where nobody or only one cluster
-        (of several rollouts) is at risk.
+        Starts at position 1. Clustered Wilson at each position; undefined if no rollout, or only one cluster of several
+        rollouts, is at risk.
 
     Examples
     --------
     >>> hazard([1, 2, 2, 3], [1, 0, 1, 2], ()).estimate.round(2).tolist()
     [0.25, 0.33, 0.0]
     """
-    seen = watch(duration, cause, weights=weights, horizon=horizon)
+    life_table = watch(duration, cause, weights=weights, horizon=horizon)
     shares: list[Estimate] = []
-    for t in range(1, seen.horizon + 1):
-        if t > 1 and seen.at_risk[t] == seen.at_risk[t - 1] and seen.events[t - 1] == seen.events[t] == 0:
+    for t in range(1, life_table.horizon + 1):
+        if (
+            t > 1
+            and life_table.at_risk[t] == life_table.at_risk[t - 1]
+            and life_table.events[t - 1] == life_table.events[t] == 0
+        ):
             shares.append(shares[-1])
             continue
-        rows = seen.duration >= t
-        happened = (seen.duration[rows] == t) & (seen.cause[rows] == EVENT)
-        there = tuple(np.asarray(way)[rows] for way in clusters)
-        shares.append(proportion(happened, there, weights=seen.weights[rows], level=level))
+        rows = life_table.duration >= t
+        happened = (life_table.duration[rows] == t) & (life_table.cause[rows] == EVENT)
+        row_clusters = tuple(np.asarray(way)[rows] for way in clusters)
+        shares.append(proportion(happened, row_clusters, weights=life_table.weights[rows], level=level))
 
     def column(name: str) -> list[float]:
         return [math.nan if (value := getattr(share, name)) is None else value for share in shares]
 
     return Incidence(
-        at=np.arange(1, seen.horizon + 1),
+        at=np.arange(1, life_table.horizon + 1),
         estimate=np.array(column("estimate")),
         std_error=np.array(column("std_error")),
         low=np.array(column("low")),
         high=np.array(column("high")),
-        at_risk=seen.at_risk[1:],
-        events=seen.events[1:],
-        censored=seen.censored[1:],
-        competing=seen.competing[1:],
-        n_clusters=clusters_at_risk(seen, clusters)[1:],
+        at_risk=life_table.at_risk[1:],
+        events=life_table.events[1:],
+        censored=life_table.censored[1:],
+        competing=life_table.competing[1:],
+        n_clusters=clusters_at_risk(life_table, clusters)[1:],
         reason=[NOBODY_AT_RISK if share.n == 0 else share.reason for share in shares],
         method=f"hazard, {('Wilson', 'clustered Wilson', 'two-way Wilson')[len(clusters)]}",
     )

@@ -1,4 +1,4 @@
-"""One thread for the small products of the bootstrap: more of them burn a second core and end no sooner."""
+"""Limit BLAS to one thread for the small products of the bootstrap, where more threads cost CPU time and save none."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -7,16 +7,16 @@ from typing import Any
 
 @cache
 def _libraries() -> Any:
-    """The numerical libraries of this process, looked up once."""
+    """Return the controller of the numerical libraries of this process, created once."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """A context in which matrix products take one thread, and after which they take as many as before.
+    """Return a context manager in which matrix products use one thread.
 
-    Products of whole numbers are the same bytes with any number of threads: this saves time and changes nothing else.
+    The exact integer products here are identical for any number of threads, so this saves time and changes no result.
 
     Examples
     --------

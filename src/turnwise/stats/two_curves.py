@@ -1,4 +1,4 @@
-"""Two groups of watches compared: position by position, by the area between them, and by the log-rank test."""
+"""Comparison of two event-time curves: by position, by restricted means, and by the log-rank test."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from turnwise.stats.pairs import score_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A difference of two groups, or a test of none.
+    """A difference of two groups, or a test for a difference.
 
     Attributes
     ----------
@@ -37,28 +37,28 @@ class Compared:
 
 
 def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: Clusters) -> Compared:
-    """The test that the event's hazard is the same in both groups: two-sided, with t of the degrees of freedom of `difference_df`.
+    """Test whether the event's hazard is the same in both groups: clustered log-rank test, two-sided, t with `difference_df`.
 
-    U = Σ_s (d₁(s) - Y₁(s)·d(s)/Y(s)), its variance G/(G-1)·Σ_g U_g² from what each cluster adds:
-    Σ_s (1{in the group} - Y₁/Y)(s)·(1{event at s} - 1{at risk}·d_a/Y_a), with the hazard of the rollout's own arm a: with that
-    of both, U_g would hold a share of U, and no six goals could tell arms apart however far these are. Where nothing varies
-    within the arms, it is that of both. A competing ending censors here: the hazards compared are those of the event itself. A
-    cluster may have rollouts in both groups; the pairing then makes the test sharper.
+    U = Σ_s (d₁(s) - Y₁(s)·d(s)/Y(s)), with variance G/(G-1)·Σ_g U_g² from the contributions of the clusters,
+    Σ_s (1{in the group} - Y₁/Y)(s)·(1{event at s} - 1{at risk}·d_a/Y_a), where d_a/Y_a is the hazard of the rollout's own arm
+    a. With the pooled hazard, U_g would contain a share of U, and six goals could never distinguish two arms, however different.
+    Only if nothing varies within the arms is the pooled hazard used. Competing endings count as censoring: the test compares
+    the hazards of the event itself. A cluster may have rollouts in both groups; the pairing then increases the power.
 
     Parameters
     ----------
     duration, cause
-        Integer (n,), as for `cumulative_incidence`.
+        Integer (n,), see `cumulative_incidence`.
     group
-        Boolean (n,): in the group, or in the baseline.
+        Boolean (n,): True for the group, False for the baseline.
     clusters
-        Tuple of none, one or two integer code arrays (n,), common to both.
+        Tuple of zero, one or two integer code arrays (n,), common to both groups.
 
     Returns
     -------
     Compared
-        `difference` is U, positive where the group has more events than expected. No event, nobody in one group, or clusters
-        that do not differ: no p-value. One cluster in an arm: likewise.
+        `difference` is U, positive if the group has more events than expected. Without any event p = 1. There is no p-value if
+        one group is empty, if the clusters do not differ, or if an arm has only one cluster.
 
     References
     ----------
@@ -76,17 +76,20 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     if not arm.any() or arm.all():
         return Compared(reason="one of the two groups has nobody watched")
     both, last = watch(ends, event), int(ends.max(initial=0))
-    ours, theirs = (watch(ends[rows], event[rows], horizon=last) for rows in (arm, ~arm))
-    part = ours.at_risk / np.maximum(both.at_risk, 1)
-    score = float(ours.events.sum() - (part * both.events).sum())
+    table_a, table_b = (watch(ends[rows], event[rows], horizon=last) for rows in (arm, ~arm))
+    part = table_a.at_risk / np.maximum(both.at_risk, 1)
+    score = float(table_a.events.sum() - (part * both.events).sum())
     if not both.events.sum():
         return Compared(difference=0.0, p_value=1.0, reason="no event in either group")
     units, arms = groupings(clusters, ends.size), (arm, ~arm)
-    for hazards in ((ours.event_hazard, theirs.event_hazard), (both.event_hazard, both.event_hazard)):
-        # What a rollout adds: its own event, less what its time at risk was expected to bring.
+    for hazards in ((table_a.event_hazard, table_b.event_hazard), (both.event_hazard, both.event_hazard)):
+        # A rollout contributes its own event minus the number of events expected during its time at risk.
         expected = [np.cumsum(share * hazard)[ends] for share, hazard in zip((1 - part, -part), hazards, strict=True)]
-        adds = event * (arm - part[ends]) - np.where(arm, *expected)
-        moves = [[unit.sums(np.where(arm, adds, 0.0)), unit.sums(np.where(arm, 0.0, -adds))] for unit in units]
+        contributions = event * (arm - part[ends]) - np.where(arm, *expected)
+        moves = [
+            [unit.sums(np.where(arm, contributions, 0.0)), unit.sums(np.where(arm, 0.0, -contributions))]
+            for unit in units
+        ]
         variance, df = _spread(moves, units, arms)
         if not df:
             return Compared(difference=score, reason="one cluster in an arm: no test over clusters")
@@ -99,16 +102,16 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
 def incidence_difference(
     duration: IntArray, cause: IntArray, group: BoolArray, clusters: Clusters, *, level: float = 0.95
 ) -> list[Compared]:
-    """The share with the event in the group less that in the baseline, by each position 1..T to which both were watched.
+    """Estimate the difference of the shares with the event, group minus baseline, by each position to which both were followed.
 
-    The variance is that of the clusters' influences on both shares together, so that goals in both arms count as pairs. The
-    interval is put together from those of the two shares (square-and-add, with the correlation of their influences), so it
-    neither leaves [-1, 1] nor collapses where no event was seen.
+    The variance uses the clusters' influences on both shares together, so goals in both arms count as pairs. The interval
+    combines the intervals of the two shares (square-and-add, with the correlation of their influences). It stays within
+    [-1, 1] and has positive width even without an event.
 
     Parameters
     ----------
     duration, cause, group, clusters
-        As for `log_rank`.
+        See `log_rank`.
     level
         Nominal coverage.
 
@@ -128,55 +131,60 @@ def incidence_difference(
     if not all(rows.any() for rows, _ in arms):
         return []
     last = int(min(duration[rows].max() for rows, _ in arms))
-    seen = [watch(duration[rows], cause[rows], horizon=last) for rows, _ in arms]
+    life_tables = [watch(duration[rows], cause[rows], horizon=last) for rows, _ in arms]
     parts = [tuple(np.asarray(way)[rows] for way in clusters) for rows, _ in arms]
     shares = [
-        cumulative_incidence(one.duration, one.cause, ways, level=level, horizon=last)
-        for one, ways in zip(seen, parts, strict=True)
+        cumulative_incidence(life_table.duration, life_table.cause, ways, level=level, horizon=last)
+        for life_table, ways in zip(life_tables, parts, strict=True)
     ]
-    moves = _together(seen, [rows for rows, _ in arms], clusters)
-    found = []
+    moves = _together(life_tables, [rows for rows, _ in arms], clusters)
+    differences = []
     for t in range(1, last + 1):
         variances, joint = ([float(part[t]) for part in moves[:2]], float(moves[2][t])) if moves else ([0.0, 0.0], 0.0)
-        found.append(_difference([share.point(t) for share in shares], variances, joint))
-    return found
+        differences.append(_difference([share.point(t) for share in shares], variances, joint))
+    return differences
 
 
-def _together(seen: list[Watch], rows: list[BoolArray], clusters: Clusters) -> list[FloatArray] | None:
-    """Variances of both shares over the clusters of both, and their covariance: float (T + 1,) each.
+def _together(life_tables: list[Watch], rows: list[BoolArray], clusters: Clusters) -> list[FloatArray] | None:
+    """Return the variances of both shares over the clusters of both arms, and their covariance: float (T + 1,) each.
 
-    Of two crossed ways, that of the difference is joined from both ways and their pairs like that of either share, and the
-    covariance is what is left: the arms may go together along either way.
+    For two crossed ways, each variance, including that of the difference, is combined from both ways and their pairs. The
+    covariance follows from the three variances, because the arms may be correlated along either way.
     """
     units = groupings(clusters, rows[0].size)
     if min(unit.count for unit in units) < 2:
         return None
-    ours, theirs, gap = (crossed(list(each)) for each in zip(*(_over(unit, seen, rows) for unit in units), strict=True))
-    return [ours, theirs, (ours + theirs - gap) / 2]
+    variance_a, variance_b, variance_gap = (
+        crossed(list(parts)) for parts in zip(*(_over(unit, life_tables, rows) for unit in units), strict=True)
+    )
+    return [variance_a, variance_b, (variance_a + variance_b - variance_gap) / 2]
 
 
-def _over(unit: Grouping, seen: list[Watch], rows: list[BoolArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Variances over one way of clusters, of either share and of their difference: float (T + 1,) each."""
-    sums = np.zeros((3, seen[0].horizon + 1))
-    blocks = (influences(one, Grouping(unit.codes[arm], unit.count)) for one, arm in zip(seen, rows, strict=True))
-    for ours, theirs in zip(*blocks, strict=True):
-        sums += [np.square(each).sum(axis=0) for each in (ours, theirs, ours - theirs)]
-    ours, theirs, gap = small_sample_factor(unit.count) * sums
-    return ours, theirs, gap
+def _over(unit: Grouping, life_tables: list[Watch], rows: list[BoolArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the variances over one way of clusters, of each share and of their difference: float (T + 1,) each."""
+    sums = np.zeros((3, life_tables[0].horizon + 1))
+    blocks = (
+        influences(life_table, Grouping(unit.codes[arm], unit.count))
+        for life_table, arm in zip(life_tables, rows, strict=True)
+    )
+    for moves_a, moves_b in zip(*blocks, strict=True):
+        sums += [np.square(moves).sum(axis=0) for moves in (moves_a, moves_b, moves_a - moves_b)]
+    moves_a, moves_b, gap = small_sample_factor(unit.count) * sums
+    return moves_a, moves_b, gap
 
 
 def _difference(points: list[Estimate], variances: list[float], joint: float) -> Compared:
-    ours, theirs = points
-    if ours.estimate is None or theirs.estimate is None:
-        return Compared(reason=ours.reason or theirs.reason)
-    gap = ours.estimate - theirs.estimate
-    if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
-        return Compared(difference=gap, reason=ours.reason or theirs.reason)
+    point_a, point_b = points
+    if point_a.estimate is None or point_b.estimate is None:
+        return Compared(reason=point_a.reason or point_b.reason)
+    gap = point_a.estimate - point_b.estimate
+    if point_a.low is None or point_a.high is None or point_b.low is None or point_b.high is None:
+        return Compared(difference=gap, reason=point_a.reason or point_b.reason)
     product = math.sqrt(variances[0] * variances[1])
-    # A correlation of one would let the two cancel to a point; none is known that well.
+    # A correlation of 1 could make the interval collapse to a point, and no correlation is known that precisely.
     correlation = min(max(joint / product, -0.99), 0.99) if product > 1e-15 else 0.0
     low, high = score_difference(
-        (ours.estimate, ours.low, ours.high), (theirs.estimate, theirs.low, theirs.high), correlation
+        (point_a.estimate, point_a.low, point_a.high), (point_b.estimate, point_b.low, point_b.high), correlation
     )
     variance = variances[0] + variances[1] - 2 * joint
     return Compared(difference=gap, std_error=math.sqrt(variance) if variance > 1e-15 else None, low=low, high=high)
@@ -185,17 +193,18 @@ def _difference(points: list[Estimate], variances: list[float], joint: float) ->
 def restricted_mean_difference(
     duration: IntArray, observed: BoolArray, group: BoolArray, clusters: Clusters, *, level: float = 0.95
 ) -> tuple[Compared, int]:
-    """The group's restricted mean time to the event less the baseline's, up to the last position both were watched to.
+    """Estimate the difference of restricted mean times, group minus baseline, up to the last position both were followed to.
 
-    The areas under both survival curves, with the clusters' influences on them subtracted, and t with the degrees of freedom of
-    `difference_df`: goals in both arms are paired. Both means lie within [1, τ], so the interval ends at ±(τ - 1). Where events are
-    rare, goals differ much and are few, t is short, as of any skewed numbers: at an intraclass correlation of .3 and a hazard of
-    .1 it covers .92 of ten goals, .93 of twenty and .94 of forty, at a hazard of .05 .88, .91 and .94.
+    The difference of the areas under the survival curves, with the variance from the clusters' influences on the difference (so
+    goals in both arms are paired) and t with the degrees of freedom of `difference_df`. Both means are within [1, τ], so the
+    interval is clipped to ±(τ - 1). With rare events and few, very different goals, the interval is too narrow, as for any
+    skewed numbers. With an intraclass correlation of .3 and a hazard of .1 it covers .92, .93 and .94 for ten, twenty and forty
+    goals; with a hazard of .05 it covers .88, .91 and .94.
 
     Returns
     -------
     tuple
-        The difference in positions, and the horizon. No event, one cluster or no variation: no interval.
+        The difference in positions, and the horizon. Without an event or variation, or with one cluster, there is no interval.
 
     References
     ----------
@@ -212,11 +221,14 @@ def restricted_mean_difference(
     if not all(rows.any() for rows in arms):
         return Compared(reason="one of the two groups has nobody watched"), 0
     last = int(min(duration[rows].max() for rows in arms))
-    seen = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
-    gap = float(seen[0].survival[:last].sum() - seen[1].survival[:last].sum())
+    life_tables = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
+    gap = float(life_tables[0].survival[:last].sum() - life_tables[1].survival[:last].sum())
     units = groupings(clusters, duration.size)
     moves = [
-        [_moves(one, Grouping(unit.codes[arm], unit.count), last) for one, arm in zip(seen, arms, strict=True)]
+        [
+            _moves(life_table, Grouping(unit.codes[arm], unit.count), last)
+            for life_table, arm in zip(life_tables, arms, strict=True)
+        ]
         for unit in units
     ]
     variance, df = _spread(moves, units, arms)
@@ -234,23 +246,23 @@ def restricted_mean_difference(
 def _spread(
     moves: Sequence[Sequence[FloatArray]], units: Sequence[Grouping], arms: tuple[BoolArray, BoolArray]
 ) -> tuple[float, float]:
-    """The variance of a difference, and its degrees of freedom, from what each cluster moves either arm by; 0 of one cluster."""
+    """Return variance and degrees of freedom of a difference from the clusters' contributions to each arm; 0 for one cluster."""
     count = min(np.unique(unit.codes[arm]).size for unit in units for arm in arms)
     if count < 2:
         return 0.0, 0.0
-    squares = [np.square(ours - theirs).sum() for ours, theirs in moves]
+    squares = [np.square(units_a - units_b).sum() for units_a, units_b in moves]
     variance = float(crossed([np.asarray(small_sample_factor(count) * square) for square in squares]))
     if len(units) > 1:
         return variance, count - 1.0
-    ours, theirs = (units[0].codes[arm] for arm in arms)
+    units_a, units_b = (units[0].codes[arm] for arm in arms)
     spreads = [
         replace(spread, variance=small_sample_factor(spread.n_clusters) * float(np.square(moved).sum()))
-        for moved, codes in zip(moves[0], (ours, theirs), strict=True)
+        for moved, codes in zip(moves[0], (units_a, units_b), strict=True)
         for spread in [variation(np.zeros(codes.size), (codes,))]
     ]
-    return variance, difference_df(spreads[0], spreads[1], shared=np.intersect1d(ours, theirs).size > 0)
+    return variance, difference_df(spreads[0], spreads[1], shared=np.intersect1d(units_a, units_b).size > 0)
 
 
-def _moves(seen: Watch, unit: Grouping, last: int) -> FloatArray:
-    """What each cluster moves the area up to the last position by: float (clusters,)."""
-    return np.concatenate([block[:, :last].sum(axis=1) for block in influences(seen, unit)])
+def _moves(life_table: Watch, unit: Grouping, last: int) -> FloatArray:
+    """Return each cluster's influence on the area up to the last position: float (clusters,)."""
+    return np.concatenate([block[:, :last].sum(axis=1) for block in influences(life_table, unit)])

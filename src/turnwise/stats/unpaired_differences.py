@@ -1,4 +1,4 @@
-"""The difference of two arms' means, every rollout weighing the same."""
+"""Difference of two arms' means, with equal weight for every rollout."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,28 +17,28 @@ from turnwise.stats.replicates import ratio_replicates
 
 
 def unpaired_difference(
-    one: Arm, other: Arm, draws: tuple[Draws, Draws], *, share: bool, level: float = 0.95, method: Method = "auto"
+    arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], *, share: bool, level: float = 0.95, method: Method = "auto"
 ) -> Difference:
-    """How much one arm's mean exceeds the other's, every rollout weighing the same.
+    """Estimate the difference of two arms' means, with equal weight for every rollout.
 
-    V = V₁ + V₂ - 2C over clusters, where C is what clusters in both arms have in common (0 where there are none). Shares: the
-    clustered score intervals of both joined at the correlation C/√(V₁V₂). Numbers: t with the degrees of freedom of
-    `difference_df`. The p-value relabels whole clusters, with a studentized statistic; where clusters stand in both arms, it is
-    that of t.
+    V = V₁ + V₂ - 2C over clusters, where C is the covariance from clusters in both arms (0 without such clusters). Proportions:
+    the clustered score intervals of both arms, combined with the correlation C/√(V₁V₂). Numbers: t with the degrees of freedom
+    of `difference_df`. The p-value permutes the labels of whole clusters with a studentized statistic; if clusters occur in both
+    arms, it is that of t.
 
     Parameters
     ----------
-    one, other
+    arm_a, arm_b
         The arms; no clusters `()` for independent rollouts.
     draws
-        Generators of each arm; the test takes the first.
+        Random generators of each arm; the test uses the first.
     share, level, method
-        As for `paired_difference`; bootstraps are percentile intervals of independent draws of the two arms.
+        See `paired_difference`; bootstraps are percentile intervals of independent draws of the two arms.
 
     Returns
     -------
     Difference
-        An arm without values: all None. An arm with one cluster: no interval.
+        If an arm has no values, all values are None. If an arm has only one cluster, there is no interval.
 
     References
     ----------
@@ -53,37 +53,37 @@ def unpaired_difference(
     >>> found.difference, round(found.low, 2), found.high
     (1.0, 0.54, 1.0)
     """
-    if not one.values.size or not other.values.size:
+    if not arm_a.values.size or not arm_b.values.size:
         return Difference(reason=NO_UNITS)
-    if flaw := unaddable(np.concatenate([one.values, other.values])):
+    if flaw := unaddable(np.concatenate([arm_a.values, arm_b.values])):
         return Difference(reason=flaw)
-    spreads = [variation(arm.values, arm.clusters) for arm in (one, other)]
+    spreads = [variation(arm.values, arm.clusters) for arm in (arm_a, arm_b)]
     rates = [float(spread.estimate or 0.0) for spread in spreads]
     row = Difference(difference=rates[0] - rates[1], n_clusters=sum(spread.n_clusters for spread in spreads))
-    single = bool(one.clusters) and min(spread.n_clusters for spread in spreads) < 2
+    single = bool(arm_a.clusters) and min(spread.n_clusters for spread in spreads) < 2
     score = method in {"auto", "newcombe"} and share
-    if single or (min(arm.values.size for arm in (one, other)) < 2 and not score):
+    if single or (min(arm.values.size for arm in (arm_a, arm_b)) < 2 and not score):
         return replace(row, reason="one cluster in an arm: no interval over clusters")
     variances = [spread.variance or 0.0 for spread in spreads]
-    both, together = covariance(one, other, rates)
-    variance = max(variances[0] + variances[1] - 2 * together, 0.0)
-    df = difference_df(spreads[0], spreads[1], shared=both > 0)
-    row = replace(row, std_error=sqrt(variance) if variance > 0 else None, n_clusters=row.n_clusters - both)
-    if both or len(one.clusters) > 1 or min(spread.n_clusters for spread in spreads) < 2:
+    n_shared, joint = covariance(arm_a, arm_b, rates)
+    variance = max(variances[0] + variances[1] - 2 * joint, 0.0)
+    df = difference_df(spreads[0], spreads[1], shared=n_shared > 0)
+    row = replace(row, std_error=sqrt(variance) if variance > 0 else None, n_clusters=row.n_clusters - n_shared)
+    if n_shared or len(arm_a.clusters) > 1 or min(spread.n_clusters for spread in spreads) < 2:
         test = t_test(row.difference or 0.0, variance, df) if variance > 0 or row.difference == 0 else None
     else:
-        test = _relabel(one, other, draws[0])
-    ends = _unpaired_ends(one, other, draws, row, variances, together, df, share=share, level=level, method=method)
+        test = _relabel(arm_a, arm_b, draws[0])
+    ends = _unpaired_ends(arm_a, arm_b, draws, row, variances, joint, df, share=share, level=level, method=method)
     return with_test(row, ends.of_shares() if share else ends, test)
 
 
 def _unpaired_ends(
-    one: Arm,
-    other: Arm,
+    arm_a: Arm,
+    arm_b: Arm,
     draws: tuple[Draws, Draws],
     row: Difference,
     variances: list[float],
-    together: float,
+    joint: float,
     df: float,
     *,
     share: bool,
@@ -92,14 +92,14 @@ def _unpaired_ends(
 ) -> Ends:
     center = row.difference or 0.0
     if method in {"auto", "newcombe"} and share:
-        found = [proportion(arm.values, arm.clusters, level=level) for arm in (one, other)]
+        intervals = [proportion(arm.values, arm.clusters, level=level) for arm in (arm_a, arm_b)]
         product = sqrt(variances[0] * variances[1])
-        shared = float(np.clip(together / product, -0.999, 0.999)) if product > 0 else 0.0
-        ends = score_difference(share_of(found[0]), share_of(found[1]), shared)
-        plain = found[0].method == found[1].method == "Wilson"
+        correlation = float(np.clip(joint / product, -0.999, 0.999)) if product > 0 else 0.0
+        ends = score_difference(share_of(intervals[0]), share_of(intervals[1]), correlation)
+        plain = intervals[0].method == intervals[1].method == "Wilson"
         return Ends(*ends, "Newcombe score" if plain else "clustered Newcombe score")
-    if method in {"bootstrap", "resample", "percentile", "basic"} and len(one.clusters) < 2:
-        return _drawn_ends(one, other, draws, center, level, method)
+    if method in {"bootstrap", "resample", "percentile", "basic"} and len(arm_a.clusters) < 2:
+        return _drawn_ends(arm_a, arm_b, draws, center, level, method)
     if method not in {"auto", "t"}:
         return Ends(reason=f"no {method} interval of these two unpaired arms: ask for t or percentile")
     if row.std_error is None:
@@ -107,13 +107,15 @@ def _unpaired_ends(
     half = t_quantile(level, df) * row.std_error
     if not center - half < center + half:
         return Ends(reason="no variation beyond rounding")
-    prefix = ("", "cluster ", "two-way ")[len(one.clusters)]
+    prefix = ("", "cluster ", "two-way ")[len(arm_a.clusters)]
     return Ends(center - half, center + half, f"{prefix}t, unpaired")
 
 
-def _drawn_ends(one: Arm, other: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: Method) -> Ends:
-    """The percentile or basic interval of independent draws of both arms."""
-    low, high = percentile_interval(_replicates(one, draws[0]) - _replicates(other, draws[1]), level)
+def _drawn_ends(
+    arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: Method
+) -> Ends:
+    """Return the percentile or basic interval from independent draws of both arms."""
+    low, high = percentile_interval(_replicates(arm_a, draws[0]) - _replicates(arm_b, draws[1]), level)
     if low is None or high is None:
         return Ends(reason="the bootstrap interval has no width", resamples=draws[0].resamples)
     ends = (2 * center - high, 2 * center - low) if method == "basic" else (low, high)
@@ -128,8 +130,8 @@ def _replicates(arm: Arm, draws: Draws) -> FloatArray:
     )[:, 0]
 
 
-def covariance(one: Arm, other: Arm, rates: Sequence[float]) -> tuple[int, float]:
-    """Clusters that both arms have (in the way with the fewest), and the covariance of the two means that comes of it.
+def covariance(arm_a: Arm, arm_b: Arm, rates: Sequence[float]) -> tuple[int, float]:
+    """Return the number of clusters in both arms (in the way with the fewest), and the resulting covariance of the two means.
 
     Examples
     --------
@@ -137,34 +139,34 @@ def covariance(one: Arm, other: Arm, rates: Sequence[float]) -> tuple[int, float
     >>> covariance(Arm(np.array([0.0, 0.5, 1.0]), goals), Arm(np.array([1.0, 0.5, 0.0]), goals), [0.5, 0.5])
     (3, -0.0833...)
     """
-    if not one.clusters:
+    if not arm_a.clusters:
         return 0, 0.0
-    split = one.values.size
-    together = tuple(np.concatenate(ways) for ways in zip(one.clusters, other.clusters, strict=True))
-    moved = np.concatenate(
-        [(arm.values - rate) / arm.values.size for arm, rate in zip((one, other), rates, strict=True)]
+    split = arm_a.values.size
+    joint_clusters = tuple(np.concatenate(ways) for ways in zip(arm_a.clusters, arm_b.clusters, strict=True))
+    residuals = np.concatenate(
+        [(arm.values - rate) / arm.values.size for arm, rate in zip((arm_a, arm_b), rates, strict=True)]
     )
-    first = np.arange(moved.size) < split
+    in_first = np.arange(residuals.size) < split
     parts, shared = [], []
-    for unit in groupings(together, moved.size):
-        ours, theirs = unit.sums(np.where(first, moved, 0.0)), unit.sums(np.where(first, 0.0, moved))
-        common = np.intersect1d(unit.codes[first], unit.codes[~first]).size
+    for unit in groupings(joint_clusters, residuals.size):
+        sums_a, sums_b = unit.sums(np.where(in_first, residuals, 0.0)), unit.sums(np.where(in_first, 0.0, residuals))
+        common = np.intersect1d(unit.codes[in_first], unit.codes[~in_first]).size
         shared.append(common)
-        parts.append(np.asarray(small_sample_factor(common) * (ours @ theirs) if common > 1 else 0.0))
-    if not any(shared[: len(one.clusters)]):
+        parts.append(np.asarray(small_sample_factor(common) * (sums_a @ sums_b) if common > 1 else 0.0))
+    if not any(shared[: len(arm_a.clusters)]):
         return 0, 0.0
-    # A covariance may be negative, so the ways are added as they are and not by the maximum of `crossed`.
+    # A covariance may be negative, so the ways are added without the maximum of `crossed`.
     total = parts[0] if len(parts) == 1 else parts[0] + parts[1] - parts[2]
-    return min(shared[: len(one.clusters)]), float(total)
+    return min(shared[: len(arm_a.clusters)]), float(total)
 
 
-def _relabel(one: Arm, other: Arm, draws: Draws) -> Permuted:
-    if one.clusters:
-        codes = grouping(np.concatenate([one.clusters[0], other.clusters[0]]))
+def _relabel(arm_a: Arm, arm_b: Arm, draws: Draws) -> Permuted:
+    if arm_a.clusters:
+        codes = grouping(np.concatenate([arm_a.clusters[0], arm_b.clusters[0]]))
     else:
-        codes = groupings((), one.values.size + other.values.size)[0]
-    values = np.concatenate([one.values, other.values])
-    first = np.unique(codes.codes[: one.values.size])
+        codes = groupings((), arm_a.values.size + arm_b.values.size)[0]
+    values = np.concatenate([arm_a.values, arm_b.values])
+    first = np.unique(codes.codes[: arm_a.values.size])
     return label_permutation(
         codes.sums(values), codes.sums(np.ones(values.size)), first, rng=draws.test, resamples=draws.resamples
     )

@@ -1,7 +1,4 @@
-"""Names -> words, units and number formats for people.
-
-What is written here goes alike into figures, tables and the report.
-"""
+"""Labels, units and number formats for readers, shared by figures, tables and the report."""
 
 from turnwise.schema.labels.alternatives import alt_text
 from turnwise.schema.labels.captions import caption, cluster_heading, cluster_noun, cluster_unit, paths_told

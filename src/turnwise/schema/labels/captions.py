@@ -1,4 +1,4 @@
-"""How the intervals of a frame were made, in one sentence: level, method, n and independent units."""
+"""Captions that describe the intervals of a frame: level, method, n and independent units."""
 
 import re
 from collections.abc import Sequence
@@ -14,32 +14,34 @@ from turnwise.schema.labels.numbers import counted, level_text
 from turnwise.schema.labels.text import plain
 
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
-_ROUTE = re.compile(r"; (weights x GEMM|FFT|rows gathered)(?=;|$)")  # how a bootstrap was computed, not what it is
+_ROUTE = re.compile(
+    r"; (weights x GEMM|FFT|rows gathered)(?=;|$)"
+)  # technical route of a bootstrap, omitted in captions
 
-_DETAILS = re.compile(r"[,;] ([^()]+)$")  # in brackets, where another method follows
+_DETAILS = re.compile(r"[,;] ([^()]+)$")  # put in parentheses if another method follows
 
 
 def cluster_unit(frame: pl.DataFrame) -> str:
-    """What the intervals treat as independent, in the plural and in words: ``goals``, ``goals × tasks``; else ``clusters``."""
+    """Return the plural name of the independent units: ``goals``, ``goals × tasks``, or ``clusters`` if unknown."""
     return plural(cluster_noun(frame))
 
 
 def cluster_heading(frame: pl.DataFrame) -> str:
-    """What stands over counts of independent units; of two kinds that are crossed it is the fewer that are counted."""
+    """Return the heading for counts of independent units; for two crossed kinds, the smaller number is counted."""
     return plural(cluster_noun(frame).replace(" × ", " or "))
 
 
 def cluster_noun(frame: pl.DataFrame) -> str:
-    """What the intervals treat as independent, in the singular."""
-    told = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
-    units = {found[1] for sentence in told for found in [_INDEPENDENT.search(str(sentence))] if found}
+    """Return the singular name of the independent units."""
+    estimands = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
+    units = {match[1] for sentence in estimands for match in [_INDEPENDENT.search(str(sentence))] if match}
     if len(units) != 1:
         return "cluster"
     return " × ".join(plain(word).removesuffix("_id") for word in units.pop().split(" x "))
 
 
 def caption(frame: pl.DataFrame) -> str:
-    """How the intervals of a SUMMARY or CURVE were made, in one sentence: level, method, n, clusters and their unit.
+    """Describe the intervals of a result frame in one sentence: level, method, n, clusters and their unit.
 
     Examples
     --------
@@ -57,19 +59,19 @@ def caption(frame: pl.DataFrame) -> str:
     shape = shape_of(frame)
     if shape is None:
         return ""
-    drawn = frame.filter(pl.col("low").is_not_null() | pl.col("high").is_not_null())
-    how = f"Intervals: {', '.join([level_text(_distinct(drawn, 'level')), *_methods(drawn)])}"
-    if drawn.is_empty():
-        how = "No intervals"
+    with_interval = frame.filter(pl.col("low").is_not_null() | pl.col("high").is_not_null())
+    intervals = f"Intervals: {', '.join([level_text(_distinct(with_interval, 'level')), *_methods(with_interval)])}"
+    if with_interval.is_empty():
+        intervals = "No intervals"
     several = frame.select(grouping(frame)).n_unique() > 1 if grouping(frame) else False
-    told = frame.drop_nulls("estimate") if shape.name == "CURVE" else drawn
-    sizes, pooled = _sizes(frame if told.is_empty() else told, shape)
-    each = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
-    return f"{how}; {sizes}{' per ' if each else ''}{' and '.join(each)}{pooled}."
+    counted_rows = frame.drop_nulls("estimate") if shape.name == "CURVE" else with_interval
+    sizes, pooled = _sizes(frame if counted_rows.is_empty() else counted_rows, shape)
+    per = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
+    return f"{intervals}; {sizes}{' per ' if per else ''}{' and '.join(per)}{pooled}."
 
 
 def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
-    """What stands for what where rollouts are trees: `rollouts` has a row for each path in the TURNS.
+    """Explain the rows of `rollouts` if some rollouts are trees, which have one row per path.
 
     Examples
     --------
@@ -78,8 +80,8 @@ def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
     '1 rollout is a tree, measured path by path: 3 paths in all'
     """
     trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()
-    told = counted(trees, "rollout is a tree", "rollouts are trees")
-    return f"{told}, measured path by path: {counted(rollouts.height, 'path')} in all"
+    tree_count = counted(trees, "rollout is a tree", "rollouts are trees")
+    return f"{tree_count}, measured path by path: {counted(rollouts.height, 'path')} in all"
 
 
 def _methods(frame: pl.DataFrame) -> list[str]:
@@ -94,14 +96,14 @@ def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
 
 
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
-    """How many rollouts, or pairs, and independent units stand behind the rows; and what these pool."""
+    """Describe the numbers of rollouts (or pairs) and of independent units behind the rows, and any pooling."""
     unit = cluster_noun(frame)
     goal, goals = ("pair", "pairs") if " × " in unit else (unit, f"{unit}s") if unit == "task" else ("goal", "goals")
-    of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: points stand on goals
+    of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: n counts goals
     pooled = ""
     if of_goals and unit in {"goal", "task"} and (frame["at_risk"] > frame["n_clusters"]).any():
         goal, goals, pooled = _pooled(grouping(frame), unit)
-    many, what = {
+    column, what = {
         "CONTRAST": ("n_pairs", "pair"),
         "CURVE": ("at_risk", goal if of_goals else "rollout"),
         "FORECAST": ("n", "attempt"),
@@ -115,19 +117,19 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
         frame = frame.group_by(present, maintain_order=True).agg(
             pl.col(name).max() for name in ("at_risk", "n_clusters") if name in frame.columns
         )
-    said = f"n = {counted(frame[many] if many in frame.columns else [], what, goals if what == goal else None)}"
+    text = f"n = {counted(frame[column] if column in frame.columns else [], what, goals if what == goal else None)}"
     if "n_clusters" not in frame.columns or frame["n_clusters"].null_count() == frame.height:
-        return said, pooled
-    if " × " in unit:  # crossed: what is counted is the fewer of the two
+        return text, pooled
+    if " × " in unit:  # crossed: the count is the smaller of the two
         least = frame["n_clusters"].min()
-        return f"{said} in at least {' and '.join(counted(least, one) for one in unit.split(' × '))}", pooled  # type: ignore[arg-type]
+        return f"{text} in at least {' and '.join(counted(least, noun) for noun in unit.split(' × '))}", pooled  # type: ignore[arg-type]
     if unit not in {"rollout", what}:
-        said += f" in {counted(frame['n_clusters'], unit)}"
-    return said, pooled
+        text += f" in {counted(frame['n_clusters'], unit)}"
+    return text, pooled
 
 
 def _pooled(by: Sequence[str], unit: str) -> tuple[str, str, str]:
-    """What attempts have in common beside the goal where groups pool several, singular and plural, and what parts these."""
+    """Name the units of pooled attempts in singular and plural, with a hint on how to separate them."""
     others = [name for name in ("target", "attack") if name not in by] or ["task" if unit == "goal" else "goal"]
     if len(others) > 1:
         what = f"{unit}, {others[0]} and {others[1]}"

@@ -1,4 +1,4 @@
-"""Which finished frame this is, and whether it is whole: its shape, its columns in full, the rows that are asked for."""
+"""Recognition and completion of result frames: schema, missing columns, selected rows."""
 
 import polars as pl
 
@@ -18,7 +18,7 @@ _MAKES = {
 
 
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
-    """Which frame with intervals this is: SUMMARY, CONTRAST, CURVE, TRAINING, AGREEMENT, ...; None where it is another.
+    """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame.
 
     Examples
     --------
@@ -41,35 +41,35 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
 
 
 def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
-    """The frame with every column of its shape, in the schema's dtypes, and null for NaN and infinity.
+    """Return the frame with all columns and dtypes of its schema, and with null for NaN and infinity.
 
     Raises
     ------
     ArgumentError
-        Where it is no frame, lacks a column, or has no rows.
+        If the argument is not a frame, lacks a required column, or has no rows.
     """
     table = as_frame(frame, verb)
-    lacking = [name for name in shape.required if name not in table.columns]
-    if lacking:
+    missing = [name for name in shape.required if name not in table.columns]
+    if missing:
         make = _MAKES.get(shape.name, "its verb")
         raise ArgumentError(
-            f"{verb}: this is no {shape.name} frame, it lacks {listing(lacking)} (there is {listing(table.columns)}); "
+            f"{verb}: this is no {shape.name} frame, it lacks {listing(missing)} (there is {listing(table.columns)}); "
             f"make one with `{make}`"
         )
     if table.is_empty():
         raise ArgumentError(
             f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; look at the filter before it"
         )
-    own = [
+    schema_columns = [
         (pl.col(column.name) if column.name in table.columns else pl.lit(None).alias(column.name)).cast(column.dtype)
         for column in shape.columns
     ]
     floats = [column.name for column in shape.columns if column.dtype == pl.Float64]
-    return table.with_columns(own).with_columns(pl.when(pl.col(floats).is_finite()).then(pl.col(floats)))
+    return table.with_columns(schema_columns).with_columns(pl.when(pl.col(floats).is_finite()).then(pl.col(floats)))
 
 
 def as_frame(frame: object, verb: str) -> pl.DataFrame:
-    """The frame, eager: Polars, or anything with `__arrow_c_stream__`."""
+    """Convert to an eager Polars frame; accepts Polars and anything with `__arrow_c_stream__`."""
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
     if isinstance(frame, pl.DataFrame):
@@ -82,12 +82,12 @@ def as_frame(frame: object, verb: str) -> pl.DataFrame:
 
 
 def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:
-    """The rows where the column has the value; all rows where the value is None.
+    """Return the rows in which the column has the value, or all rows if the value is None.
 
     Raises
     ------
     ArgumentError
-        Where no row has it, saying what there is.
+        If no row has the value; the message lists the available values.
     """
     if value is None:
         return frame
@@ -95,6 +95,6 @@ def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.Dat
         raise ArgumentError(f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}")
     chosen = frame.filter(pl.col(column) == value)
     if chosen.is_empty():
-        there = listing(frame[column].unique().to_list())
-        raise ArgumentError(f"{verb}: no row has {column}={value!r}; there is {there}")
+        available = listing(frame[column].unique().to_list())
+        raise ArgumentError(f"{verb}: no row has {column}={value!r}; there is {available}")
     return chosen

@@ -1,4 +1,4 @@
-"""Which group a row is about: the columns that say so, and their values in words."""
+"""Groups of a result frame: the grouping columns, and labels for their values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ ALL = "all rollouts"  # the one group of a frame without grouping columns
 
 
 def grouping(frame: pl.DataFrame) -> list[str]:
-    """The columns that say which group a row of a finished frame is about.
+    """Return the grouping columns of a result frame.
 
     Examples
     --------
@@ -23,13 +23,13 @@ def grouping(frame: pl.DataFrame) -> list[str]:
     ['target']
     """
     shape = shape_of(frame)
-    own = shape is not None and shape.name not in {"SUMMARY", "CONTRAST", "CURVE"}
-    known = set(shape.names) if shape is not None and own else schema.result_names()
-    return [name for name in frame.columns if name not in known]
+    has_own_names = shape is not None and shape.name not in {"SUMMARY", "CONTRAST", "CURVE"}
+    result_columns = set(shape.names) if shape is not None and has_own_names else schema.result_names()
+    return [name for name in frame.columns if name not in result_columns]
 
 
 def value_name(value: Any) -> str:
-    """A value of a grouping column, where the column is named beside it; ``(none)`` for a null.
+    """Format a value of a grouping column without the column's name; null becomes ``(none)``.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def value_name(value: Any) -> str:
 
 
 def group_name(row: Mapping[str, Any], by: Sequence[str]) -> str:
-    """The group of a row in words: its values joined by a dot, numbers with the name of their column.
+    """Return the label of a row's group: values joined by a dot, numbers preceded by the name of their column.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _counts(value: Any) -> bool:
 
 
 def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
-    """The group of each row in words; different groups have different words.
+    """Return the label of each row's group; different groups get different labels.
 
     Examples
     --------
@@ -70,21 +70,21 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     ['a', '(none)', '(none) (2)', 'a']
     """
     rows = frame.select(by).to_dicts() if by else [{} for _ in range(frame.height)]
-    keys = [repr(row) for row in rows]  # of lists as well, which are no keys of a dict
+    keys = [repr(row) for row in rows]  # repr also works for lists, which cannot be dict keys
     names: dict[str, str] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for row, key in zip(rows, keys, strict=True):
         if key not in names:
             name, turn = group_name(row, by), 1
-            while (words := name if turn == 1 else f"{name} ({turn})") in taken:
+            while (words := name if turn == 1 else f"{name} ({turn})") in used:
                 turn += 1
             names[key] = words
-            taken.add(words)
+            used.add(words)
     return [names[key] for key in keys]
 
 
 def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
-    """The names of the groups in the order of their values where a column of numbers tells them apart; else nothing.
+    """Return the group labels in the order of their values if a grouping column is numeric; otherwise an empty list.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The rows of single groups, without the margins that `tw.summarize(..., margins=True)` pools; all where all are.
+    """Return the rows of single groups, without pooled margins (`tw.summarize(..., margins=True)`); all if all are pooled.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def compared(row: Mapping[str, Any]) -> str:
-    """Who is compared with whom in a row of AGREEMENT.
+    """Return a label for the two sides compared in a row of AGREEMENT.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How numbers are written: alone, rounded by their interval, as counts of things. Here alone a fraction becomes per cent."""
+"""Number formats: plain, rounded by their interval, and counts. Fractions are converted to percentages only here."""
 
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite, log10
@@ -9,11 +9,11 @@ import polars as pl
 from turnwise import errors
 from turnwise.schema.labels.words import is_rate
 
-NOTHING = "–"  # a value that is not there
+NOTHING = "–"  # a missing value
 
 
 def number(value: float | None, low: float | None = None, high: float | None = None, *, rate: bool = False) -> str:
-    """The value, rounded to two significant digits of the interval's half-width; ``–`` where there is none.
+    """Format a value, rounded to two significant digits of the interval's half-width; ``–`` if it is missing.
 
     Examples
     --------
@@ -22,15 +22,15 @@ def number(value: float | None, low: float | None = None, high: float | None = N
     """
     if value is None or not isfinite(value):
         return NOTHING
-    shown = _decimal(value, _digits(value, low, high, rate=rate), rate=rate)
+    digits = _decimal(value, _digits(value, low, high, rate=rate), rate=rate)
     if rate:
-        return f"{shown} %"
-    bare = _finite(low) is None and _finite(high) is None and "." in shown and "e" not in shown
-    return shown.rstrip("0").rstrip(".") if bare else shown
+        return f"{digits} %"
+    bare = _finite(low) is None and _finite(high) is None and "." in digits and "e" not in digits
+    return digits.rstrip("0").rstrip(".") if bare else digits
 
 
 def bracket(low: float | None, high: float | None, *, value: float | None = None, rate: bool = False) -> str:
-    """The interval alone, in the digits of `number` and without a unit; empty where both ends are missing.
+    """Format an interval with the digits of `number` and without a unit; empty if both ends are missing.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def bracket(low: float | None, high: float | None, *, value: float | None = None
 
 
 def interval_text(row: Mapping[str, Any], *, rate: bool | None = None) -> str:
-    """A row's estimate with its interval; a range where only the interval is known.
+    """Format a row's estimate with its interval, or as a range if only the interval is known.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def interval_text(row: Mapping[str, Any], *, rate: bool | None = None) -> str:
 
 
 def difference_text(row: Mapping[str, Any], scale: str) -> str:
-    """A row's difference with its interval, as its scale says.
+    """Format a row's difference with its interval, in the units of its scale.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def difference_text(row: Mapping[str, Any], scale: str) -> str:
 
 
 def level_text(levels: float | Sequence[float]) -> str:
-    """One nominal coverage, or several, in per cent.
+    """Format one or several nominal coverages as percentages.
 
     Examples
     --------
@@ -89,12 +89,12 @@ def level_text(levels: float | Sequence[float]) -> str:
     ('95 %', '50 and 95 %')
     """
     several = [levels] if isinstance(levels, float | int) else sorted(levels)
-    shown = [f"{round(100 * level, 4):g}" for level in several]
-    return f"{' and '.join([', '.join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)} %"
+    percents = [f"{round(100 * level, 4):g}" for level in several]
+    return f"{' and '.join([', '.join(percents[:-1]), percents[-1]] if len(percents) > 1 else percents)} %"
 
 
 def p_text(value: float | None) -> str:
-    """A p-value in three decimals.
+    """Format a p-value with three decimals.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def p_text(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number with separated thousands.
+    """Format an integer with thousands separators.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def count(value: float | None) -> str:
 
 
 def counted(numbers: float | Sequence[float | None] | pl.Series, one: str, many: str | None = None) -> str:
-    """A number of things, or the `span` of several numbers, in words that agree.
+    """Format a count (or the `span` of several counts) with its noun in singular or plural.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def counted(numbers: float | Sequence[float | None] | pl.Series, one: str, many:
 
 
 def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
-    """Successes of n where a row of SUMMARY is their plain share, else n, as of rates that `correct` has corrected.
+    """Format "successes/n" if a row of SUMMARY is a plain share, otherwise n (for example after `correct`).
 
     Examples
     --------
@@ -142,12 +142,12 @@ def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
     if not rate or row["statistic"] != "mean" or not row["n"] or share is None or not 0 <= share <= 1:
         return count(row["n"])
     successes = share * row["n"]
-    whole = abs(successes - round(successes)) < 1e-6 * row["n"]
-    return f"{count(round(successes))}/{count(row['n'])}" if whole else count(row["n"])
+    is_whole = abs(successes - round(successes)) < 1e-6 * row["n"]
+    return f"{count(round(successes))}/{count(row['n'])}" if is_whole else count(row["n"])
 
 
 def superscript(whole: int) -> str:
-    """A whole number in raised digits, for a footnote.
+    """Format an integer in superscript digits, for a footnote.
 
     Examples
     --------
@@ -158,17 +158,17 @@ def superscript(whole: int) -> str:
 
 
 def span(values: Sequence[float | None] | pl.Series) -> str:
-    """Least and greatest of some counts, with an en dash between; one number where they agree.
+    """Format the range of some counts with an en dash, or one number if they are equal.
 
     Examples
     --------
     >>> span([144, 40]), span([7, 7]), span([None])
     ('40–144', '7', '–')
     """
-    known = [value for value in values if value is not None]
-    if not known:
+    counts = [value for value in values if value is not None]
+    if not counts:
         return NOTHING
-    least, greatest = count(min(known)), count(max(known))
+    least, greatest = count(min(counts)), count(max(counts))
     return least if least == greatest else f"{least}–{greatest}"
 
 
@@ -177,7 +177,7 @@ def _finite(value: Any) -> float | None:
 
 
 def _digits(value: float | None, low: float | None, high: float | None, *, rate: bool) -> int:
-    """Decimals that show two significant digits of the half-width, of per cent where it is a rate."""
+    """Return the number of decimals that shows two significant digits of the half-width (in percent for rates)."""
     scale, most = (100.0, 4) if rate else (1.0, 6)
     low, high, value = _finite(low), _finite(high), _finite(value)
     if low is not None and high is not None:
@@ -198,5 +198,5 @@ def _decimal(value: float, digits: int, *, rate: bool) -> str:
     value = 100 * value if rate and abs(value) < 1e300 else value
     if abs(value) >= 1e12:
         return f"{value:.3g}".replace("-", "−").replace("e+", "e")
-    shown = f"{value:,.{digits}f}"
-    return shown[1:] if shown.startswith("-") and not shown.strip("-0.,") else shown.replace("-", "−")
+    text = f"{value:,.{digits}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.,") else text.replace("-", "−")

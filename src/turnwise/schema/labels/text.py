@@ -1,4 +1,4 @@
-"""How any text is shown: on one line, in so many letters, as a sentence, without what could command a terminal."""
+"""Text display: single lines, shortened names, sentences, and escaped terminal control characters."""
 
 import sys
 import unicodedata
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
 
-_FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (text direction among them), separators of lines
+_FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
 
 
 def say(sentence: str) -> None:
-    """Write a sentence on stderr, where it disturbs no output; what it quotes of a log cannot command the terminal.
+    """Write a sentence to stderr, so that stdout stays clean; control characters in quoted text are escaped.
 
-    Where nobody hears it (the disk of a log is full, the reader of a pipe is gone), the work goes on.
+    Write errors (a full disk, a closed pipe) are ignored.
     """
     with suppress(OSError):
         sys.stderr.write(f"turnwise: {plain_lines(sentence)}\n")
 
 
 def plain(text: object) -> str:
-    r"""The text on one line, with control and direction characters shown instead of obeyed.
+    r"""Return the text on one line, with control and direction characters escaped.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def plain(text: object) -> str:
 
 
 def plain_lines(text: object) -> str:
-    r"""The text with its line breaks and indents, everything else as in `plain`.
+    r"""Return the text with its line breaks and indentation, otherwise like `plain`.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def _visible(character: str) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """The text in at most so many characters, cut in its middle, since names differ at their ends.
+    """Shorten the text to at most `most` characters by cutting its middle, since names tend to differ at their ends.
 
     Examples
     --------
@@ -64,11 +64,12 @@ def shorten(text: str, most: int) -> str:
 
 
 def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> list[str]:
-    """Each name in at most so many characters, or in as few more (at most twice as many) as keep different names different.
+    """Shorten each name to `most` characters, or a few more (up to twice as many) if that keeps different names different.
 
-    Strictly, no more are taken but for numbers.
+    With `strictly`, names are not longer than `most`, except for added numbers.
 
-    Names that differ only where they would be cut lose what they have in common at their ends; at last they are numbered.
+    Names that differ only in the part that would be cut lose their common beginning and end instead; as a last resort they
+    are numbered.
 
     Examples
     --------
@@ -85,30 +86,30 @@ def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> l
             return short
     if longest <= (most if strictly else 2 * most):
         return list(names)
-    told = sorted(set(names))
-    front, back = _shared(told), _shared([name[::-1] for name in told])
+    distinct = sorted(set(names))
+    front, back = _shared(distinct), _shared([name[::-1] for name in distinct])
     around = max((most - 3) // 2, 1)
     parts = {
-        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in told
+        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in distinct
     }
     if len(set(parts.values())) < different:
-        parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(told, 1)}
+        parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(distinct, 1)}
     return [parts[name] for name in names]
 
 
 def _shared(names: Sequence[str]) -> int:
-    """How many letters at their start all names have in common."""
+    """Return the length of the common prefix of all names."""
     return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
 
 
 def _part(name: str, start: int, stop: int, most: int) -> str:
-    """The name from start to stop, with dots for what is left out."""
+    """Return the name from start to stop, with an ellipsis for each omitted part."""
     stop = max(stop, start + 1)
     return shorten(f"{'…' if start else ''}{name[start:stop]}{'…' if stop < len(name) else ''}", most)
 
 
 def sentence(words: str) -> str:
-    """The words with a capital at the start and a full stop.
+    """Capitalize the first letter and end with a period.
 
     Examples
     --------

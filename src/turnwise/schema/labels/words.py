@@ -1,4 +1,4 @@
-"""Our names in words: metrics, statistics, columns, endings, coefficients and curves, and what their numbers count."""
+"""Labels and units for the names of metrics, statistics, columns, endings, coefficients and curves."""
 
 import re
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ _SHARES = {"agreement", "prevalence", "sensitivity", "specificity"}  # of the st
 
 
 def label(name: str) -> str:
-    """The words for a name of ours: metric, statistic, column or ending.
+    """Return the words for the name of a metric, statistic, column or ending.
 
     Examples
     --------
@@ -73,8 +73,8 @@ def label(name: str) -> str:
     if name in _WORDS:
         return _WORDS[name]
     for pattern, words in _PATTERNS:
-        if found := pattern.fullmatch(name):
-            return plain(found.expand(words).replace("_", " "))
+        if match := pattern.fullmatch(name):
+            return plain(match.expand(words).replace("_", " "))
     return plain(name.replace("_", " "))
 
 
@@ -82,10 +82,10 @@ _OF_BOOLEANS = (("bound_low", "bound_high"), ("groups",))
 
 
 def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -> bool:
-    """Whether the metric is a share of rollouts, shown in per cent.
+    """Return whether the metric is a share of rollouts, shown as a percentage.
 
-    It is where its name is a known rate, or where `rows` of SUMMARY give it `bound_low` and `bound_high`, or those of TRAINING
-    `groups`, which only Boolean metrics get.
+    That is so if its name is a known rate, or if its `rows` have values that only Boolean metrics get: `bound_low` and
+    `bound_high` in SUMMARY, `groups` in TRAINING.
 
     Examples
     --------
@@ -99,15 +99,16 @@ def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -
     if isinstance(rows, pl.DataFrame):
         if "metric" not in rows.columns:
             return False
-        own = rows.filter(pl.col("metric") == metric)
+        metric_rows = rows.filter(pl.col("metric") == metric)
         return any(
-            set(names) <= set(own.columns) and own.select(names).drop_nulls().height > 0 for names in _OF_BOOLEANS
+            set(names) <= set(metric_rows.columns) and metric_rows.select(names).drop_nulls().height > 0
+            for names in _OF_BOOLEANS
         )
     return any(all(rows.get(name) is not None for name in names) for names in _OF_BOOLEANS)
 
 
 def unit(metric: str, rows: pl.DataFrame | None = None) -> str:
-    """What the metric's numbers count: ``%`` for rates, ``turns``, ``tokens``, ``s``, ``US$``; empty where unknown.
+    """Return the unit of a metric: ``%`` for rates, ``turns``, ``tokens``, ``s``, ``US$``; empty if unknown.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def unit(metric: str, rows: pl.DataFrame | None = None) -> str:
 
 
 def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | None = None) -> str:
-    """What an axis or a heading shows: the statistic, the metric, its unit.
+    """Return the title of an axis or a column: the statistic, the metric and its unit.
 
     Examples
     --------
@@ -138,7 +139,7 @@ def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | Non
 
 
 def contrast_quantity(metric: str, statistic: str, baseline: str | None = None) -> str:
-    """What the differences of a CONTRAST are, from the baseline where there is one for all.
+    """Return the title for the differences of a CONTRAST, with the baseline if all rows share it.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def contrast_quantity(metric: str, statistic: str, baseline: str | None = None) 
 
 
 def contrast_scale(metric: str, statistic: str) -> str:
-    """What a difference of a CONTRAST counts in: ``points`` of per cent, a ``rate`` (a chance), or a ``number``.
+    """Return the scale of a difference of a CONTRAST: percentage ``points``, a ``rate`` (a probability), or a ``number``.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def contrast_scale(metric: str, statistic: str) -> str:
 
 
 def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success") -> str:
-    """What the height of a curve is, in words.
+    """Return the words for the quantity that a curve shows.
 
     Examples
     --------
@@ -199,7 +200,7 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
 
 
 def coefficient(statistic: str) -> str:
-    """The words for a statistic of AGREEMENT.
+    """Return the words for a statistic of AGREEMENT.
 
     Examples
     --------
@@ -210,5 +211,5 @@ def coefficient(statistic: str) -> str:
 
 
 def is_share(statistic: str) -> bool:
-    """Whether a statistic of AGREEMENT is a share of verdicts, shown in per cent; a coefficient reaches from -1 to 1."""
+    """Return whether a statistic of AGREEMENT is a share, shown as a percentage, and not a coefficient from -1 to 1."""
     return statistic in _SHARES

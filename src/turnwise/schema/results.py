@@ -6,23 +6,20 @@ from turnwise.schema.columns import Column, Schema
 
 _METRIC = Column("metric", pl.String, "which metric")
 _LEVEL = Column("level", pl.Float64, "nominal coverage of the interval")
-_POINT = (
-    Column("estimate", pl.Float64, "the value"),
-    Column("std_error", pl.Float64, "its standard error"),
-    Column("low", pl.Float64, "lower end of the interval"),
-    Column("high", pl.Float64, "upper end of the interval"),
-)
+_ESTIMATE = Column("estimate", pl.Float64, "the value")
+_STD_ERROR = Column("std_error", pl.Float64, "its standard error")
+_LOW = Column("low", pl.Float64, "lower end of the interval")
+_HIGH = Column("high", pl.Float64, "upper end of the interval")
 _HOW = (
     Column("method", pl.String, "interval and route"),
     Column("reason", pl.String, "why something is null or was replaced"),
     Column("estimand", pl.String, "what the value is an estimate of, in one sentence"),
 )
-_COUNTS = (
-    Column("n", pl.Int64, "rollouts whose value is known"),
-    Column("n_error", pl.Int64, "rollouts that ended in an error"),
-    Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged"),
-    Column("n_missing", pl.Int64, "other rollouts without a value"),
-)
+_N = Column("n", pl.Int64, "rollouts whose value is known")
+_N_ERROR = Column("n_error", pl.Int64, "rollouts that ended in an error")
+_N_UNDETERMINED = Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged")
+_N_MISSING = Column("n_missing", pl.Int64, "other rollouts without a value")
+_COUNTS = (_N, _N_ERROR, _N_UNDETERMINED, _N_MISSING)
 _CLUSTERS = Column("n_clusters", pl.Int64, "independent units behind the interval")
 _DRAWS = (
     Column("resamples", pl.Int64, "bootstrap replicates"),
@@ -38,15 +35,21 @@ SUMMARY = Schema(
         _METRIC,
         Column("statistic", pl.String, "mean, median, min, max, std, restricted_mean"),
         _LEVEL,
-        *_POINT,
+        _STD_ERROR,
         Column("bound_low", pl.Float64, "the rate if every unknown rollout were a failure"),
         Column("bound_high", pl.Float64, "the rate if every unknown rollout were a success"),
-        *_COUNTS,
+        _N_ERROR,
+        _N_UNDETERMINED,
+        _N_MISSING,
         Column("n_inapplicable", pl.Int64, "rollouts the metric does not apply to"),
         _CLUSTERS,
         Column("design_effect", pl.Float64, "variance over that of independent rollouts"),
         *_HOW,
         *_DRAWS,
+        _N,
+        _ESTIMATE,
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -64,10 +67,8 @@ CONTRAST = Schema(
         _LEVEL,
         Column("group_estimate", pl.Float64, "the statistic of the group, over what is compared"),
         Column("baseline_estimate", pl.Float64, "the statistic of the baseline, over what is compared"),
-        Column("difference", pl.Float64, "group minus baseline; of an improvement, the probability itself"),
-        *_POINT[1:],
+        _STD_ERROR,
         Column("p_value", pl.Float64, "of no difference"),
-        Column("p_adjusted", pl.Float64, "the same, for the whole family of comparisons in this frame"),
         Column("adjust", pl.String, "how p-values were adjusted, and for how many"),
         Column("n_pairs", pl.Int64, "units in both arms"),
         Column("only_group", pl.Int64, "units in the group alone"),
@@ -78,6 +79,10 @@ CONTRAST = Schema(
         _CLUSTERS,
         *_HOW,
         *_DRAWS,
+        Column("p_adjusted", pl.Float64, "the same, for the whole family of comparisons in this frame"),
+        Column("difference", pl.Float64, "group minus baseline; of an improvement, the probability itself"),
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -95,9 +100,8 @@ CURVE = Schema(
         ),
         Column("axis", pl.String, "turn, attempt, target_call, tokens or cost_usd"),
         Column("ending", pl.String, "the ending whose incidence this is; null otherwise"),
-        Column("at", pl.Float64, "position on the axis"),
         _LEVEL,
-        *_POINT,
+        _STD_ERROR,
         Column("at_risk", pl.Int64, "rollouts still watched before this position; goals with as many attempts"),
         Column("events", pl.Int64, "events at this position"),
         Column("censored", pl.Int64, "rollouts whose watch ended here; goals with fewer attempts"),
@@ -109,6 +113,10 @@ CURVE = Schema(
         ),
         _CLUSTERS,
         *_HOW,
+        Column("at", pl.Float64, "position on the axis"),
+        _ESTIMATE,
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -127,8 +135,7 @@ AGREEMENT = Schema(
         Column("other", pl.String, "the other judge; null otherwise"),
         Column("statistic", pl.String, "agreement, kappa, kappa_linear, alpha_ordinal, ac1, sensitivity, ..."),
         _LEVEL,
-        *_POINT,
-        Column("n", pl.Int64, "verdicts with a counterpart"),
+        _STD_ERROR,
         Column("n_single", pl.Int64, "verdicts or labels without one, left out"),
         Column("n_abstained", pl.Int64, "judgements without a verdict"),
         Column("both", pl.Int64, "positive by the judge and by the labels (or the other judge)"),
@@ -139,6 +146,10 @@ AGREEMENT = Schema(
         _CLUSTERS,
         *_HOW,
         *_DRAWS,
+        Column("n", pl.Int64, "verdicts with a counterpart"),
+        _ESTIMATE,
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -149,14 +160,16 @@ PROFILE = Schema(
     required=("metric", "at", "level", "estimate", "low", "high"),
     columns=(
         _METRIC,
-        Column("at", pl.Float64, "the threshold"),
         _LEVEL,
-        Column("estimate", pl.Float64, "share of goals whose mean exceeds the threshold"),
-        *_POINT[1:],
+        _STD_ERROR,
         Column("n", pl.Int64, "goals whose mean is known"),
         Column("n_missing", pl.Int64, "goals without any known value"),
         Column("attempts", pl.Float64, "rollouts per goal, on average"),
         *_HOW,
+        Column("at", pl.Float64, "the threshold"),
+        Column("estimate", pl.Float64, "share of goals whose mean exceeds the threshold"),
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -177,12 +190,14 @@ PORTFOLIO = Schema(
         Column("both", pl.Int64, "goals that both reached"),
         Column("neither", pl.Int64, "goals that neither reached"),
         Column("union", pl.Int64, "goals that either reached"),
-        Column("n", pl.Int64, "goals that are known for all members compared"),
         Column("n_missing", pl.Int64, "other goals: not tried, or not known, for one of them"),
         _LEVEL,
-        Column("estimate", pl.Float64, "share of goals that either reached"),
-        *_POINT[1:],
+        _STD_ERROR,
         *_HOW,
+        Column("n", pl.Int64, "goals that are known for all members compared"),
+        Column("estimate", pl.Float64, "share of goals that either reached"),
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -195,14 +210,16 @@ TRADEOFF = Schema(
         Column("attack_success", pl.Boolean, "the attack reached its goal"),
         Column("task_success", pl.Boolean, "the user's task was done"),
         _LEVEL,
-        Column("estimate", pl.Float64, "share of rollouts with both outcomes as in this row"),
-        *_POINT[1:],
+        _STD_ERROR,
         Column("count", pl.Int64, "rollouts with both outcomes as in this row"),
-        Column("n", pl.Int64, "rollouts of which both outcomes are known"),
         Column("n_missing", pl.Int64, "rollouts of which one outcome is not known"),
         _CLUSTERS,
         Column("design_effect", pl.Float64, "variance over that of independent rollouts"),
         *_HOW,
+        Column("n", pl.Int64, "rollouts of which both outcomes are known"),
+        Column("estimate", pl.Float64, "share of rollouts with both outcomes as in this row"),
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -213,17 +230,20 @@ GATE = Schema(
     required=("requirement", "passed"),
     columns=(
         Column("requirement", pl.String, "what was required, as written"),
-        Column("passed", pl.Boolean, "the interval's bound meets it; never null"),
         _METRIC,
         Column("statistic", pl.String, "which statistic"),
         _LEVEL,
         Column("threshold", pl.Float64, "what the bound is compared with"),
         Column("bound", pl.Float64, "the end of the interval that is compared; null fails"),
         Column("unknown", pl.String, "what rollouts without a verdict do: fail the requirement, or ignore (left out)"),
-        *_POINT,
+        _STD_ERROR,
         *_COUNTS,
         _CLUSTERS,
         *_HOW,
+        Column("passed", pl.Boolean, "the interval's bound meets it; never null"),
+        _ESTIMATE,
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -234,9 +254,8 @@ FORECAST = Schema(
     required=("metric", "at", "level", "estimate", "low", "high"),
     columns=(
         _METRIC,
-        Column("at", pl.Float64, "how many attempts are forecast"),
         _LEVEL,
-        *_POINT,
+        _STD_ERROR,
         Column("attempts", pl.Int64, "the most attempts made at any goal"),
         Column("alpha", pl.Float64, "first parameter of the goals' beta distribution, and exponent of the tail"),
         Column("beta", pl.Float64, "second parameter of the goals' beta distribution"),
@@ -248,6 +267,10 @@ FORECAST = Schema(
         _CLUSTERS,
         *_HOW,
         *_DRAWS,
+        Column("at", pl.Float64, "how many attempts are forecast"),
+        _ESTIMATE,
+        _LOW,
+        _HIGH,
     ),
 )
 
@@ -281,9 +304,8 @@ TRAINING = Schema(
     required=("metric", "step", "level", "estimate", "low", "high"),
     columns=(
         _METRIC,
-        Column("step", pl.Float64, "step of training"),
         _LEVEL,
-        *_POINT,
+        _STD_ERROR,
         Column("difference", pl.Float64, "mean change of goals since the step before"),
         Column("difference_low", pl.Float64, "lower end of its interval"),
         Column("difference_high", pl.Float64, "upper end of its interval"),
@@ -295,6 +317,10 @@ TRAINING = Schema(
         _CLUSTERS,
         Column("difference_method", pl.String, "interval of the change"),
         *_HOW,
+        Column("step", pl.Float64, "step of training"),
+        _ESTIMATE,
+        _LOW,
+        _HIGH,
     ),
 )
 

@@ -120,8 +120,8 @@ def test_a_quantile_is_read_from_its_digits(name: str, q: float) -> None:
         ("q5", "use q05 for the 5 % quantile, or q50 for the 50 % quantile"),
         ("q1", "use q01 for the 1 % quantile, or q10 for the 10 % quantile"),
         ("q100", "use q10 for the 10 % quantile, or max for the largest value"),
-        ("q0", "the least value is min"),
-        ("q00", "the least value is min"),
+        ("q0", "use min for the smallest value"),
+        ("q00", "use min for the smallest value"),
     ],
 )
 def test_a_quantile_that_reads_two_ways_is_refused(name: str, said: str) -> None:

@@ -60,8 +60,8 @@ def names_of(by: By) -> tuple[str, ...]:
     for name in names:
         if isinstance(name, pl.Expr):
             raise ArgumentError(
-                "an expression was given instead of a column name; compute it first: `measure(turns, ...)` for metrics, "
-                "`.with_columns(...)` for other columns"
+                "an expression was given instead of a column name; compute it first: "
+                "`measure(turns, ...)` for metrics, `.with_columns(...)` for other columns"
             )
         if not isinstance(name, str):
             raise ArgumentError(f"{name!r} is not the name of a column or statistic; names are strings")
@@ -190,8 +190,8 @@ def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
     """Raise an error for a column of lists where each rollout needs exactly one value."""
     if isinstance(frame.schema[name], pl.List | pl.Array):
         raise ArgumentError(
-            f"{verb}: `{name}` is a column of lists, so a rollout has several values; make a column with one value per rollout, as in "
-            f"`.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
+            f"{verb}: `{name}` is a column of lists, so a rollout has several values; make a column with one "
+            f"value per rollout, as in `.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
         )
 
 
@@ -239,7 +239,8 @@ def quantile_of(statistic: str) -> float | None:
         )
     if len(digits) == 1:
         raise ArgumentError(
-            f"statistic {statistic!r} is ambiguous; use q0{digits} for the {digits} % quantile, or q{digits}0 for the {digits}0 % quantile"
+            f"statistic {statistic!r} is ambiguous; "
+            f"use q0{digits} for the {digits} % quantile, or q{digits}0 for the {digits}0 % quantile"
         )
     if len(digits) > 2 and digits.endswith("0"):
         short = f"{digits.rstrip('0'):0<2}"

@@ -77,7 +77,8 @@ def as_frame(frame: object, verb: str) -> pl.DataFrame:
     if hasattr(frame, "__arrow_c_stream__"):
         return pl.DataFrame(frame)
     raise ArgumentError(
-        f"{verb}: a {type(frame).__name__} is not a frame; pass a Polars, pandas or Arrow table, such as the result of `tw.summarize(...)`"
+        f"{verb}: a {type(frame).__name__} is not a frame; "
+        "pass a Polars, pandas or Arrow table, such as the result of `tw.summarize(...)`"
     )
 
 

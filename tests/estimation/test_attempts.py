@@ -255,8 +255,8 @@ def test_rollouts_without_a_goal_are_alike_to_no_other() -> None:
     [
         ({"metric": "x"}, "no metric 'x'"),
         ({"metric": "goal"}, "attempts have a Boolean or a number"),
-        ({"k": 0}, "k=0 is no number of attempts"),
-        ({"k": (1, 2.5)}, "k=2.5 is no number of attempts"),
+        ({"k": 0}, "k=0 is not a valid number of attempts"),
+        ({"k": (1, 2.5)}, "k=2.5 is not a valid number of attempts"),
         ({"stopped": "maybe"}, "stopped='maybe' is unknown"),
         ({"by": "targets"}, "no column 'targets'"),
         ({"cluster": "attempt"}, "attempts at a goal are never independent"),

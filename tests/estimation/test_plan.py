@@ -313,8 +313,8 @@ def test_a_rate_too_small_to_show() -> None:
     [
         ({}, "nothing is asked"),
         ({"goals": 50}, "give rate="),
-        ({"goals": 1, "rate": 0.1}, "goals=1 is no number of goals; give whole numbers from 2"),
-        ({"goals": [], "rate": 0.1}, "is no number of goals"),
+        ({"goals": 1, "rate": 0.1}, "goals=1 is not a valid number of goals; give whole numbers from 2"),
+        ({"goals": [], "rate": 0.1}, "is not a valid number of goals"),
         ({"goals": 50, "rate": 1.5}, "rate=1.5 is no share"),
         ({"goals": 50, "rate": 0.1, "attempts": 5}, "give icc="),
         ({"below": 0.0}, "below=0.0 is no share"),

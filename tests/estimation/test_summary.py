@@ -541,7 +541,7 @@ def test_a_rollout_has_one_value_of_what_is_compared() -> None:
         lambda: tw.curve_difference(times, of="tags", baseline="x"),
     ]
     for call in calls:
-        with pytest.raises(ArgumentError, match="`tags` is a column of lists, of which a rollout has several values"):
+        with pytest.raises(ArgumentError, match="`tags` is a column of lists, so a rollout has several values"):
             call()
     with pytest.raises(ArgumentError, match="cluster='tags' is a column of lists; a rollout is in one cluster"):
         tw.summarize(rollouts, metrics=["won"], cluster="tags")

@@ -200,8 +200,8 @@ def test_no_verdicts_are_nulls() -> None:
         (verdicts(("a", 1, 1, 1.0)), {"into": "goal"}, "'goal' is no place for a verdict"),
         (verdicts(("a", 1, 1, 1.0)), {"into": "response"}, "'response' is no place for a verdict"),
         (verdicts(("a", 1, 1, 1.0)), {"into": "tool_calls"}, "'tool_calls' is no place for a verdict"),
-        (verdicts(("a", 1, 1, 1.0)), {"into": "succeeded", "at": float("nan")}, "at=nan is no number"),
-        (verdicts(("a", 1, 1, 1.0)), {"into": "succeeded", "at": "yes"}, "at='yes' is no number"),
+        (verdicts(("a", 1, 1, 1.0)), {"into": "succeeded", "at": float("nan")}, "at=nan is not a finite number"),
+        (verdicts(("a", 1, 1, 1.0)), {"into": "succeeded", "at": "yes"}, "at='yes' is not a finite number"),
         (verdicts(("a", 1, 1, 1.0)).drop("judge"), {}, "column `judge` is missing"),
     ],
 )

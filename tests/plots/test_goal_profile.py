@@ -128,7 +128,7 @@ def test_only_means_are_put_in_order():
 
 def test_another_frame_is_refused(curve_of):
     """One sentence."""
-    with pytest.raises(ArgumentError, match=r"^goal_profile: this is no PROFILE frame, it lacks"):
+    with pytest.raises(ArgumentError, match=r"^goal_profile: this is not a PROFILE frame: it lacks"):
         goal_profile(pl.DataFrame({"x": [1]}))
     with pytest.raises(ArgumentError, match=r"^goal_profile: a CURVE frame has no profile"):
         goal_profile(curve_of({"a": (40, 0.1)}))

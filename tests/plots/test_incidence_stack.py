@@ -141,7 +141,7 @@ def test_few_at_risk_are_pale():
 
 def test_a_frame_without_incidence_is_refused(curve_of):
     """One sentence that says what there is."""
-    with pytest.raises(ArgumentError, match="no row has kind='incidence'; there is success"):
+    with pytest.raises(ArgumentError, match="no row has kind='incidence'; available: success"):
         incidence_stack(curve_of({"a": (40, 0.1)}))
 
 

@@ -69,7 +69,7 @@ def test_the_caption_says_whose_scores_these_are():
 
 def test_other_curves_are_refused(curve_of):
     """One sentence that says what there is."""
-    with pytest.raises(ArgumentError, match="no row has kind='trajectory'; there is success"):
+    with pytest.raises(ArgumentError, match="no row has kind='trajectory'; available: success"):
         trajectory(curve_of({"a": (40, 0.1)}))
 
 

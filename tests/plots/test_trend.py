@@ -87,7 +87,7 @@ def test_several_metrics_are_panels():
 
 def test_other_frames_are_refused(curve_of):
     """One sentence that says how to make one."""
-    with pytest.raises(ArgumentError, match=r"no TRAINING frame, it lacks step .*`tw.training\(rollouts\)`"):
+    with pytest.raises(ArgumentError, match=r"not a TRAINING frame: it lacks step .*`tw.training\(rollouts\)`"):
         trend(curve_of({"a": (40, 0.1)}))
 
 

@@ -117,11 +117,11 @@ def test_a_quantile_is_read_from_its_digits(name: str, q: float) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("q5", "q05 is the quantile of 5 %, q50 that of 50 %"),
-        ("q1", "q01 is the quantile of 1 %, q10 that of 10 %"),
-        ("q100", "q10 is the quantile of 10 %, and the largest value is max"),
-        ("q0", "the least value is min"),
-        ("q00", "the least value is min"),
+        ("q5", "use q05 for the 5 % quantile, or q50 for the 50 % quantile"),
+        ("q1", "use q01 for the 1 % quantile, or q10 for the 10 % quantile"),
+        ("q100", "use q10 for the 10 % quantile, or max for the largest value"),
+        ("q0", "use min for the smallest value"),
+        ("q00", "use min for the smallest value"),
     ],
 )
 def test_a_quantile_that_reads_two_ways_is_refused(name: str, said: str) -> None:
@@ -273,7 +273,7 @@ def test_what_is_no_level_is_refused(level, said: str) -> None:
     ):
         with pytest.raises(ArgumentError) as told:
             verb()
-        assert f"level={said} is no nominal coverage" in str(told.value)
+        assert f"level={said} is not a valid nominal coverage" in str(told.value)
 
 
 def test_no_groups_may_be_none() -> None:
@@ -354,24 +354,24 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
 @pytest.mark.parametrize(
     ("verb", "given", "said"),
     [
-        ("summarize", {"by": [None]}, "None is no name of a column or statistic; names are texts"),
-        ("summarize", {"metrics": 5}, "5 is no name of a column or statistic"),
+        ("summarize", {"by": [None]}, "None is not the name of a column or statistic; names are strings"),
+        ("summarize", {"metrics": 5}, "5 is not the name of a column or statistic"),
         (
             "summarize",
             {"metrics": [m.attack_success()]},
-            "an expression stands where the name of a column does; compute it first",
+            "an expression was given instead of a column name; compute it first",
         ),
-        ("summarize", {"statistics": [None]}, "None is no name of a column or statistic"),
-        ("summarize", {"cluster": True}, "True is no name of a column or statistic"),
+        ("summarize", {"statistics": [None]}, "None is not the name of a column or statistic"),
+        ("summarize", {"cluster": True}, "True is not the name of a column or statistic"),
         ("attempts", {"cluster": True}, "cluster=True names no columns; give one name, two, or None"),
         ("summarize", {"strata": 5}, "there is no column 5 for strata"),
         ("contrast", {"of": 5}, "there is no column 5 to compare"),
-        ("profile", {"metric": None}, "None is no name of a column or statistic"),
+        ("profile", {"metric": None}, "None is not the name of a column or statistic"),
         ("portfolio", {"of": "target", "unit": 5}, "there is no column 5"),
         ("iqm", {"seed": "x"}, "seed='x' is no whole number of 64 bits"),
         ("iqm", {"seed": 10**30}, "is no whole number of 64 bits"),
-        ("iqm", {"resamples": 1.5}, "resamples=1.5 is no whole number"),
-        ("iqm", {"target": "x"}, "iqm: target='x' is no number"),
+        ("iqm", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),
+        ("iqm", {"target": "x"}, "iqm: target='x' is not a finite number"),
         ("gate", {"require": 5}, "5 is no requirement"),
     ],
 )

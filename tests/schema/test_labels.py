@@ -159,7 +159,7 @@ def test_no_choice_is_every_row():
     """A value that is not there is answered with those that are."""
     frame = pl.DataFrame([RATE])
     assert labels.choose(frame, "metric", None, "draw") is frame
-    with pytest.raises(ArgumentError, match="there is attack_success"):
+    with pytest.raises(ArgumentError, match="available: attack_success"):
         labels.choose(frame, "metric", "nonsense", "draw")
     with pytest.raises(ArgumentError, match="no column 'kind'"):
         labels.choose(frame, "kind", "success", "draw")

@@ -191,7 +191,9 @@ def test_sums_in_single_precision_are_those_in_double(clusters):
 def test_single_precision_tells_sums_of_few_clusters_only():
     """Above 4096 of them the values would be left with a few bits each: refused, and nothing is drawn."""
     state = np.random.default_rng(0)
-    with pytest.raises(ArgumentError, match="float32 is too coarse for sums over 4,097 clusters \(at most 4,096\); use float64"):
+    with pytest.raises(
+        ArgumentError, match=r"float32 is too coarse for sums over 4,097 clusters \(at most 4,096\); use float64"
+    ):
         count_sums(np.ones((4097, 1)), rng=state, resamples=1, dtype=np.float32)
     for dtype in (np.float16, np.int32):
         with pytest.raises(ArgumentError, match="cannot hold the sums; use float64 or float32"):

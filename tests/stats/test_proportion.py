@@ -162,7 +162,7 @@ def test_edges():
     assert one.reason == "one cluster: no interval over clusters"
     single = proportion([1.0], (np.array([0]),))
     assert (single.low, single.high, single.std_error) == (pytest.approx(0.2065, abs=1e-4), 1.0, None)
-    with pytest.raises(ArgumentError, match="within 0 and 1"):
+    with pytest.raises(ArgumentError, match="between 0 and 1"):
         proportion([0.0, 2.0], ())
 
 

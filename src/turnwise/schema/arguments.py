@@ -33,12 +33,12 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         return pl.DataFrame(data)
     if isinstance(data, str | PathLike):
         raise ArgumentError(
-            f"{verb}: a path is not a frame; read what lies there first: logs with `tw.read({str(data)!r})`, "
+            f"{verb}: a path is not a frame; read the file first: logs with `tw.read({str(data)!r})`, "
             "a saved frame with `pl.read_parquet`"
         )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
-        "pass a Polars, pandas or Arrow table, or make one: of turns with `tw.turns(records)`, of anything else with "
+        "pass a Polars, pandas or Arrow table, or create one: from turns with `tw.turns(records)`, from other records with "
         "`pl.DataFrame(records)`"
     )
 
@@ -60,11 +60,11 @@ def names_of(by: By) -> tuple[str, ...]:
     for name in names:
         if isinstance(name, pl.Expr):
             raise ArgumentError(
-                "an expression stands where the name of a column does; compute it first: `measure(turns, ...)` for metrics, "
-                "`.with_columns(...)` for other columns"
+                "an expression was given instead of a column name; compute it first: "
+                "`measure(turns, ...)` for metrics, `.with_columns(...)` for other columns"
             )
         if not isinstance(name, str):
-            raise ArgumentError(f"{name!r} is no name of a column or statistic; names are texts")
+            raise ArgumentError(f"{name!r} is not the name of a column or statistic; names are strings")
     return names
 
 
@@ -84,13 +84,13 @@ def whole_numbers(argument: object, words: str, things: str, *, least: int = 1) 
     ((3,), (1, 2))
     >>> whole_numbers(2.5, "attempts: k", "attempts")
     Traceback (most recent call last):
-    turnwise.errors.ArgumentError: attempts: k=2.5 is no number of attempts; give whole numbers from 1
+    turnwise.errors.ArgumentError: attempts: k=2.5 is not a valid number of attempts; give whole numbers from 1
     """
     numbers = _as_tuple(argument)
     wrong = [number for number in numbers if not _is_whole(number) or number < least]
     if wrong or not numbers:
         raise ArgumentError(
-            f"{words}={_first_repr(wrong or [argument])} is no number of {things}; give whole numbers from {least}"
+            f"{words}={_first_repr(wrong or [argument])} is not a valid number of {things}; give whole numbers from {least}"
         )
     return tuple(int(number) for number in numbers)
 
@@ -106,7 +106,9 @@ def finite_numbers(argument: object, words: str) -> tuple[float, ...]:
     numbers = _as_tuple(argument)
     wrong = [number for number in numbers if not _is_number(number) or not math.isfinite(number)]
     if wrong or not numbers:
-        raise ArgumentError(f"{words}={_first_repr(wrong or [argument])} is no number; give one, or several")
+        raise ArgumentError(
+            f"{words}={_first_repr(wrong or [argument])} is not a finite number; give one number, or several"
+        )
     return tuple(map(_plain, numbers))
 
 
@@ -120,7 +122,7 @@ def one_number(argument: object, words: str) -> float:
     """
     numbers = finite_numbers(int(argument) if isinstance(argument, bool) else argument, words)
     if len(numbers) > 1:
-        raise ArgumentError(f"{words}={argument!r} is several numbers; give one")
+        raise ArgumentError(f"{words}={argument!r} contains several numbers; give one")
     return numbers[0]
 
 
@@ -128,12 +130,10 @@ def check_resamples(resamples: object, verb: str, sensible: int) -> None:
     """Raise an error if the number of bootstrap replicates is not an integer or is too small."""
     if not _is_whole(resamples):
         raise ArgumentError(
-            f"{verb}: resamples={_first_repr([resamples])} is no whole number; {sensible} is a sensible one"
+            f"{verb}: resamples={_first_repr([resamples])} is not a whole number; use, for example, {sensible}"
         )
     if resamples < 100:  # type: ignore[operator]  # checked to be an integer above
-        raise ArgumentError(
-            f"{verb}: resamples={resamples} is too few for an interval; {sensible} is a sensible number"
-        )
+        raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, {sensible}")
 
 
 def _is_number(value: object) -> bool:
@@ -165,7 +165,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
         first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]
         raise SchemaError(
-            f"{verb}: rollout {first!r} stands in several rows; this looks like a table of turns: `tw.measure(turns)` first"
+            f"{verb}: rollout {first!r} occurs in several rows; this looks like a table of turns: run `tw.measure(turns)` first"
         )
 
 
@@ -183,15 +183,15 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
                 f'rename it first: `.rename({{"{name}": "{name}_group"}})`'
             )
     if len(set(by)) < len(by):
-        raise ArgumentError(f"{verb}: a column stands twice in by={list(by)}; name each once")
+        raise ArgumentError(f"{verb}: by={list(by)} repeats a column; name each column once")
 
 
 def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
     """Raise an error for a column of lists where each rollout needs exactly one value."""
     if isinstance(frame.schema[name], pl.List | pl.Array):
         raise ArgumentError(
-            f"{verb}: `{name}` is a column of lists, of which a rollout has several values; make a column of one, as in "
-            f"`.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
+            f"{verb}: `{name}` is a column of lists, so a rollout has several values; make a column with one "
+            f"value per rollout, as in `.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
         )
 
 
@@ -208,7 +208,7 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     wrong = [value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1]
     if wrong or not levels:
         raise ArgumentError(
-            f"level={_first_repr(wrong or [level])} is no nominal coverage; give a number between 0 and 1, such as 0.95"
+            f"level={_first_repr(wrong or [level])} is not a valid nominal coverage; give a number between 0 and 1, such as 0.95"
         )
     return tuple(map(_plain, levels))
 
@@ -235,18 +235,18 @@ def quantile_of(statistic: str) -> float | None:
         return None
     if not int(digits):
         raise ArgumentError(
-            f"statistic {statistic!r} is no quantile; the least value is min, and q05 the quantile of 5 %"
+            f"statistic {statistic!r} is not a quantile; use min for the smallest value, or q05 for the 5 % quantile"
         )
     if len(digits) == 1:
         raise ArgumentError(
-            f"statistic {statistic!r} can be read in two ways; "
-            f"q0{digits} is the quantile of {digits} %, q{digits}0 that of {digits}0 %"
+            f"statistic {statistic!r} is ambiguous; "
+            f"use q0{digits} for the {digits} % quantile, or q{digits}0 for the {digits}0 % quantile"
         )
     if len(digits) > 2 and digits.endswith("0"):
         short = f"{digits.rstrip('0'):0<2}"
-        share = statistic_in_words(f"q{short}").removesuffix(" quantile")
+        words = statistic_in_words(f"q{short}")
         raise ArgumentError(
-            f"statistic {statistic!r} can be read in two ways; q{short} is the quantile of {share}, and the largest value is max"
+            f"statistic {statistic!r} is ambiguous; use q{short} for the {words}, or max for the largest value"
         )
     return float(f"0.{digits}")
 

@@ -17,7 +17,7 @@ _HOW = (
 )
 _N = Column("n", pl.Int64, "rollouts whose value is known")
 _N_ERROR = Column("n_error", pl.Int64, "rollouts that ended in an error")
-_N_UNDETERMINED = Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or half-judged")
+_N_UNDETERMINED = Column("n_undetermined", pl.Int64, "rollouts whose verdict is undetermined or partially judged")
 _N_MISSING = Column("n_missing", pl.Int64, "other rollouts without a value")
 _COUNTS = (_N, _N_ERROR, _N_UNDETERMINED, _N_MISSING)
 _CLUSTERS = Column("n_clusters", pl.Int64, "independent units behind the interval")
@@ -102,14 +102,14 @@ CURVE = Schema(
         Column("ending", pl.String, "the ending whose incidence this is; null otherwise"),
         _LEVEL,
         _STD_ERROR,
-        Column("at_risk", pl.Int64, "rollouts still watched before this position; goals with as many attempts"),
+        Column("at_risk", pl.Int64, "rollouts still followed before this position; goals with as many attempts"),
         Column("events", pl.Int64, "events at this position"),
-        Column("censored", pl.Int64, "rollouts whose watch ended here; goals with fewer attempts"),
-        Column("competing", pl.Int64, "rollouts that another ending took here"),
+        Column("censored", pl.Int64, "rollouts whose follow-up ended here; goals with fewer attempts"),
+        Column("competing", pl.Int64, "rollouts with a competing ending here"),
         Column(
             "false_alarm_floor",
             pl.Float64,
-            "what the judge would show by here of a target never broken; corrected curves",
+            "expected curve of a target that is never broken, from false alarms; corrected curves only",
         ),
         _CLUSTERS,
         *_HOW,
@@ -175,7 +175,7 @@ PROFILE = Schema(
 
 PORTFOLIO = Schema(
     name="PORTFOLIO",
-    row="one attack beside another, or beside all that come before it in the greedy order",
+    row="one attack compared with another, or with all attacks before it in the greedy order",
     key=("metric", "kind", "rank", "of", "member", "other", "level"),
     required=("metric", "kind", "of", "member", "level", "estimate", "low", "high"),
     columns=(

@@ -54,6 +54,7 @@ def gathered_replicates(
     >>> made.shape, bool(made.max() <= 39)
     ((50,), True)
     """
+    # Rows sorted by cluster, so that a cluster is the slice order[start : start + size].
     order = np.argsort(unit.codes, kind="stable")
     sizes = np.bincount(unit.codes, minlength=unit.count)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])

@@ -46,6 +46,7 @@ def crossed_replicates(
     way_a, way_b = (grouping(way) for way in clusters)
     cells = way_a.codes * way_b.count + way_b.codes
     shape = way_a.count, way_b.count
+    # Tables of both ways' cells (A, B): a replicate is c_a' · table · c_b for the count vectors of the two ways.
     sums, mass = (
         np.bincount(cells, weights=x, minlength=way_a.count * way_b.count).reshape(shape) for x in (deviations, weights)
     )

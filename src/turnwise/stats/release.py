@@ -71,6 +71,7 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     share = stage / n
     fullest, smallest = np.argsort(-wins, kind="stable"), np.argsort(sizes, kind="stable")
     all_success_sizes = np.sort(sizes[wins == sizes])
+    # The successes are placed in the clusters with the most of them, which maximizes Σc_g²; `part` is the last cluster's share.
     squares, last, part = _filled(stage, wins[fullest], wins[fullest])
     squares, fewest = squares + part**2, last + (stage > 0)
     products, last, part = _filled(stage, wins[smallest], sizes[smallest])

@@ -188,6 +188,7 @@ def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stoppi
     unit = grouping(goals)
     place = np.lexsort((np.asarray(order), unit.codes))
     codes: IntArray = unit.codes[place]
+    # Sorted by goal and order, a row is its goal's last attempt if the next row has another goal.
     ends = np.r_[codes[1:] != codes[:-1], np.ones(min(1, codes.size), dtype=np.bool_)]
     successes, last = int(success.sum()), int((success[place] & ends).sum())
     size = np.bincount(unit.codes, minlength=unit.count)

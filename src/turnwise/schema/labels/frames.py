@@ -53,12 +53,12 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
     if missing:
         make = _MAKES.get(shape.name, "its verb")
         raise ArgumentError(
-            f"{verb}: this is no {shape.name} frame, it lacks {listing(missing)} (there is {listing(table.columns)}); "
-            f"make one with `{make}`"
+            f"{verb}: this is not a {shape.name} frame: it lacks {listing(missing)} (available: {listing(table.columns)}); "
+            f"create one with `{make}`"
         )
     if table.is_empty():
         raise ArgumentError(
-            f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; look at the filter before it"
+            f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; check the filter applied to it"
         )
     schema_columns = [
         (pl.col(column.name) if column.name in table.columns else pl.lit(None).alias(column.name)).cast(column.dtype)
@@ -77,7 +77,8 @@ def as_frame(frame: object, verb: str) -> pl.DataFrame:
     if hasattr(frame, "__arrow_c_stream__"):
         return pl.DataFrame(frame)
     raise ArgumentError(
-        f"{verb}: a {type(frame).__name__} is not a frame; pass a Polars, pandas or Arrow table, such as `tw.summarize(...)` gives"
+        f"{verb}: a {type(frame).__name__} is not a frame; "
+        "pass a Polars, pandas or Arrow table, such as the result of `tw.summarize(...)`"
     )
 
 
@@ -96,5 +97,5 @@ def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.Dat
     chosen = frame.filter(pl.col(column) == value)
     if chosen.is_empty():
         available = listing(frame[column].unique().to_list())
-        raise ArgumentError(f"{verb}: no row has {column}={value!r}; there is {available}")
+        raise ArgumentError(f"{verb}: no row has {column}={value!r}; available: {available}")
     return chosen

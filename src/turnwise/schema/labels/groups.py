@@ -126,5 +126,5 @@ def compared(row: Mapping[str, Any]) -> str:
     if row["comparison"] == "panel":
         return "all judges"
     judge = NONE if row["judge"] is None else plain(row["judge"])
-    other = {"labels": "the labels", "samples": "itself"}.get(row["comparison"]) or plain(row["other"])
-    return f"{judge} with {other}"
+    counterpart = {"labels": "the labels", "samples": "itself"}.get(row["comparison"]) or plain(row["other"])
+    return f"{judge} with {counterpart}"

@@ -146,7 +146,7 @@ def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
     return f"{count(round(successes))}/{count(row['n'])}" if is_whole else count(row["n"])
 
 
-def superscript(whole: int) -> str:
+def superscript(integer: int) -> str:
     """Format an integer in superscript digits, for a footnote.
 
     Examples
@@ -154,7 +154,7 @@ def superscript(whole: int) -> str:
     >>> superscript(12)
     '¹²'
     """
-    return str(whole).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return str(integer).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def span(values: Sequence[float | None] | pl.Series) -> str:

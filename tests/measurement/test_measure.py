@@ -1,9 +1,11 @@
 """`measure`: one row per rollout, its facts and its metrics, or a sentence that says why not."""
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.testing import assert_frame_equal
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -177,3 +179,108 @@ def test_a_metric_of_another_kind_of_column_is_one_sentence() -> None:
             tw.measure(table, m.attack_success(), m.total("prompt"))
     with pytest.raises(MetricError, match=r"`token_f1` cannot be measured on this table, where .*n is Int64"):
         tw.measure(turns, m.attack_success(), m.token_f1("n"))
+
+
+# ── values do not depend on the other rollouts, the order or the batch ────────────────────────────────────────────────
+VARIED = tw.simulate(goals=15, attempts=4, seed=9)[0].with_columns(
+    tags=pl.concat_list(pl.lit("a"), pl.col("turn").cast(pl.String)), expected=pl.lit(None, pl.Boolean)
+)
+TURN, SCORE = pl.col("turn"), pl.col("score")
+EXPRESSIONS = {
+    **{name: getattr(m, name)() for name in ("attack_success", "time_to_success", "num_turns", "task_success")},
+    "within": m.success_within(3),
+    "final": m.final("score"),
+    "total": m.total("cost_usd"),
+    "tokens": m.spent_to_success("tokens"),
+    "first": m.first_turn(SCORE > 0.5),
+    "to": m.time_to(SCORE > 0.5),
+    "ever": m.ever(SCORE > 0.5),
+    "mean": SCORE.mean(),
+    "arithmetic": (SCORE.max() - SCORE.min()) / TURN.count(),
+    "filtered": SCORE.filter(TURN.max() == TURN).sum(),
+    "nested": (SCORE - SCORE.mean()).abs().max(),
+    "shifted": SCORE.diff().max(),
+    "shifted aggregate": SCORE.max().shift(1).fill_null(0.0).first(),
+    "ranked": SCORE.rank().max(),
+    "quantile": SCORE.quantile(0.3),
+    "sorted": SCORE.sort_by(TURN).last(),
+    "lists": pl.col("tags").first().list.eval(pl.element().max()).list.len(),
+    "words": pl.format("{} of {}", TURN.max(), TURN.count()),
+    "length": pl.len(),
+    "literal": pl.lit(3),
+    "struct": pl.struct(TURN.min(), last=TURN.max()),
+    "field": pl.struct(low=TURN.min(), high=TURN.max()).struct.field("high"),
+    "python": SCORE.map_batches(lambda scores: scores.max(), return_dtype=pl.Float64, returns_scalar=True),
+    "cast": TURN.max().cast(pl.Float32).fill_null(0),
+    "isin": TURN.max().is_in([1, 2, 10]) & SCORE.max().is_not_null(),
+    "window": SCORE.max().over("rollout_id").first(),
+    "share": (SCORE > 0.5).sum() / pl.len(),
+    "long": pl.when(pl.len() > 2).then(SCORE.max()),
+    "length squared": pl.len() * pl.len(),
+    "length cast": pl.len().cast(pl.Float64),
+    "duration": pl.struct(duration=pl.len().cast(pl.Float64), observed=(SCORE > 0.5).any()),
+    "per turn": (SCORE / pl.len()).sum(),
+    "gain": (SCORE - SCORE.get(0)).max(),
+    "gain of the last": SCORE.get(-1) - SCORE.max(),
+    "over the least": (SCORE - SCORE.sort().get(0)).sum(),
+    "within a target": (TURN * 2 - TURN.max().over("target")).max(),
+    "turns left": (TURN - pl.len()).min(),
+    "half": SCORE.filter(pl.col("turn") * 2 <= pl.len()).mean() - SCORE.mean(),
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_a_rollout_measures_as_it_does_alone(name: str) -> None:
+    """Neither the other rollouts nor the batch a rollout came in are in its value, eager or lazy."""
+    value = EXPRESSIONS[name].alias("value")
+    some = VARIED.filter(pl.col("rollout_id").rank("dense") <= 20)
+    parts = some.partition_by("rollout_id", maintain_order=True)
+    alone = pl.concat([part.group_by("rollout_id").agg(value) for part in parts])
+    for frame in (some, some.lazy()):
+        assert_frame_equal(tw.measure(frame, value).lazy().select("rollout_id", "value").collect(), alone)
+
+
+def test_a_sum_is_that_of_its_own_rows() -> None:
+    """Long rollouts and short ones beside each other: each has the bytes it has alone."""
+    rng = np.random.default_rng(0)
+    sizes = [1, 700, 5, 1300, 2000, 3, 129, 8]
+    rows = sum(sizes)
+    turns = pl.DataFrame(
+        {
+            "rollout_id": np.repeat(np.arange(len(sizes)), sizes).astype(str),
+            "turn": np.arange(rows),
+            "score": rng.random(rows) * 10.0 ** rng.integers(-6, 6, rows),
+            "solved": rng.random(rows) < 0.5,
+        }
+    )
+    turns = turns.with_columns(score=pl.when(pl.col("turn") % 11 != 3).then("score"), solved=None, some="solved")
+    asked = {"total": SCORE.sum(), "mean": SCORE.mean(), "spread": SCORE.std(), "of": SCORE.filter("some").sum()}
+    whole = tw.measure(turns, **asked)
+    parts = turns.partition_by("rollout_id", maintain_order=True)
+    assert whole.equals(pl.concat([tw.measure(part, **asked) for part in parts]))
+
+
+def test_sums_of_floats_do_not_depend_on_batches_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean has the same last digits in memory, in a scan, and in batches of any size."""
+    drawn = tw.simulate(goals=60, attempts=5, seed=3)[0]
+    turns = drawn.sort("rollout_id", "turn").with_columns(score=SCORE.fill_null(0.1) / 3)
+    whole = tw.measure(turns, mean=SCORE.mean(), total=SCORE.sum())
+    for rows in (7, 100, 1_000, 1_500, 2_000, 1_000_000):
+        monkeypatch.setattr("turnwise.measurement.batches.MOST_ROWS", rows)
+        monkeypatch.setattr("turnwise.measurement.batches._CHUNK", rows)
+        lazy = tw.measure(turns.lazy(), mean=SCORE.mean(), total=SCORE.sum()).collect()
+        assert lazy.equals(whole.select(lazy.columns))
+        pieces = pl.concat([turns[start : start + rows] for start in range(0, turns.height, rows)], rechunk=False)
+        assert tw.measure(pieces, mean=SCORE.mean(), total=SCORE.sum()).equals(whole)
+
+
+def test_rollouts_whose_turns_are_apart_are_brought_together() -> None:
+    """A table in any order gives what the ordered one gives, the rollouts in order of their first rows."""
+    turns = tw.simulate(goals=6, attempts=3, seed=2)[0]
+    mixed = turns.sample(fraction=1.0, shuffle=True, seed=1)
+    score = pl.col("score")
+    ours = tw.measure(mixed, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
+    assert ours["rollout_id"].to_list() == mixed["rollout_id"].unique(maintain_order=True).to_list()
+    stable = mixed.sort("rollout_id", maintain_order=True)
+    theirs = tw.measure(stable, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
+    assert ours.sort("rollout_id").equals(theirs)

@@ -11,8 +11,6 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from turnwise.errors import ReadError, SchemaError, is_interrupt
-from turnwise.measurement.runs import Reduction
-from turnwise.measurement.two_steps import two_steps
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
 _CHUNK = 100_000  # rows that the engine hands over at once
@@ -98,7 +96,7 @@ def _parts(
     turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None
 ) -> Iterator[pl.DataFrame]:
     if in_order(turns):
-        yield from _each(_batches(turns, facts, values), turns.collect_schema(), facts, values, refused)
+        yield from _each(_batches(turns, facts, values), facts, values, refused)
         return
     try:
         found = _grouped(turns, facts, values).collect(engine="streaming")
@@ -119,16 +117,13 @@ def _parts(
 
 def _each(
     batches: Iterator[pl.LazyFrame],
-    columns: pl.Schema,
     facts: Sequence[str],
     values: Sequence[pl.Expr],
     refused: Refused | None = None,
 ) -> Iterator[pl.DataFrame]:
-    reduction = Reduction(columns, facts, values)
-
     def reduce(batch: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return reduction(batch)
+            return _by_run(batch, facts, values)
         except pl.exceptions.PolarsError as error:
             if refused is None:
                 raise
@@ -145,7 +140,7 @@ def _each(
 
 
 def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """Reduce turns in memory at once, in any order; see `Reduction`.
+    """Reduce turns in memory at once, in any order.
 
     Examples
     --------
@@ -153,13 +148,12 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
-    columns = turns.collect_schema()
     if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
-        return pl.concat(_each(_slices(turns), columns, facts, values))  # what stays in the cache is faster
+        return pl.concat(_each(_slices(turns), facts, values))  # what stays in the cache is faster
     if not _stand_together(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
-    return Reduction(columns, facts, values)(turns)
+    return _by_run(turns, facts, values)
 
 
 def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
@@ -178,9 +172,16 @@ def _stand_together(turns: pl.LazyFrame) -> bool:
 
 
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
-    steps = two_steps(values)
-    grouped = turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *steps.aggregates)
-    return grouped.select("rollout_id", *facts, *steps.made)
+    return turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *values)
+
+
+def _by_run(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The same of turns in memory, where those of a rollout stand together."""
+    # The number of a run is known to be sorted, so Polars takes each group as a slice of rows. Of other keys it may divide
+    # the rows of one group among threads, and the last digits of a sum of floats would depend on how many there are.
+    run = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
+    grouped = turns.group_by(run, maintain_order=True).agg(pl.col("rollout_id", *facts).first(), *values)
+    return grouped.drop("\0run").collect(engine="in-memory")
 
 
 def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:

@@ -13,27 +13,36 @@ def _first(condition: pl.Expr) -> pl.Expr:
     return pl.when(condition).then(_TURN).min()
 
 
-def _time_to_event(duration: pl.Expr, observed: pl.Expr) -> pl.Expr:
+# `struct.with_fields` computes each aggregate once and names it. Written out as an expression of aggregates, a time to
+# the success would ask Polars eighteen times for the least of something, of which there are two.
+def _time_to_event(watch: pl.Expr) -> pl.Expr:
     """The struct, null where nothing was watched, so that its null count is the number of rollouts without a time."""
-    return pl.when(duration > 0).then(pl.struct(duration=duration, observed=observed)).cast(TIME_TO_EVENT)
+    time = pl.struct(duration=pl.field("duration"), observed=pl.field("observed")).cast(TIME_TO_EVENT)
+    return watch.struct.with_fields(time=pl.when(pl.field("duration") > 0).then(time)).struct.field("time")
 
 
-def _watch() -> tuple[pl.Expr, pl.Expr]:
-    """Last turn watched for the attack's success, and whether the success came in it."""
-    outcome = pl.col("outcome").first()
-    first, unjudged = _first(pl.col("succeeded")), _first(pl.col("succeeded").is_null())
+def _watch(**aggregates: pl.Expr) -> pl.Expr:
+    """Struct with the last turn watched for the attack's success, whether the success came in it, and the aggregates."""
+    watch = pl.struct(
+        outcome=pl.col("outcome").first(),
+        first=_first(pl.col("succeeded")),
+        unjudged=_first(pl.col("succeeded").is_null()),
+        last=_TURN.max(),
+        **aggregates,
+    )
+    outcome, first, unjudged, last = (pl.field(name) for name in ("outcome", "first", "unjudged", "last"))
     before_gap = first.is_not_null() & (unjudged.is_null() | (first < unjudged))
     duration = (
         pl.when(outcome == SUCCESS)
-        .then(pl.coalesce(first, _TURN.max()))  # a success of unknown time counts at the last turn
+        .then(pl.coalesce(first, last))  # a success of unknown time counts at the last turn
         .when(outcome == FAILURE)
-        .then(_TURN.max())
+        .then(last)
         .when(before_gap)
         .then(first)
-        .otherwise(pl.coalesce(unjudged - 1, _TURN.max()))
+        .otherwise(pl.coalesce(unjudged - 1, last))
     )
     observed = pl.when(outcome.is_in([SUCCESS, FAILURE])).then(outcome == SUCCESS).otherwise(before_gap)
-    return duration, observed
+    return watch.struct.with_fields(duration=duration, observed=observed)
 
 
 @metric(better="higher", concerns="attack")
@@ -49,7 +58,7 @@ def time_to_success() -> pl.Expr:
     >>> turns.select(time_to_success()).item()
     {'duration': 1, 'observed': False}
     """
-    return _time_to_event(*_watch()).alias("time_to_success")
+    return _time_to_event(_watch()).alias("time_to_success")
 
 
 SPENT = {
@@ -79,7 +88,7 @@ def spent_to_success(axis: str) -> pl.Expr:
     """
     if axis not in SPENT:
         raise MetricError(f"spent_to_success: axis={axis!r} is unknown; it is one of {listing(SPENT)}")
-    duration, observed = _watch()
+    duration, observed = (_watch().struct.field(name) for name in ("duration", "observed"))
     taken = SPENT[axis].filter(duration >= _TURN)
     amount = taken.max() if axis == "target_call" else taken.sum()
     known = (duration > 0) & (taken.null_count() == 0)
@@ -109,15 +118,11 @@ def success_within(k: int) -> pl.Expr:
     """
     if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
         raise MetricError(f"success_within: k={k!r} is no number of turns; give a whole number from 1")
-    duration, observed = _watch()
-    whole = (duration == _TURN.max()) & pl.col("ending").first().ne_missing(ERROR)
-    return (
-        pl.when(observed & (duration <= k))
-        .then(True)
-        .when((duration >= k) | whole)
-        .then(False)
-        .alias(f"success_within_{k}")
-    )
+    watch = _watch(ending=pl.col("ending").first())
+    duration, observed = pl.field("duration"), pl.field("observed")
+    whole = (duration == pl.field("last")) & pl.field("ending").ne_missing(ERROR)
+    within = pl.when(observed & (duration <= k)).then(True).when((duration >= k) | whole).then(False)
+    return watch.struct.with_fields(within=within).struct.field("within").alias(f"success_within_{k}")
 
 
 @metric()
@@ -145,10 +150,11 @@ def time_to(condition: pl.Expr, *, name: str = "time_to") -> pl.Expr:
     >>> pl.DataFrame({"turn": [1, 2], "score": [0.1, 0.2]}).select(time_to(pl.col("score") >= 0.5)).item()
     {'duration': 2, 'observed': False}
     """
-    first, unknown = _first(condition), _first(condition.is_null())
+    watch = pl.struct(first=_first(condition), unknown=_first(condition.is_null()), last=_TURN.max())
+    first, unknown = pl.field("first"), pl.field("unknown")
     seen = first.is_not_null() & (unknown.is_null() | (first < unknown))
-    duration = pl.when(seen).then(first).otherwise(pl.coalesce(unknown - 1, _TURN.max()))
-    return _time_to_event(duration, seen).alias(name)
+    duration = pl.when(seen).then(first).otherwise(pl.coalesce(unknown - 1, pl.field("last")))
+    return _time_to_event(watch.struct.with_fields(duration=duration, observed=seen)).alias(name)
 
 
 TIMING = (time_to_success,)

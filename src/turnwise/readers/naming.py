@@ -1,4 +1,4 @@
-"""Columns that somebody calls otherwise than we do: their files under our names, as who reads them says."""
+"""Columns whose names differ from those of TURNS: their files under our names, as who reads them says."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ def names_as_given(names: object, verb: str = "read") -> dict[str, str]:
 
 
 class Naming:
-    """What one reading was told of names, and what it found of them.
+    """Column names passed to one reading, and the names found in its files.
 
     Files of somebody's own (tables, records with turns or chats) are read as though they had our names. Of logs of other
     tools, whose own names their readers know, the columns that come out are renamed.
@@ -117,7 +117,7 @@ class Naming:
             self._problems.lacking(document.name, self.names[ours], ours)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
-        """What a tool's logs became, with its columns under our names."""
+        """Rename the columns read from a tool's logs to the names of TURNS."""
         if not self.names or source in OWN:
             return frame
         self._known |= {*frame.columns}
@@ -188,7 +188,7 @@ class Naming:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """What is wrong with a column is told under the name that it has in the file."""
+        """Report errors under the name that the column has in the file."""
         try:
             yield
         except SchemaError as error:
@@ -198,7 +198,7 @@ class Naming:
             raise SchemaError(told) from error
 
     def _made(self, document: Document) -> tuple[Document, set[str]]:
-        """The file under our names, and which of theirs it holds."""
+        """Return the file under the names of TURNS, and the file's own names that it holds."""
         if document.binary and self._holds_lists(document):
             fields = Fields(self.names, self.verb)
             made = Document(document.path, fields.lines(document))

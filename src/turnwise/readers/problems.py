@@ -1,4 +1,4 @@
-"""What could not be read: the first of it raised, or all of it as rows."""
+"""Problems of reading: the first one raised, or all of them collected as rows."""
 
 from collections import Counter
 from types import TracebackType

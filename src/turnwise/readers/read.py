@@ -141,7 +141,7 @@ def read_into(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    r"""The same rollouts, and in that ledger all that was left out or became null, be it raised or collected.
+    r"""Read rollouts and record in the given ledger all that was left out or became null, raised or collected.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def scan(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.LazyFrame:
-    """The same as `read`, as a LazyFrame: Parquet files of TURNS are scanned and not loaded; all else is read first.
+    """Read like `read`, but as a LazyFrame: Parquet files of TURNS are scanned, not loaded; all other files are read first.
 
     With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
 

@@ -249,7 +249,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
 
 def _unknown(document: Document) -> str:
-    """What to do with a file of which nobody knows what it is."""
+    """Return advice for a file of unknown format."""
     columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
     if len(columns) > 1:
         lacks = "response" if "rollout_id" in columns else "rollout_id"
@@ -262,7 +262,7 @@ def _unknown(document: Document) -> str:
 
 
 def is_own(document: Document, forced: Format | None = None) -> bool:
-    """Return whether the records of a file are somebody's own, rather than those of a tool whose names its reader knows."""
+    """Return whether the records of a file have custom names, rather than the names of a tool with a reader."""
     kind = forced or next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
     return kind is None or kind.name in OWN
 

@@ -35,7 +35,7 @@ class Trajectory(msgspec.Struct):
 
 
 class Said(Message):
-    """One message; those that the policy wrote are `trainable`."""
+    """One message; messages that the policy wrote are `trainable`."""
 
     tool_calls: Any = None
     trainable: bool | None = None

@@ -188,7 +188,7 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
 
 
 def _answers(entries: Iterable[Entry]) -> list[list[Entry]]:
-    """The answers, each with all its lines: those of one message id."""
+    """Return the answers, each with all the lines of its message id."""
     answers: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.type == "assistant":

@@ -153,7 +153,7 @@ def _rolling(arguments: Any, answer: Any) -> float | None:
 
 
 def _listed(given: Any) -> list[Any]:
-    """A list as it stands; of an object (as newer versions write arguments) its values."""
+    """Return a list unchanged; of an object (as newer versions write arguments) its values."""
     return given if isinstance(given, list) else list(given.values()) if isinstance(given, dict) else []
 
 

@@ -259,7 +259,7 @@ class Chats:
 
 
 def _beside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    """The answers that stand beside the chat of a record, as OpenAI would write them, and the column in which they do."""
+    """Return the answers stored beside the chat of a record, as OpenAI would write them, and the column in which they do."""
     choices = record.get(CHOICES)
     found = choices if isinstance(choices, list) else []
     if found and all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in found):
@@ -271,7 +271,7 @@ def _beside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None]) -> tuple[Told, Told]:
-    """What is told beside the answers: in columns of TURNS, where that is what it is, and in others."""
+    """Return the facts recorded beside the answers: in columns of TURNS where they match one, else in further columns."""
     known, beside = Told(), Told()
     for name in dict.fromkeys(chain.from_iterable(answers)):
         values = [answer.get(name) for answer in answers]
@@ -285,7 +285,7 @@ def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None])
 
 
 def _asked(messages: Sequence[Mapping[str, Any]], answers: Sequence[int], passed: AbstractSet[str | None]) -> Told:
-    """What is told beside all that is no answer: the answers are at these places, and each makes a turn."""
+    """Return the facts of messages that are not answers: answers are at the given positions, and each makes a turn."""
     found: dict[str, list[list[Any]]] = {}
     turn, turns = 0, len(answers)
     for place, message in enumerate(messages):

@@ -1,4 +1,4 @@
-"""What OpenAI's API gave back: output of its batches, chat completions, responses, and logs of requests with them."""
+"""Output of OpenAI's API: output of its batches, chat completions, responses, and logs of requests with them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ SAID = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "
 
 
 class Body(msgspec.Struct):
-    """What the API gave back: a completion has `choices`, a response `output`."""
+    """Body of an API response: a completion has `choices`, a response `output`."""
 
     object: str | None = None
     id: str | None = None

@@ -21,7 +21,7 @@ KEPT = ("session", "user", "metadata", "tag")  # attributes that are said of a w
 
 
 class Context(msgspec.Struct):
-    """Which span it is."""
+    """Identifiers of a span."""
 
     trace_id: Key
     span_id: Key
@@ -42,14 +42,14 @@ class Record(msgspec.Struct):
 
 
 class Tokens(msgspec.Struct):
-    """What a call took."""
+    """Token counts of a call."""
 
     prompt: Count = None
     completion: Count = None
 
 
 class Model(msgspec.Struct):
-    """What a span says of a call of a model."""
+    """Model call recorded in a span."""
 
     model_name: str | None = None
     input_messages: Any = None
@@ -70,7 +70,7 @@ class Said(msgspec.Struct):
 
 
 class Cost(msgspec.Struct):
-    """What it cost, in dollars."""
+    """Cost of a call, in dollars."""
 
     total: Finite | None = None
 
@@ -206,7 +206,7 @@ def _chat(given: Any, whose: str) -> list[Message]:
 
 
 def undotted(given: Any) -> Any:
-    """The same with an object for each name that has dots, and a list for one whose names are all numbers.
+    """Nest a flat object: names with dots become objects, and objects whose names are all numbers become lists.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class Result(msgspec.Struct):
 
 
 class Response(msgspec.Struct):
-    """What the provider gave back."""
+    """Response of the provider."""
 
     output: Any = None
     error: str | None = None
@@ -57,7 +57,7 @@ class Response(msgspec.Struct):
 
 
 class Names(NamedTuple):
-    """What a result is called, and of which test case it is which attempt."""
+    """Identifiers of a result: its name, its test case and the attempt number."""
 
     run: str
     rollout: str
@@ -182,7 +182,7 @@ def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
 
 
 def _case(result: Result) -> str:
-    """What makes a test case: a repeat of it is the same in all but its number."""
+    """Return the key of a test case: a repeat of it differs only in its number."""
     test = result.test if isinstance(result.test, dict) else {}
     content = test if test.get("vars") else {**test, "vars": result.vars} if result.vars else None
     return json_text(content) or str(result.test_place)
@@ -194,7 +194,7 @@ def _target(provider: Any) -> str | None:
 
 
 def _about(result: Result) -> dict[str, Any]:
-    """What the test case and the result say of the plugin, the strategy and the goal."""
+    """Return the plugin, strategy and goal that the test case and the result name."""
     test = result.test.get("metadata") if isinstance(result.test, dict) else None
     return {
         **(test if isinstance(test, dict) else {}),
@@ -203,7 +203,7 @@ def _about(result: Result) -> dict[str, Any]:
 
 
 def _goal(result: Result, about: dict[str, Any]) -> str | None:
-    """What is wanted: as promptfoo says it, else the plugin's prompt, which strategies keep before they change it."""
+    """Return the goal: as promptfoo states it, else the plugin's prompt, which strategies keep before they change it."""
     test = result.test if isinstance(result.test, dict) else {}
     given = test.get("vars")
     given = given if isinstance(given, dict) else {}

@@ -1,4 +1,4 @@
-"""What was said in one result of promptfoo: a turn, a conversation, or the tree that a search went through."""
+"""Turns of one result of promptfoo: a turn, a conversation, or the tree that a search went through."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ class Exchange(msgspec.Struct):
     passed: bool | None = msgspec.field(name="graderPassed", default=None)
 
     def turn(self, number: int) -> Turn:
-        """It as a turn of ours."""
+        """Convert it to a turn of `turnwise`."""
         succeeded = None if self.passed is None else not self.passed
         return Turn(turn=number, prompt=worded(self.prompt), response=worded(self.output), succeeded=succeeded)
 
@@ -46,7 +46,7 @@ class Said(NamedTuple):
 
 
 def said(prompt: Any, response: Any, kept: dict[str, Any], *, failed: bool) -> Said:
-    """What was sent and answered: as the strategy kept it, else the prompt and the answer of the result.
+    """Return the messages sent and answered: as the strategy recorded them, else the prompt and answer of the result.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _tree(nodes: list[Node]) -> Said:
 
 
 def _asked(prompt: Any) -> list[Message]:
-    """What was sent: a text, or messages as JSON text; a message of the assistant in it is no answer of this target."""
+    """Return the messages sent: a text, or messages as JSON text; assistant messages in it are not this target's answers."""
     raw = prompt.get("raw") if isinstance(prompt, dict) else prompt
     given = _decoded(raw)
     if given is not raw:

@@ -1,4 +1,4 @@
-"""What lies in PyRIT's memory: its pieces of messages, their scores, and the attacks they are part of."""
+"""Contents of PyRIT's memory: its pieces of messages, their scores, and the attacks they are part of."""
 
 import ast
 from collections.abc import Iterable
@@ -55,12 +55,12 @@ class Piece(msgspec.Struct):
 
     @property
     def text(self) -> str | None:
-        """What was sent, or answered; of a picture or a sound where it lies."""
+        """Text that was sent or answered; for a picture or a sound, its path."""
         return self.converted_value if self.converted_value is not None else self.converted_prompt_text
 
 
 class Score(msgspec.Struct):
-    """What a scorer says of one piece."""
+    """Score that a scorer gave to one piece."""
 
     score_value: str | float | bool | None = None
     score_type: str | None = None
@@ -70,7 +70,7 @@ class Score(msgspec.Struct):
 
 
 class Attack(msgspec.Struct):
-    """What came of one attack."""
+    """Result of one attack."""
 
     conversation_id: str
     objective: str | None = None
@@ -192,7 +192,7 @@ def scorer_of(score: Score) -> str:
 
 
 def value_of(score: Score) -> float | None:
-    """What the scorer says as a number: true is 1, false 0."""
+    """Return the score as a number: true is 1, false is 0."""
     value = score.score_value
     if isinstance(value, str):
         word = value.strip().lower()
@@ -207,7 +207,7 @@ def value_of(score: Score) -> float | None:
 
 
 def target_of(identifier: Any) -> Any:
-    """What identifies the target of an attack, as far as the attack's own identifier says it."""
+    """Return the name of an attack's target, as far as the attack's own identifier gives it."""
     inside = _inside(_decoded(identifier))
     parts = inside.get("children") if isinstance(inside, dict) else None
     return parts.get("objective_target") if isinstance(parts, dict) else None

@@ -28,7 +28,7 @@ class Export(msgspec.Struct):
 
 
 class Finding(msgspec.Struct):
-    """What one test brought."""
+    """Result of one test."""
 
     finding_id: str
     prompt: str
@@ -72,7 +72,7 @@ class Said(msgspec.Struct):
 
 
 class Evaluation(msgspec.Struct):
-    """What the evaluator makes of an attempt."""
+    """Evaluation of an attempt."""
 
     confidence: float | None = None
     category: str | None = None

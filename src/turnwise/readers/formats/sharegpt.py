@@ -43,7 +43,7 @@ class Said(msgspec.Struct):
 
 
 class Answered(msgspec.Struct):
-    """What one model answered to one question of MT-Bench."""
+    """Answers of one model to one question of MT-Bench."""
 
     question_id: Key
     model_id: str

@@ -42,7 +42,7 @@ class Said(Message):
 
 
 class Stats(msgspec.Struct):
-    """What the run cost."""
+    """Cost of the run."""
 
     tokens_sent: Count = None
     tokens_received: Count = None
@@ -136,7 +136,7 @@ def read_swe_agent(document: Document, table: Table) -> None:
 
 
 def _without_examples(said: Sequence[Said]) -> list[Message]:
-    """The messages, with those of a demonstration as what the user said: the agent did not answer them."""
+    """Return the messages, with messages of a demonstration attributed to the user: the agent did not answer them."""
     return [Message("user", one.content) if one.is_demo and one.role in ANSWERS else one for one in said]
 
 

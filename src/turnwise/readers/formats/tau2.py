@@ -43,7 +43,7 @@ class Simulation(msgspec.Struct):
 
 
 class Reward(msgspec.Struct):
-    """What the evaluation of a simulation says."""
+    """Evaluation of a simulation."""
 
     reward: float | None = None
 
@@ -66,7 +66,7 @@ class Usage(msgspec.Struct):
 
 
 class Chunk(msgspec.Struct):
-    """What one side said during a tick."""
+    """Speech of one side during a tick."""
 
     content: str | None = None
     contains_speech: bool | None = None
@@ -252,7 +252,7 @@ def _about(info: Any) -> dict[str, str | None]:
 
 
 def _header(document: Document) -> Any:
-    """What the run says of itself in the file above the folder of its simulations; null where there is none."""
+    """Return the run's description from the file above the folder of its simulations; null if there is none."""
     path = document.path.absolute().parent.parent / HEADER
     try:
         header = json.loads(path.read_bytes()) if path.is_file() else None

@@ -26,7 +26,7 @@ class Simulation(msgspec.Struct):
 
 
 class Info(msgspec.Struct):
-    """What we read of a simulation's `info`."""
+    """Fields read from a simulation's `info`."""
 
     error: Any = None
     reward_info: Any = None

@@ -21,7 +21,7 @@ UNKEPT = frozenset({"tools", "mm_token_type_id_map", "request_rewrites", "respon
 
 
 class Trace(msgspec.Struct):
-    """What one agent did with one task."""
+    """Trace of one agent on one task."""
 
     id: str
     nodes: list[Any]
@@ -37,7 +37,7 @@ class Trace(msgspec.Struct):
 
 
 class Episode(msgspec.Struct):
-    """What traces of one episode share; nothing of it where a trace stands alone."""
+    """Facts that the traces of one episode share; empty for a single trace."""
 
     id: str | None = None
     env: Any = None
@@ -46,7 +46,7 @@ class Episode(msgspec.Struct):
     errors: list[Any] = []
 
     def told(self) -> dict[str, Any]:
-        """What it says of each of its traces."""
+        """Return the facts that apply to each of its traces."""
         return {
             "episode": self.id,
             "env": inner(self.env, "id"),
@@ -89,7 +89,7 @@ class Span(msgspec.Struct):
 
 
 class Fault(msgspec.Struct):
-    """What failed."""
+    """Type and message of a failure."""
 
     type: str | None = None
     message: str | None = None

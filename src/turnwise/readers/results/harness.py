@@ -21,7 +21,7 @@ COUNTS = ("sample_len", "samples")  # beside the figures of a task: how many doc
 
 
 class Counted(msgspec.Struct):
-    """How many documents of a task there were."""
+    """Number of documents of a task."""
 
     effective: Count = None
 

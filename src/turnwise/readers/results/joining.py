@@ -1,4 +1,4 @@
-"""Which turns labels belong to: by the rollout and turn that they name, or by what they say of them."""
+"""Joining of labels to turns: by the rollout and turn that they name, or by the texts they quote."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What became of the rollouts of any mix of logs, without what was said in them."""
+"""Outcomes of the rollouts of any mix of logs, without their messages."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, overload

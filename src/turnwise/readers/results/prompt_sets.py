@@ -16,7 +16,7 @@ ANSWERS = frozenset({"response", *RESPONSES, "messages", "generation", "choices"
 
 
 def source_of(document: Document) -> str | None:
-    r"""Which kind of file of prompts it is, or null where it is none; names are compared without case.
+    r"""Return the kind of prompt file, or null if it is not one; names are compared without case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the producers report of their runs themselves, as SUMMARY: to be put beside what we make of the same logs."""
+"""Figures that the producers report of their own runs, as SUMMARY: compare them with figures computed from the logs."""
 
 from typing import Literal, overload
 

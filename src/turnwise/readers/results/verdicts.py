@@ -148,7 +148,7 @@ class Items(msgspec.Struct):
 
 
 class Item(msgspec.Struct):
-    """What it says of one item."""
+    """Verdict on one item."""
 
     id: Key
     score: Any = None
@@ -157,7 +157,7 @@ class Item(msgspec.Struct):
 
 
 class Condition(msgspec.Struct):
-    """What the red team's judge says of one item under one condition."""
+    """Verdict of the red team's judge on one item under one condition."""
 
     uid: str
     scenario_id: str
@@ -226,7 +226,7 @@ class Choice(msgspec.Struct):
 
 
 class Refusal(msgspec.Struct):
-    """One exchange that somebody labeled."""
+    """One labeled exchange."""
 
     user_message: str | None
     assistant_message: str | None

@@ -1,1 +1,1 @@
-"""What a path leads to: files, archives, compressed bytes, Parquet, SQLite and object stores."""
+"""Contents of a path: files, archives, compressed bytes, Parquet, SQLite and object stores."""

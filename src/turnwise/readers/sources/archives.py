@@ -1,4 +1,4 @@
-"""A zip archive as it lies there: its members read one by one, in memory, and no more of them than they may hold.
+"""A zip archive on disk: its members read one by one, in memory, and no more of them than they may hold.
 
 Nothing is ever unpacked to a file, so a member may be called what it likes. What it unpacks to is bounded before and
 while it is read: an archive whose members overlap, or that declares absurd sizes, and a member that holds more than it
@@ -78,7 +78,7 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """What the members are called, in the order of the archive."""
+        """Names of the members, in the order of the archive."""
         return list(self._by_name)
 
     @property
@@ -87,11 +87,11 @@ class Archive:
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
     def size(self, name: str) -> int:
-        """What the member of that name says that it unpacks to."""
+        """Return the unpacked size that the member states, in bytes."""
         return self._by_name[name].file_size
 
     def read(self, name: str) -> bytes:
-        """What is in the member of that name.
+        """Return the content of the member of that name.
 
         Raises
         ------

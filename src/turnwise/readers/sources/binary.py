@@ -77,7 +77,7 @@ def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
 
 
 def rows_in(source: Path | io.BytesIO) -> int:
-    """How many rows a Parquet file has; 0 where it is no whole file.
+    """Return the number of rows of a Parquet file; 0 if the file is incomplete.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One file as it lies there: what kind of file it is, the names on its surface, and its records."""
+"""One file on disk: what kind of file it is, the names on its surface, and its records."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ _deep = msgspec.json.Decoder()
 
 
 class Document(Contents):
-    """A file, read as far as somebody asks.
+    """A file, read only as far as needed.
 
     A look at the surface (`kind`, `keys`, `inner`) decodes no more than the names of the outermost objects, so that
     every format can be asked whether it knows the file. ``.gz`` and ``.zst`` are unpacked on the way.

@@ -46,7 +46,7 @@ def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
 
 
 def typed(said: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
-    """The same of all files that are read together, a row for each; a column has the dtype of TURNS, or that of all its values.
+    """Return the folder facts of all files read together, one row per file; a column has the dtype of TURNS, or of its values.
 
     Examples
     --------

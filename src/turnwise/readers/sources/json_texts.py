@@ -1,4 +1,4 @@
-"""JSON texts as far as somebody asks: the names on the surface alone, or all of it, as Python's own writer leaves it."""
+"""JSON texts, parsed only as far as needed: the names on the surface alone, or all of it, as Python's own writer leaves it."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Tables of SQLite files, read without a trace: nothing is written beside them, and no code of theirs is run."""
+"""Tables of SQLite files, read without a trace: nothing is written beside them, and none of their code is run."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator

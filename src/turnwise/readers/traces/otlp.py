@@ -137,7 +137,7 @@ def _plain(
 
 
 def _nanoseconds(stamp: Stamp) -> float | None:
-    """A time in seconds that stands there in nanoseconds, as a number or as text."""
+    """Convert a time in nanoseconds, given as a number or as text, to seconds."""
     if isinstance(stamp, str) and not (stamp.isdecimal() and len(stamp) < 20):
         raise BrokenError(f"is {stamp!r:.40}, no number of nanoseconds", field="startTimeUnixNano, endTimeUnixNano")
     return None if stamp is None else float(stamp) / 1e9

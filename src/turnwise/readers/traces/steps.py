@@ -105,7 +105,7 @@ class Step(msgspec.Struct):
 
 
 class Trajectory(msgspec.Struct):
-    """A trajectory, with those of its sub-agents."""
+    """A trajectory, with the trajectories of its sub-agents."""
 
     steps: list[Any] | None = None
     agent: Agent | None = None
@@ -255,7 +255,7 @@ def _fill(row: Row, payload: Payload, phase: str) -> None:
 
 
 def _count(row: Row, used: Usage | Cost, where: str) -> None:
-    """The tokens of a call, which are those that went in and those that came out."""
+    """Return the tokens of a call: input plus output tokens."""
     row["prompt_tokens"] = whole(used.prompt_tokens, f"{where}.prompt_tokens")
     row["response_tokens"] = whole(used.completion_tokens, f"{where}.completion_tokens")
     row["cached_tokens"] = whole(used.cached_tokens, f"{where}.cached_tokens")

@@ -14,7 +14,7 @@ Range = tuple[Small, Small]
 
 
 class Scorer(msgspec.Struct):
-    """One of those that a run has."""
+    """One model of a run."""
 
     name: str
 
@@ -37,7 +37,7 @@ class Spec(msgspec.Struct):
 
 
 class Header(msgspec.Struct):
-    """A log but for its samples."""
+    """A log without its samples."""
 
     eval: Spec
     status: str | None = None

@@ -101,7 +101,7 @@ def is_log(document: Document) -> bool:
 
 
 def _holds_samples(document: Document) -> bool | None:
-    """Whether a log holds samples; None where the file is no log. An archive that is broken passes by its name for one."""
+    """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
     if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
         samples = surface(document.top.get("samples"))
         return isinstance(samples, list) and bool(samples)

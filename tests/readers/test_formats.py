@@ -274,7 +274,7 @@ def test_a_frame_is_no_path():
     """It is not shown whole, and who gave it is told what takes frames."""
     frame: Any = pl.DataFrame({"rollout_id": ["a", "b"]})
     with pytest.raises(
-        ArgumentError, match=r"^read: a DataFrame is no path; .* becomes one of turns by `tw\.turns\(frame\)`$"
+        ArgumentError, match=r"^read: a DataFrame is not a path; .* becomes one of turns by `tw\.turns\(frame\)`$"
     ):
         read(frame)
 
@@ -298,9 +298,9 @@ def test_brackets_and_stars_in_a_path_are_no_pattern(tmp_path, name):
 def test_paths_may_come_from_a_generator(tmp_path):
     assert read(path for path in [FIXTURES / "native"]).height == 11
     assert scan(path for path in [FIXTURES / "native"]).collect().height == 11
-    with pytest.raises(ArgumentError, match="is no path"):
+    with pytest.raises(ArgumentError, match="is not a path"):
         read(3)  # type: ignore[call-overload]
-    with pytest.raises(ArgumentError, match="is no path"):
+    with pytest.raises(ArgumentError, match="is not a path"):
         read([3])  # type: ignore[list-item]
     with pytest.raises(ReadError, match="cannot be reached"):
         read(tmp_path / ("x" * 5000))
@@ -377,7 +377,7 @@ def test_a_json_file_of_lines_and_a_lines_file_of_one(tmp_path):
 def test_a_lines_file_cut_in_its_last_line(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_bytes((FIXTURES / "native" / "toy.jsonl").read_bytes() + b'{"rollout_id": "j2", "pro')
-    with pytest.raises(ReadError, match="record 3: is no valid JSON"):
+    with pytest.raises(ReadError, match="record 3: is not valid JSON"):
         read(file)
     frame, problems = read(file, errors="collect")
     assert frame.height == 2

@@ -196,7 +196,7 @@ def test_bad_arguments_are_named(tmp_path):
         tw.readers.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="read_rollouts: 'mood' is no fact"):
         tw.readers.read_rollouts(tmp_path, mood="good")
-    with pytest.raises(ArgumentError, match="read_rollouts: there is no path"):
+    with pytest.raises(ArgumentError, match="read_rollouts: no path given"):
         tw.readers.read_rollouts([])
     with pytest.raises(ReadError, match="the folder is empty"):
         tw.readers.read_rollouts(tmp_path)

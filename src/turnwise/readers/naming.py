@@ -32,27 +32,27 @@ def names_as_given(names: object, verb: str = "read") -> dict[str, str]:
     Raises
     ------
     ArgumentError
-        Where it is no mapping of texts, one is no name of ours, or one of theirs stands for two.
+        If it is not a mapping of texts, a key is not a column of TURNS, or one name is mapped to two columns.
 
     Examples
     --------
     >>> names_as_given({"succeeded": "jailbroken"})
     {'succeeded': 'jailbroken'}
-    >>> names_as_given({"suceeded": "broken"})
+    >>> names_as_given({"suceeded": "bad"})
     Traceback (most recent call last):
-    turnwise.errors.ArgumentError: read: names={"suceeded": "broken"}: 'suceeded' is no column of ours; did you mean `succeeded`?
+    turnwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
     """
     if names is None:
         return {}
     if not isinstance(names, Mapping) or not all(isinstance(word, str) for pair in names.items() for word in pair):
         raise ArgumentError(
-            f'{verb}: names={names!r} is no mapping of names; write names={{"succeeded": "jailbroken"}}'
+            f'{verb}: names={names!r} is not a mapping of names; write names={{"succeeded": "jailbroken"}}'
         )
     for ours, theirs in names.items():
         given = f'{verb}: names={{"{ours}": "{theirs}"}}'
         if ours not in NAMES:
-            turned = f'; our name stands first: names={{"{theirs}": "{ours}"}}' if theirs in NAMES else None
-            raise ArgumentError(f"{given}: {ours!r} is no column of ours{turned or '; ' + meant(ours, NAMES)}")
+            turned = f'; the name of TURNS comes first: names={{"{theirs}": "{ours}"}}' if theirs in NAMES else None
+            raise ArgumentError(f"{given}: {ours!r} is not a column of TURNS{turned or '; ' + meant(ours, NAMES)}")
         both = [name for name in names if names[name] == theirs]
         if len(both) > 1:
             raise ArgumentError(
@@ -64,7 +64,7 @@ def names_as_given(names: object, verb: str = "read") -> dict[str, str]:
 class Naming:
     """Column names passed to one reading, and the names found in its files.
 
-    Files of somebody's own (tables, records with turns or chats) are read as though they had our names. Of logs of other
+    Custom files (tables, records with turns or chats) are read as though they had our names. Of logs of other
     tools, whose own names their readers know, the columns that come out are renamed.
 
     Parameters
@@ -87,7 +87,7 @@ class Naming:
         self._tools: dict[str, list[str]] = {}  # files of each tool
 
     def under_ours(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
-        """The file under our names; the file itself where it is none of somebody's own, or holds none of theirs.
+        """The file under our names; the file itself if it is not a custom file, or holds none of the mapped names.
 
         Raises
         ------

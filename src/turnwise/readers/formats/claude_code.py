@@ -89,7 +89,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     first and last `timestamp`  `total_seconds`
     `uuid`, `parentUuid`        where a message was edited and asked again, the session forks: `node_id`,
                                 `parent_id` and `target_call` of each turn
-    `isApiErrorMessage`         `error` of the turn: the call failed, its text is no answer
+    `isApiErrorMessage`         `error` of the turn: the call failed, its text is not an answer
     =========================== ============================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. The ``/clear`` itself

@@ -111,7 +111,7 @@ def read_garak(document: Document, table: Table) -> None:
     ============================ ==========================================================================
     theirs                       ours
     ============================ ==========================================================================
-    `run` of the line `init`     `run`; where there is none a hash of the content
+    `run` of the line `init`     `run`; otherwise a hash of the content
     run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the
     place among the outputs      prompt for a `uuid` that is missing
     place among the outputs      `attempt`, from 1
@@ -123,7 +123,7 @@ def read_garak(document: Document, table: Table) -> None:
     first of `detector_results`  `score` of the last turn, and its `succeeded`: 0.5 or more is a hit
                                  (`run.eval_threshold`, where the report has another)
     that, at status 2            `outcome`: success or failure **of the attack**; undetermined where the
-                                 detector returned nothing, and at status 1: nobody judged it
+                                 detector returned nothing, and at status 1: not judged
     every detector               `score_<detector>`, and `detector` says which was the first
     ============================ ==========================================================================
 

@@ -70,7 +70,7 @@ def read_langsmith(document: Document, table: Table) -> None:
 
     Messages may be OpenAI's or LangChain's, and runs may hold those within them as `child_runs`. Of a trace without a call of a
     model, what the outermost run was given and gave back is the only turn. Every run of the type llm is a call of the target:
-    leave out those of attackers and judges before, or by the column `span_name`. `attempt` is 1.
+    remove the calls of attackers and judges first, or by the column `span_name`. `attempt` is 1.
 
     Built from LangSmith's documented format of runs.
 

@@ -98,7 +98,7 @@ def read_openai_chat(document: Document, table: Table) -> None:
     is the column `reasoning`. OpenAI's format holds no verdict and no end: `outcome`, `solved` and `ending` are null where
     the record does not state them.
 
-    Where the last message is no answer, the answer may stand beside the chat: in `response`, or in the only text among
+    If the last message is not an answer, the answer may be beside the chat: in `response`, or in the only text among
     output, completion, answer, reply and assistant; or in OpenAI's `choices`, of which each is a rollout of its own
     (``<rollout_id>/<place>``, `attempt` from 1) where there are several.
 

@@ -108,7 +108,7 @@ def read_phoenix(document: Document, table: Table) -> None:
     ================================= ===================================================================
 
     Where no model is seen, what the outermost span was given and gave back is the only turn. Every span of the kind LLM is a
-    call of the target: leave out those of attackers and judges before, or by the column `span_name`. Attributes may be columns
+    call of the target: remove the calls of attackers and judges first, or by the column `span_name`. Attributes may be columns
     called ``attributes.llm.model_name``, as data frames of Phoenix have them, or stand in one object, with dots in their names or
     without. `attempt` is 1; no verdict is read: annotations stand elsewhere.
 

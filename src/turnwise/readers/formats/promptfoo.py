@@ -95,7 +95,7 @@ def read_promptfoo(document: Document, table: Table) -> None:
     ================================== =====================================================================
     theirs                             ours
     ================================== =====================================================================
-    `evalId`                           `run`; where there is none a hash of the content
+    `evalId`                           `run`; otherwise a hash of the content
     run, `testIdx`, `promptIdx`,       `rollout_id`; where a repeat has the same number, ``/2`` and so on after it
     provider
     repeats of a test                  `attempt`, from 1: the same test case, though `--repeat` gives each its own number

@@ -121,7 +121,7 @@ def read_tau2(document: Document, table: Table) -> None:
     `first_tick` and `last_tick` tell the length and place of each answer. A simulation without a reward was not
     evaluated: `solved` is null. Everything else but the ticks themselves is kept under its own name, as JSON text.
 
-    A real voice run was at hand; results of text runs are built from tau2's `data_model/simulation.py`.
+    This was checked with a real voice run; results of text runs are built from tau2's `data_model/simulation.py`.
 
     The producer judges the `whole_rollout`, and the user's task, not an attack.
 

@@ -48,7 +48,7 @@ class Archive:
     Raises
     ------
     BrokenError
-        Where the file is no whole archive, or looks like a zip bomb.
+        If the archive is incomplete, or looks like a zip bomb.
 
     Examples
     --------
@@ -173,4 +173,4 @@ class _Whole:
             raise broken(self._what, error) from error
 
 
-_WHOLE, _SOUND = _Whole("is no whole zip archive"), _Whole("is damaged")
+_WHOLE, _SOUND = _Whole("is not a complete zip archive"), _Whole("is damaged")

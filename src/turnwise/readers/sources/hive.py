@@ -24,7 +24,7 @@ FLAG = re.compile(r"true|false")  # likewise
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
-    """Return the facts in the folder names of a file, be it named directly, below a folder, or by an address.
+    """Return the facts in the folder names of a file, whether named directly, below a folder, or by an address.
 
     Raises
     ------

@@ -178,7 +178,7 @@ def steps(paths: "Paths") -> pl.DataFrame:
 
 
 def _records(document: "Document") -> Iterator[tuple[int | None, Any]]:
-    """Each record with its number, those of a list decoded one by one: a list as a whole takes long to make, and much room."""
+    """Each record with its number, those of a list decoded one by one: a list as a whole is slow and needs much memory."""
     if document.kind == "json" and not isinstance(document.top, list):
         yield None, document.value
     elif document.kind == "json" and all(isinstance(each, msgspec.Raw) for each in document.top):
@@ -366,7 +366,7 @@ def _mended() -> Iterator[None]:
     try:
         yield
     except BrokenError as error:
-        error.remedy = "mend it" if error.remedy == REMEDY else error.remedy
+        error.remedy = "fix it" if error.remedy == REMEDY else error.remedy
         raise
 
 

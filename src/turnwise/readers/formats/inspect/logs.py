@@ -120,7 +120,7 @@ class Pools(msgspec.Struct):
 
 
 class Epoch(msgspec.Struct):
-    """One epoch of one sample, but for its messages; what few samples need is decoded where one does."""
+    """One epoch of one sample, without its messages; what few samples need is decoded where one does."""
 
     id: Key
     epoch: Small

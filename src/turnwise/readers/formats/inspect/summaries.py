@@ -17,7 +17,7 @@ UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalida
 def read_outcomes(document: Document, table: Table) -> None:
     """The samples of one log into rollouts of one row that holds no turn, without a look into the samples.
 
-    The columns are those of `read_inspect` but for the texts that a summary abridges (`expected`, `metadata`, `choices`,
+    The columns are those of `read_inspect` except for the texts that a summary abridges (`expected`, `metadata`, `choices`,
     what scorers give beside a value) and for what it leaves out (`stop_reason`, `invalidation`). A log without a
     summary of each of its samples is read whole: older ones, those of a run that has not ended, `.json`.
     """

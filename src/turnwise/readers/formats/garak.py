@@ -266,10 +266,10 @@ def chat_of(value: Any, place: str) -> list[Message]:
     if value is None or isinstance(value, str) or (isinstance(value, dict) and "turns" not in value):
         return [Message("user", text_of(value, place))]
     try:
-        said = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
+        messages = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
     except BrokenError as error:
         raise BrokenError(error.reason, field=".".join(filter(None, (place, error.field)))) from error
-    return [Message(one.role, text_of(one.content, place)) for one in said]
+    return [Message(message.role, text_of(message.content, place)) for message in messages]
 
 
 def text_of(value: Any, place: str) -> str | None:

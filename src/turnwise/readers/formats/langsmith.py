@@ -145,8 +145,8 @@ def _text(extra: Mapping[str, Any], outer: str, name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _dollars(given: float | str | None, field: str) -> float | None:
+def _dollars(amount: float | str | None, field: str) -> float | None:
     try:
-        return None if given is None else float(given)
+        return None if amount is None else float(amount)
     except ValueError as error:
-        raise BrokenError(f"expected a number, got {given!r:.40}", field=field) from error
+        raise BrokenError(f"expected a number, got {amount!r:.40}", field=field) from error

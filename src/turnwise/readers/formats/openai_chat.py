@@ -160,11 +160,11 @@ class Chats:
     def add(self, number: int, value: Any) -> bool:
         """Add any record, and say whether it is in the table now as it stands."""
         with self._table.record(self._document.name, number):
-            whole = [self._worded(one) for one in self._whole(value)]
-            if len(whole) == 1:
-                return self._add(number, whole[0]) and whole[0] is value
-            for place, one in enumerate(whole):
-                self._add(number, one, place)
+            records = [self._worded(record) for record in self._whole(value)]
+            if len(records) == 1:
+                return self._add(number, records[0]) and records[0] is value
+            for place, record in enumerate(records):
+                self._add(number, record, place)
         return False
 
     def _add(self, number: int, value: Any, choice: int | None = None) -> bool:

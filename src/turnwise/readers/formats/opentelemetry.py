@@ -125,7 +125,7 @@ def _first(*counts: Count) -> int | None:
     return whole(next((count for count in counts if count is not None), None), "gen_ai.usage")
 
 
-def _text(told: Any, *names: str) -> str | None:
+def _text(node: Any, *names: str) -> str | None:
     for name in names:
-        told = told.get(name) if isinstance(told, dict) else None
-    return told if isinstance(told, str) else None
+        node = node.get(name) if isinstance(node, dict) else None
+    return node if isinstance(node, str) else None

@@ -149,17 +149,17 @@ def _records(document: Document) -> Iterator[tuple[int, Any]]:
             yield number, value
 
 
-def span_of(given: dict[str, Any]) -> Span:
+def span_of(row: dict[str, Any]) -> Span:
     """A span in our words.
 
     Examples
     --------
-    >>> given = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "attributes.input.value": "Hi"}
+    >>> given = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "row.input.value": "Hi"}
     >>> span = span_of(given)
     >>> span.trace, span.calls, span.asked[0].content
     ('t', True, 'Hi')
     """
-    record = parse(undotted(given), Record)
+    record = parse(undotted(row), Record)
     told = undotted(record.attributes or {})
     model = parse(told.get("llm") or {}, Model, "attributes.llm")
     kind = record.span_kind or inner(told, "openinference", "span", "kind")
@@ -205,7 +205,7 @@ def _chat(given: Any, whose: str) -> list[Message]:
     return messages
 
 
-def undotted(given: Any) -> Any:
+def undotted(flat: Any) -> Any:
     """Nest a flat object: names with dots become objects, and objects whose names are all numbers become lists.
 
     Examples
@@ -213,12 +213,12 @@ def undotted(given: Any) -> Any:
     >>> undotted({"llm.messages.0.role": "user", "llm.messages.1.role": "tool", "llm": {"model": "m"}})
     {'llm': {'messages': [{'role': 'user'}, {'role': 'tool'}], 'model': 'm'}}
     """
-    if isinstance(given, list):
-        return [undotted(item) for item in given]
-    if not isinstance(given, dict):
-        return given
+    if isinstance(flat, list):
+        return [undotted(item) for item in flat]
+    if not isinstance(flat, dict):
+        return flat
     found: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in flat.items():
         *outer, last = name.split(".")
         inside = found
         for step in outer:

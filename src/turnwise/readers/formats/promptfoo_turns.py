@@ -146,15 +146,15 @@ def _asked(prompt: Any) -> list[Message]:
             chat = messages_of(given, "prompt.raw")
         except BrokenError:
             return [Message("user", raw)]
-        return [Message("user", one.content) if one.role == "assistant" else one for one in chat]
+        return [Message("user", message.content) if message.role == "assistant" else message for message in chat]
     return messages_of(worded(raw), "prompt.raw")
 
 
-def _decoded(given: Any) -> Any:
+def _decoded(text: Any) -> Any:
     """A list that was written as JSON text; anything else as it is."""
-    if not isinstance(given, str) or not given.lstrip().startswith("["):
-        return given
+    if not isinstance(text, str) or not text.lstrip().startswith("["):
+        return text
     try:
-        return lenient(given.encode())[0]
+        return lenient(text.encode())[0]
     except (BrokenError, UnicodeEncodeError):
-        return given
+        return text

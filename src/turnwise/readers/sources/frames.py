@@ -73,9 +73,9 @@ def plain(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(element) for name, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if kind.__name__ in _MISSING:

@@ -94,7 +94,7 @@ def _fitting(path: Path) -> list[Path]:
     with suppress(OSError, ValueError):
         if glob.has_magic(pattern) and address_of(path) is None and not path.exists():
             found = glob.glob(pattern, recursive=True)  # noqa: PTH207  # which a shell's stars fit: nothing hidden
-            return [Path(each) for each in sorted(found)] or [path]
+            return [Path(path_name) for path_name in sorted(found)] or [path]
     return [path]
 
 

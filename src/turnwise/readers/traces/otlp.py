@@ -166,5 +166,5 @@ def _value(given: Any) -> Any:
         with suppress(msgspec.ValidationError):
             return msgspec.convert(value, Whole, strict=False)
     if kind == "arrayValue":
-        return [_value(one) for one in inner] if isinstance(inner, list) else []
+        return [_value(element) for element in inner] if isinstance(inner, list) else []
     return _attributes(inner) if kind == "kvlistValue" else value

@@ -154,7 +154,7 @@ def span_of(row: dict[str, Any]) -> Span:
 
     Examples
     --------
-    >>> given = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "row.input.value": "Hi"}
+    >>> given = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "attributes.input.value": "Hi"}
     >>> span = span_of(given)
     >>> span.trace, span.calls, span.asked[0].content
     ('t', True, 'Hi')

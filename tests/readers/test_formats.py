@@ -185,9 +185,9 @@ def test_facts_fill_what_the_log_leaves_null_and_nothing_else():
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
-        ({"model": "gpt"}, "no fact of a rollout; facts are"),
+        ({"model": "gpt"}, "not a fact of a rollout; facts are"),
         ({"succeeded": "won"}, r"name a column of yours afterwards: `tw.turns\(turns, succeeded='won'\)`"),
-        ({"prompt": "x"}, "no fact"),
+        ({"prompt": "x"}, "not a fact"),
         ({"outcome": "succes"}, "error, failure, success, undetermined"),
         ({"attempt": "two"}, "Int32"),
         ({"attempt": 2**40}, "Int32"),
@@ -336,10 +336,10 @@ def test_permission_denied_says_what_to_do(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("half.json", b'{"parameters": {"method": "x"}, "jailbreaks": [{"ind', "no valid JSON .*half-written"),
+        ("half.json", b'{"parameters": {"method": "x"}, "jailbreaks": [{"ind', "not valid JSON .*half-written"),
         ("empty.json", b"", "is empty, not JSON"),
-        ("words.json", b"hello", "no valid JSON"),
-        ("html.json", b"<html></html>", "no valid JSON"),
+        ("words.json", b"hello", "not valid JSON"),
+        ("html.json", b"<html></html>", "not valid JSON"),
         ("deep.json", b"[" * 200_000, "nested too deeply"),
         ("deep2.json", b'{"rollout_id": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "nested too deeply"),
         ("bytes.json", b'[{"rollout_id": "a", "prompt": "\xff"}]', "not UTF-8"),

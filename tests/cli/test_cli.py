@@ -268,7 +268,7 @@ def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -
         "gate", weeks[0], tw.write(pl.read_parquet(weeks[0]), tmp_path / "again.csv"), "--require", "num_turns < 9"
     )
     assert twice.code == 2
-    assert f"rollout {rollouts['rollout_id'][0]!r} stands in several of these tables" in twice.err
+    assert f"rollout {rollouts['rollout_id'][0]!r} is in several of these tables" in twice.err
     texts = tw.write(pl.DataFrame({"rollout_id": ["x"], "attack_success": ["perhaps"]}), tmp_path / "words.parquet")
     unlike = turnwise("gate", weeks[0], texts, "--require", "num_turns < 9")
     assert unlike.code == 2

@@ -196,7 +196,7 @@ def test_frames_are_written_whole(store) -> None:
 def test_what_is_not_there_is_told_in_a_sentence(store, server: str, tmp_path: Path) -> None:
     """No bucket, no objects, no server, another format, half of it here: what, where, and what to do."""
     address, options, _ = store
-    with pytest.raises(ReadError, match=r"s3://.*/runs: there is no Parquet that can be read .*; check the address"):
+    with pytest.raises(ReadError, match=r"s3://.*/runs: no readable Parquet file found .*; check the address"):
         tw.read(address, storage_options=options)
     with pytest.raises(ReadError, match=r"only Parquet is read from an object store; copy it to this machine first"):
         tw.read(f"{address}/log.eval", storage_options=options)

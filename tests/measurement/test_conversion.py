@@ -430,7 +430,7 @@ def test_a_damaged_file_among_many_is_named(tmp_path: Path) -> None:
         done = run(*map(str, words))
         assert (done.returncode, done.stdout) == (2, "")
         assert len(done.stderr.strip().splitlines()) == 1
-        assert "turns-00001.parquet: is no whole Parquet file" in done.stderr
+        assert "turns-00001.parquet: is not a complete Parquet file" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 

@@ -129,7 +129,7 @@ def test_a_damaged_member_says_so():
     "data", [b"PK\x03\x04", b"PK\x03\x04" + b"x" * 100, packed({"a": b"x"})[:-10]], ids=["head", "noise", "half"]
 )
 def test_what_is_no_whole_archive_says_so(data):
-    with pytest.raises(BrokenError, match="no whole zip archive"):
+    with pytest.raises(BrokenError, match="not a complete zip archive"):
         opened(data)
 
 

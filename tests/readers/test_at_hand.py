@@ -64,12 +64,12 @@ def test_names_are_those_of_the_caller():
     mixed = [{"case": f"{n}", "talk": chat} for n, chat in enumerate(CHATS)]
     for rows in (mixed, pd.DataFrame(mixed)):
         assert tw.turns(rows, rollout_id="case", messages="talk")["tool_calls"].count() == 1
-    with pytest.raises(ArgumentError, match="'foo' is no column of ours"):
+    with pytest.raises(ArgumentError, match="'foo' is not a column of TURNS"):
         tw.turns(records(CHATS), foo="target")
     with pytest.raises(ArgumentError, match=r"^turns: .* there is no column 'x' in these files"):
         tw.turns(records(CHATS), goal="x")
     for named in ({"rollout_id": None}, {"names": {"goal": "topic"}}, {"goal": ["topic"]}):
-        with pytest.raises(ArgumentError, match=r"^turns: \w+=.* names no column; our name stands first"):
+        with pytest.raises(ArgumentError, match=r"^turns: \w+=.* names no column; the name of TURNS comes first"):
             tw.turns(records(CHATS), **named)
 
 
@@ -137,7 +137,7 @@ def test_no_rows_are_no_turns():
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([*records(CHATS), 5], "the records: record 5: expected `object`, got `int`; mend it, or leave it out$"),
+        ([*records(CHATS), 5], "the records: record 5: expected `object`, got `int`; fix it, or leave it out$"),
         (records([HELLO]) * 2, "rollout 'r0' stands twice in this file; read only one of them, or keep the first$"),
         (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is nobody known to answer"),
         (HELLO, "holds a message in each record: put those of one conversation into one record"),

@@ -181,7 +181,7 @@ def test_a_file_cut_short_is_a_problem(tmp_path, kind):
     binary(tmp_path, ROLLOUTS, "parquet" if kind == "arrow" else "arrow")
     frame, problems = read(tmp_path, errors="collect")
     assert frame["rollout_id"].n_unique() == len(ROLLOUTS)
-    assert problems["reason"].str.contains("is no whole").to_list() == [True]
+    assert problems["reason"].str.contains("is not a complete").to_list() == [True]
 
 
 # ── a table of turns ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -353,7 +353,7 @@ def test_half_a_stream_is_no_whole_file(tmp_path):
     path = tmp_path / "half.arrow"
     pl.DataFrame(CHATS, infer_schema_length=None).write_ipc_stream(path)
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(ReadError, match="is no whole Arrow file"):
+    with pytest.raises(ReadError, match="is not a complete Arrow file"):
         read(path)
 
 

@@ -137,11 +137,11 @@ def test_atif(tmp_path) -> None:
         ([{"something": "else"}], "holds no steps"),
         (
             [{"id": 1, "generated_answer": "4", "intermediate_steps": 5}],
-            "field `intermediate_steps`: expected `array`, got `int`; mend it$",
+            "field `intermediate_steps`: expected `array`, got `int`; fix it$",
         ),
         (
             [{"id": 1, "generated_answer": "4", "intermediate_steps": [*EVENTS, {"payload": "x"}]}],
-            r"field `intermediate_steps\[6\].payload`: expected `object \| null`, got `str`; mend it$",
+            r"field `intermediate_steps\[6\].payload`: expected `object \| null`, got `str`; fix it$",
         ),
         (
             [
@@ -151,18 +151,18 @@ def test_atif(tmp_path) -> None:
                     "intermediate_steps": [{"payload": {**EVENTS[3]["payload"], "event_timestamp": "1.5"}}],
                 }
             ],
-            r"field `intermediate_steps\[0\].payload.event_timestamp`: is '1.5', no time in ISO 8601; mend it$",
+            r"field `intermediate_steps\[0\].payload.event_timestamp`: is '1.5', no time in ISO 8601; fix it$",
         ),
         (
             {
                 **TRAJECTORY,
                 "steps": [{"source": "agent", "metrics": {"prompt_tokens": 2**63 - 1, "completion_tokens": 1}}],
             },
-            r"field `steps\[0\].metrics`: is more than can be counted; mend it$",
+            r"field `steps\[0\].metrics`: is more than can be counted; fix it$",
         ),
         (
             {**TRAJECTORY, "subagent_trajectories": [{"steps": [{"source": "agent", "metrics": [1]}]}]},
-            r"field `subagent_trajectories\[0\].steps\[0\].metrics`: expected `object \| null`, got `array`; mend it$",
+            r"field `subagent_trajectories\[0\].steps\[0\].metrics`: expected `object \| null`, got `array`; fix it$",
         ),
         ({**TRAJECTORY, "steps": [], "subagent_trajectories": []}, "there are no steps"),
     ],
@@ -251,7 +251,7 @@ def test_a_broken_record_among_others_is_named(tmp_path, lines, first, second, s
     """By its number: the line from 1, or the item of the list from 0."""
     path = tmp_path / ("steps.jsonl" if lines else "steps.json")
     path.write_text("\n".join(map(json.dumps, (first, second, first))) if lines else json.dumps([first, second, first]))
-    with pytest.raises(ReadError, match=f"record {2 if lines else 1}: {said.replace('|', '.')}; mend it"):
+    with pytest.raises(ReadError, match=f"record {2 if lines else 1}: {said.replace('|', '.')}; fix it"):
         tw.steps(path)
 
 
@@ -259,7 +259,7 @@ def test_a_broken_line_among_steps_is_named(tmp_path) -> None:
     """A line that a process left half-written."""
     path = tmp_path / "steps.jsonl"
     path.write_text(f"{json.dumps(STEP)}\n{json.dumps(STEP)[:20]}\n{json.dumps(STEP)}\n")
-    with pytest.raises(ReadError, match="record 2: is no valid JSON"):
+    with pytest.raises(ReadError, match="record 2: is not valid JSON"):
         tw.steps(path)
 
 

@@ -54,7 +54,7 @@ def test_what_is_broken_is_a_problem_and_nothing_else_is_lost(tmp_path):
         ("10", "rollout_id"),
         ("11", None),
     ]
-    with pytest.raises(ReadError, match="record 7: is no valid JSON"):
+    with pytest.raises(ReadError, match="record 7: is not valid JSON"):
         read(path)
 
 

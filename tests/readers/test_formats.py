@@ -185,9 +185,9 @@ def test_facts_fill_what_the_log_leaves_null_and_nothing_else():
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
-        ({"model": "gpt"}, "no fact of a rollout; facts are"),
+        ({"model": "gpt"}, "not a fact of a rollout; facts are"),
         ({"succeeded": "won"}, r"name a column of yours afterwards: `tw.turns\(turns, succeeded='won'\)`"),
-        ({"prompt": "x"}, "no fact"),
+        ({"prompt": "x"}, "not a fact"),
         ({"outcome": "succes"}, "error, failure, success, undetermined"),
         ({"attempt": "two"}, "Int32"),
         ({"attempt": 2**40}, "Int32"),
@@ -274,7 +274,7 @@ def test_a_frame_is_no_path():
     """It is not shown whole, and who gave it is told what takes frames."""
     frame: Any = pl.DataFrame({"rollout_id": ["a", "b"]})
     with pytest.raises(
-        ArgumentError, match=r"^read: a DataFrame is no path; .* becomes one of turns by `tw\.turns\(frame\)`$"
+        ArgumentError, match=r"^read: a DataFrame is not a path; .* becomes one of turns by `tw\.turns\(frame\)`$"
     ):
         read(frame)
 
@@ -298,9 +298,9 @@ def test_brackets_and_stars_in_a_path_are_no_pattern(tmp_path, name):
 def test_paths_may_come_from_a_generator(tmp_path):
     assert read(path for path in [FIXTURES / "native"]).height == 11
     assert scan(path for path in [FIXTURES / "native"]).collect().height == 11
-    with pytest.raises(ArgumentError, match="is no path"):
+    with pytest.raises(ArgumentError, match="is not a path"):
         read(3)  # type: ignore[call-overload]
-    with pytest.raises(ArgumentError, match="is no path"):
+    with pytest.raises(ArgumentError, match="is not a path"):
         read([3])  # type: ignore[list-item]
     with pytest.raises(ReadError, match="cannot be reached"):
         read(tmp_path / ("x" * 5000))
@@ -336,18 +336,18 @@ def test_permission_denied_says_what_to_do(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("half.json", b'{"parameters": {"method": "x"}, "jailbreaks": [{"ind', "no valid JSON .*half-written"),
+        ("half.json", b'{"parameters": {"method": "x"}, "jailbreaks": [{"ind', "not valid JSON .*half-written"),
         ("empty.json", b"", "is empty, not JSON"),
-        ("words.json", b"hello", "no valid JSON"),
-        ("html.json", b"<html></html>", "no valid JSON"),
+        ("words.json", b"hello", "not valid JSON"),
+        ("html.json", b"<html></html>", "not valid JSON"),
         ("deep.json", b"[" * 200_000, "nested too deeply"),
         ("deep2.json", b'{"rollout_id": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "nested too deeply"),
         ("bytes.json", b'[{"rollout_id": "a", "prompt": "\xff"}]', "not UTF-8"),
         ("lfs.json", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
         ("digits.json", b'{"rollout_id": "a", "turn": ' + b"9" * 5000 + b"}", "number that cannot be read"),
-        ("half.parquet", b"PAR1" + b"x" * 40, "no whole Parquet file"),
-        ("half.arrow", b"ARROW1\0\0" + b"x" * 40, "no whole Arrow file"),
-        ("half.csv.gz", gzip.compress(b"rollout_id,prompt\na,b\n", mtime=0)[:-9], "no whole gzip file"),
+        ("half.parquet", b"PAR1" + b"x" * 40, "not a complete Parquet file"),
+        ("half.arrow", b"ARROW1\0\0" + b"x" * 40, "not a complete Arrow file"),
+        ("half.csv.gz", gzip.compress(b"rollout_id,prompt\na,b\n", mtime=0)[:-9], "not a complete gzip file"),
         ("half.csv", b'rollout_id,prompt\na,"b', "no whole table"),
         ("short.csv", b"rollout_id,turn,prompt\na,1,x\nb,1", "ends in the middle of a row"),
         ("wide.csv", b"rollout_id,prompt\na,b,c,d\n", "no whole table"),
@@ -377,7 +377,7 @@ def test_a_json_file_of_lines_and_a_lines_file_of_one(tmp_path):
 def test_a_lines_file_cut_in_its_last_line(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_bytes((FIXTURES / "native" / "toy.jsonl").read_bytes() + b'{"rollout_id": "j2", "pro')
-    with pytest.raises(ReadError, match="record 3: is no valid JSON"):
+    with pytest.raises(ReadError, match="record 3: is not valid JSON"):
         read(file)
     frame, problems = read(file, errors="collect")
     assert frame.height == 2

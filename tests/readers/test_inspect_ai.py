@@ -596,7 +596,7 @@ def test_a_bomb_among_the_samples_costs_one_sample(tmp_path, log, pack):
 
 def test_half_an_archive_is_a_broken_log(tmp_path, log, pack):
     (tmp_path / "half.eval").write_bytes(pack(log)[:-30])
-    with pytest.raises(ReadError, match=r"half\.eval: is no whole zip archive"):
+    with pytest.raises(ReadError, match=r"half\.eval: is not a complete zip archive"):
         read(tmp_path)
     shutil.copy(LOG, tmp_path)
     frame, problems = read(tmp_path, errors="collect")

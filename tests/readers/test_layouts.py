@@ -129,7 +129,7 @@ def test_packed_lines(tmp_path, pack, said):
     packed.write_bytes(pack(path.read_bytes()[:9]) + pack(path.read_bytes()[9:]))
     assert_frame_equal(read(packed), read(path))
     packed.write_bytes(pack(path.read_bytes())[:-5])
-    with pytest.raises(ReadError, match=r"is no whole (gzip|Zstandard) file"):
+    with pytest.raises(ReadError, match=r"is not a complete (gzip|Zstandard) file"):
         read(packed)
 
 

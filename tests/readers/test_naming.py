@@ -304,15 +304,15 @@ def test_columns_that_a_tools_logs_become_are_renamed(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        ({"suceeded": "jailbroken"}, "'suceeded' is no column of ours; did you mean `succeeded`?"),
-        ({"jailbroken": "succeeded"}, 'our name stands first: names={"succeeded": "jailbroken"}'),
+        ({"suceeded": "jailbroken"}, "'suceeded' is not a column of TURNS; did you mean `succeeded`?"),
+        ({"jailbroken": "succeeded"}, 'the name of TURNS comes first: names={"succeeded": "jailbroken"}'),
         ({"succeeded": "jailbrocken"}, "there is no column 'jailbrocken' in these files; did you mean `jailbroken`?"),
         (
             {"succeeded": "jailbroken", "solved": "jailbroken"},
             "`jailbroken` is named for both `succeeded` and `solved`",
         ),
-        ({"succeeded": 3}, "is no mapping of names"),
-        (["succeeded"], "is no mapping of names"),
+        ({"succeeded": 3}, "is not a mapping of names"),
+        (["succeeded"], "is not a mapping of names"),
     ],
 )
 def test_names_that_cannot_be_are_one_sentence(tmp_path: Path, names: Any, told: str) -> None:

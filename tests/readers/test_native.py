@@ -177,7 +177,7 @@ def test_names_that_cannot_be():
     ):
         turns([{"x": 1}])
     for wrong in ("runs.csv", Path("runs.csv"), 3, None):
-        with pytest.raises(ArgumentError, match="is no table"):
+        with pytest.raises(ArgumentError, match="is not a table"):
             turns(wrong)
     with pytest.raises(ArgumentError, match="record 1 is a int, not a dict"):
         turns([{"rollout_id": "a"}, 3])

@@ -112,7 +112,7 @@ def test_broken_lines_and_rollouts_said_twice_are_problems(tmp_path):
         ("3", None),
     ]
     assert problems["reason"][-1].startswith("rollout '3' stands twice in this file")
-    with pytest.raises(ReadError, match="record 9: is no valid JSON"):
+    with pytest.raises(ReadError, match="record 9: is not valid JSON"):
         read(path)
 
 

@@ -194,9 +194,9 @@ def test_facts_fill_what_is_null(tmp_path):
 def test_bad_arguments_are_named(tmp_path):
     with pytest.raises(ArgumentError, match="read_rollouts: errors='never'"):
         tw.readers.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
-    with pytest.raises(ArgumentError, match="read_rollouts: 'mood' is no fact"):
+    with pytest.raises(ArgumentError, match="read_rollouts: 'mood' is not a fact"):
         tw.readers.read_rollouts(tmp_path, mood="good")
-    with pytest.raises(ArgumentError, match="read_rollouts: there is no path"):
+    with pytest.raises(ArgumentError, match="read_rollouts: no path given"):
         tw.readers.read_rollouts([])
     with pytest.raises(ReadError, match="the folder is empty"):
         tw.readers.read_rollouts(tmp_path)

@@ -228,7 +228,7 @@ def test_a_record_that_is_no_utf8_is_a_problem_of_its_own(tmp_path, name, record
     found, problems = read(path, format=name, errors="collect")
     assert found["rollout_id"].n_unique() == len(records) - 1
     assert problems["record"].to_list() == ["2"]
-    with pytest.raises(TurnwiseError, match=r"record 2: is not UTF-8 \(byte \d+\); mend it"):
+    with pytest.raises(TurnwiseError, match=r"record 2: is not UTF-8 \(byte \d+\); fix it"):
         read(path, format=name)
 
 

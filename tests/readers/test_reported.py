@@ -326,10 +326,10 @@ def test_what_reports_nothing_is_refused_by_name_and_listed_in_a_folder(tmp_path
     [
         ("a.json", '{"status": "success", "eval": {"task": 3, "model": "m"}}', "field `eval.task`"),
         ("a.json", '{"status": "x", "eval": {"task": "t", "model": "m"}, "results": {"scores": [{}]}}', "scores"),
-        ("a.csv", "metric,estimate\nx,high\n", "is no SUMMARY"),
+        ("a.csv", "metric,estimate\nx,high\n", "is not a SUMMARY table"),
         ("a.jsonl", '{"entry_type": "eval"}\n{"entry_type": "eval"}', "record 1: .*missing required field"),
         ("a.json", '{"average_score": "high", "eval_output_items": []}', "field `average_score`"),
-        ("a.eval", "PK\x03\x04 and no more", "no whole zip archive"),
+        ("a.eval", "PK\x03\x04 and no more", "not a complete zip archive"),
     ],
 )
 def test_what_is_broken_is_named(tmp_path, name, content, says):
@@ -349,7 +349,7 @@ def test_nan_is_no_figure(tmp_path):
 
 
 def test_options_that_make_no_sense_are_refused():
-    with pytest.raises(ArgumentError, match="read_summary: there is no path"):
+    with pytest.raises(ArgumentError, match="read_summary: no path given"):
         read_summary([])
     with pytest.raises(ArgumentError, match="neither"):
         read_summary(FIXTURES, errors="ignore")  # type: ignore[call-overload]

@@ -122,7 +122,7 @@ def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool
 
 
 def dtype_of(values: Iterable[Any]) -> pl.DataType:
-    """The one dtype of the values; `MIXED` where there is none.
+    """The one dtype of the values; `MIXED` if there is none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns that somebody calls otherwise than we do: their files under our names, as who reads them says."""
+"""Columns whose names differ from those of TURNS: their files under our names, as who reads them says."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,27 +32,27 @@ def names_as_given(names: object, verb: str = "read") -> dict[str, str]:
     Raises
     ------
     ArgumentError
-        Where it is no mapping of texts, one is no name of ours, or one of theirs stands for two.
+        If it is not a mapping of texts, a key is not a column of TURNS, or one name is mapped to two columns.
 
     Examples
     --------
     >>> names_as_given({"succeeded": "jailbroken"})
     {'succeeded': 'jailbroken'}
-    >>> names_as_given({"suceeded": "broken"})
+    >>> names_as_given({"suceeded": "bad"})
     Traceback (most recent call last):
-    turnwise.errors.ArgumentError: read: names={"suceeded": "broken"}: 'suceeded' is no column of ours; did you mean `succeeded`?
+    turnwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
     """
     if names is None:
         return {}
     if not isinstance(names, Mapping) or not all(isinstance(word, str) for pair in names.items() for word in pair):
         raise ArgumentError(
-            f'{verb}: names={names!r} is no mapping of names; write names={{"succeeded": "jailbroken"}}'
+            f'{verb}: names={names!r} is not a mapping of names; write names={{"succeeded": "jailbroken"}}'
         )
     for ours, theirs in names.items():
         given = f'{verb}: names={{"{ours}": "{theirs}"}}'
         if ours not in NAMES:
-            turned = f'; our name stands first: names={{"{theirs}": "{ours}"}}' if theirs in NAMES else None
-            raise ArgumentError(f"{given}: {ours!r} is no column of ours{turned or '; ' + meant(ours, NAMES)}")
+            turned = f'; the name of TURNS comes first: names={{"{theirs}": "{ours}"}}' if theirs in NAMES else None
+            raise ArgumentError(f"{given}: {ours!r} is not a column of TURNS{turned or '; ' + meant(ours, NAMES)}")
         both = [name for name in names if names[name] == theirs]
         if len(both) > 1:
             raise ArgumentError(
@@ -62,9 +62,9 @@ def names_as_given(names: object, verb: str = "read") -> dict[str, str]:
 
 
 class Naming:
-    """Names given to one reading, and the names met in its files.
+    """Column names passed to one reading, and the names found in its files.
 
-    Files of somebody's own (tables, records with turns or chats) are read as though they had our names. Of logs of other
+    Custom files (tables, records with turns or chats) are read as though they had our names. Of logs of other
     tools, whose own names their readers know, the columns that come out are renamed.
 
     Parameters
@@ -87,7 +87,7 @@ class Naming:
         self._tools: dict[str, list[str]] = {}  # files of each tool
 
     def under_ours(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
-        """The file under our names; the file itself where it is none of somebody's own, or holds none of theirs.
+        """The file under our names; the file itself if it is not a custom file, or holds none of the mapped names.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Naming:
             self._problems.lacking(document.name, self.names[ours], ours)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
-        """Rename the columns of a tool's logs to turnwise's names."""
+        """Rename the columns read from a tool's logs to the names of TURNS."""
         if not self.names or source in OWN:
             return frame
         self._known |= {*frame.columns}
@@ -188,7 +188,7 @@ class Naming:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Report problems with a column under its name in the file."""
+        """Report errors under the name that the column has in the file."""
         try:
             yield
         except SchemaError as error:
@@ -198,7 +198,7 @@ class Naming:
             raise SchemaError(told) from error
 
     def _made(self, document: Document) -> tuple[Document, set[str]]:
-        """The file under our names, and which of theirs it holds."""
+        """Return the file under the names of TURNS, and the file's own names that it holds."""
         if document.binary and self._holds_lists(document):
             fields = Fields(self.names, self.verb)
             made = Document(document.path, fields.lines(document))

@@ -1,4 +1,4 @@
-"""Problems with records and files: the first one raised, or all of them as rows."""
+"""Problems of reading: the first one raised, or all of them collected as rows."""
 
 from collections import Counter
 from types import TracebackType
@@ -13,7 +13,7 @@ from turnwise.schema.labels import counted, say
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"
 LACKING = "as it would be without that name"
-REMEDY = f"mend it, or leave it out: {LEAVE}"
+REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
 class BrokenError(Exception):
@@ -69,13 +69,13 @@ class Problems:
         self._left_out[file] += 1
 
     def nulled(self, file: str, count: int, what: str = "NaN", field: str | None = None) -> None:
-        """Keep how many numbers of a file were no numbers and became null."""
+        """Record how many numbers of a file were NaN and became null."""
         if count:
             self.rows.append((file, None, field, f"{count} {what} {NULLED}"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
 
     def lacking(self, file: str, column: str, ours: str) -> None:
-        """Keep that a file has no such column, which was named for one of ours."""
+        """Keep that a file has no such column, although a column of TURNS was mapped to it."""
         self.rows.append((file, None, column, f"there is no such column; `{ours}` is {LACKING}"))
         self._lacking.setdefault(f"`{column}`, named for `{ours}`", []).append(file)
 
@@ -187,8 +187,8 @@ def broken(what: str, error: BaseException, after: str = "") -> BrokenError:
 
     Examples
     --------
-    >>> broken("is no whole Arrow file", ValueError("no footer"))
-    BrokenError('is no whole Arrow file (no footer)')
+    >>> broken("is not a complete Arrow file", ValueError("no footer"))
+    BrokenError('is not a complete Arrow file (no footer)')
     """
     if is_interrupt(error):
         raise KeyboardInterrupt from error

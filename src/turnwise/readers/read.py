@@ -141,7 +141,7 @@ def read_into(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    r"""Read rollouts; left-out records and nulled values go to `problems`, raised or collected.
+    r"""Read rollouts and record in the given ledger all that was left out or became null, raised or collected.
 
     Examples
     --------
@@ -175,7 +175,9 @@ def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataF
     found = turns.collect_schema().names()
     lacking = next((name for name in wanted if name not in found), None)
     if lacking is not None:
-        raise ArgumentError(f"read: there is no column {lacking!r}; `tw.read(paths).columns` are those that there are")
+        raise ArgumentError(
+            f"read: there is no column {lacking!r}; `tw.read(paths).columns` lists the available columns"
+        )
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in found]
     return turns.select(list(dict.fromkeys([*keys, *wanted])))
 
@@ -275,7 +277,7 @@ def scan(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.LazyFrame:
-    """Read logs like `read`, as a LazyFrame: Parquet files of TURNS are scanned, everything else is read first.
+    """Read like `read`, but as a LazyFrame: Parquet files of TURNS are scanned, not loaded; all other files are read first.
 
     With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
 
@@ -347,7 +349,7 @@ def _parquets(paths: list[Path], forced: Format | None, problems: Problems, nami
 
 
 def _scanned(found: list[Document], naming: Naming) -> pl.LazyFrame | None:
-    """The files as one lazy frame; null where there is none, or one is not TURNS or disagrees with another."""
+    """The files as one lazy frame; null if there is none, or one is not TURNS or disagrees with another."""
     schemas = [naming.renamed(document.schema) for document in found]
     if not found or not all(native.fits(pl.Schema(names)) for names in schemas):
         return None
@@ -370,7 +372,7 @@ def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Ex
         if name not in TURNS.facts:
             known = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
             own = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
-            raise ArgumentError(f"{verb}: {name!r} is no fact of a rollout; {own if name in TURNS.names else known}")
+            raise ArgumentError(f"{verb}: {name!r} is not a fact of a rollout; {own if name in TURNS.names else known}")
         dtype = schema.TURNS.dtypes[name]
         try:
             literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)

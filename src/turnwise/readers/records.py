@@ -52,7 +52,7 @@ def parse(value: object, kind: type[T], within: str = "") -> T:
 
 
 def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
-    """Return the value that does not fit a struct, with the name of its field.
+    """Describe the value that does not fit a struct, with the name of its field.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
 
 
 def leftovers(record: Mapping[str, Any], known: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return a record's fields beyond its struct; a name that TURNS has gets the suffix ``_source``.
+    """Return the fields of a record beyond those of its struct; a name that TURNS has gets the suffix ``_source``.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def spare(name: str) -> str:
 
 
 def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
-    """Return the struct for records that use other names for these fields.
+    """Return the struct with other names for these fields.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def whole(value: Count, field: str) -> int | None:
 
 
 def inner(value: Any, *names: str) -> Any:
-    """Return the value under these nested names; None where there is none.
+    """Return the value under these nested names; None if there is none.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def total(counts: Iterable[Count], field: str) -> int | None:
 
 
 def worded(value: object) -> str | None:
-    """A text as it stands, anything else as JSON text; null stays null.
+    """Return a text unchanged, anything else as JSON text; null stays null.
 
     Examples
     --------

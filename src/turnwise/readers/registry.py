@@ -219,7 +219,7 @@ FORMATS = (
 
 
 def format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
-    """The format of a file, the one that is forced or the first that knows it; None where there is none, which `problems` notes.
+    """The format of a file, the one that is forced or the first that knows it; None if there is none, which `problems` notes.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
 
 def _unknown(document: Document) -> str:
-    """Return the advice for a file of unknown format."""
+    """Return advice for a file of unknown format."""
     columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
     if len(columns) > 1:
         lacks = "response" if "rollout_id" in columns else "rollout_id"
@@ -258,11 +258,11 @@ def _unknown(document: Document) -> str:
             f": none of its columns ({listing(columns)}) says {said}; force a format with format=, or name yours, "
             f'as in names={{"{lacks}": "..."}}'
         )
-    return f"; formats are {format_names()}: force one with format=, or read a table of your own with `tw.turns(frame)`"
+    return f"; formats are {format_names()}: choose one with format=, or read your own table with `tw.turns(frame)`"
 
 
 def is_own(document: Document, forced: Format | None = None) -> bool:
-    """Return whether the records of a file are somebody's own, rather than those of a tool whose names its reader knows."""
+    """Return whether the records of a file have custom names, rather than the names of a tool with a reader."""
     kind = forced or next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
     return kind is None or kind.name in OWN
 
@@ -290,7 +290,7 @@ def named(name: str | None) -> Format | None:
         return None
     found = next((kind for kind in FORMATS if kind.name == name), None)
     if found is None:
-        raise ArgumentError(f"read: there is no format {name!r}; {meant(name, [kind.name for kind in FORMATS])}")
+        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, [kind.name for kind in FORMATS])}")
     return found
 
 

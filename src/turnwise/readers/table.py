@@ -14,7 +14,7 @@ SEALED = 1 << 10  # turns that are kept as Python's objects, at most: few enough
 
 
 class Turn(NamedTuple):
-    """One answer of the target, as the readers fill it; a turn without a number says that nobody answered."""
+    """One answer of the target, as the readers fill it; a turn without a number says that no one answered."""
 
     turn: int | None
     context: str | None = None
@@ -180,7 +180,7 @@ class Table:
         return True
 
     def knows(self, rollout_id: str) -> bool:
-        """Return whether the rollout stands in the table of some format already."""
+        """Return whether the rollout is already in the table of some format."""
         return rollout_id in self._owners
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
@@ -193,7 +193,7 @@ class Table:
         self._keep(frame.filter(~pl.col("rollout_id").is_in(known)))
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
-        """Add files one after the other, each rollout in one file; none where a rollout is already known."""
+        """Add the rows of several files at once, given their row counts, each rollout in one file; none if one is already known."""
         ids = frame["rollout_id"].rle().struct.unnest()
         begins = ids["len"].cum_sum().shift(1, fill_value=0)
         place = rows.cum_sum().search_sorted(begins, side="right")

@@ -86,7 +86,7 @@ def turns(
     for ours, theirs in names.items():
         if not isinstance(theirs, str):
             raise ArgumentError(
-                f'turns: {ours}={theirs!r} names no column; our name stands first: turns(frame, goal="objective")'
+                f'turns: {ours}={theirs!r} names no column; the name of TURNS comes first: turns(frame, goal="objective")'
             )
     if isinstance(frame, pl.LazyFrame):
         chats = holds_chats(frame.collect_schema(), names)

@@ -61,7 +61,7 @@ def read_aisteer(document: Document, table: Table) -> None:
     `params`                     columns `params` (JSON text) and `config_id`, the producer's own name of it:
                                  ``99914b93`` is the empty one, the baseline
     `trial_id`                   column `trial_id`
-    `question_id`                `task`; where there is none a hash of the prompt
+    `question_id`                `task`; otherwise a hash of the prompt
     times the question was met   `attempt`: in trials, and with its choices shuffled
     `prompt`, `response`         the same; a response that could not be parsed is null
     `reference_answer`           `expected`

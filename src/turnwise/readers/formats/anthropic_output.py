@@ -60,12 +60,12 @@ def read_anthropic_output(document: Document, table: Table) -> None:
                                      `response`
     `usage`                          `prompt_tokens` (cached ones included), `response_tokens`, `total_tokens`
     `stop_reason`                    column of that name
-    errored, canceled, expired       `error`, `ending` error; nobody answered
+    errored, canceled, expired       `error`, `ending` error; no answer
     ================================ ====================================================================
 
-    What was asked is not in the results of a batch: `prompt` is null. It stands in the batch's requests under the same
+    What was asked is not in the results of a batch: `prompt` is null. It is in the batch's requests under the same
     `custom_id`, by which it can be joined to `task`. Of a log each record is a rollout of its own, so that a conversation
-    logged call by call stands there once for each. A column of a record that is called as a fact of the rollout in TURNS is
+    logged call by call appears once for each call. A column of a record that is called as a fact of the rollout in TURNS is
     that fact where its value fits. Everything else is kept under its own name, objects and lists as JSON text. Built from the
     objects that Anthropic documents for its API.
 

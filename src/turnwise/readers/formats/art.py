@@ -35,7 +35,7 @@ class Trajectory(msgspec.Struct):
 
 
 class Said(Message):
-    """One message; those that the policy wrote are `trainable`."""
+    """One message; messages that the policy wrote are `trainable`."""
 
     tool_calls: Any = None
     trainable: bool | None = None
@@ -148,28 +148,28 @@ def _chat(given: Iterable[Any]) -> list[Message]:
             said.append(msgspec.structs.replace(choice.message, trainable=True))
         else:
             said.append(parse(value, Said, where))
-    marked = any(one.trainable for one in said)
+    marked = any(message.trainable for message in said)
     return [
         Message(
-            "user" if marked and not one.trainable and one.role == "assistant" else one.role,
-            one.content,
-            _calls(one.tool_calls),
+            "user" if marked and not message.trainable and message.role == "assistant" else message.role,
+            message.content,
+            _calls(message.tool_calls),
         )
-        for one in said
+        for message in said
     ]
 
 
-def _calls(given: Any) -> list[Any] | None:
-    value = lenient(given.encode())[0] if isinstance(given, str) else given
+def _calls(calls: Any) -> list[Any] | None:
+    value = lenient(calls.encode())[0] if isinstance(calls, str) else calls
     if value is None or isinstance(value, list):
         return value
     raise BrokenError(f"expected a list of tool calls, got {type(value).__name__}", field="tool_calls")
 
 
-def _object(given: Any) -> dict[str, Any]:
+def _object(text: Any) -> dict[str, Any]:
     """Return an object, decoded where it is JSON text; anything else becomes an object without names."""
     try:
-        value = lenient(given.encode())[0] if isinstance(given, str) else given
+        value = lenient(text.encode())[0] if isinstance(text, str) else text
     except BrokenError:
-        return {"text": given}
+        return {"text": text}
     return value if isinstance(value, dict) else {} if value in (None, []) else {"value": value}

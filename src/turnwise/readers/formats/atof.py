@@ -45,7 +45,7 @@ def read_atof(document: Document, table: Table) -> None:
     ========================== =============================================================================
 
     A run in which no model is seen (an opaque workflow) has one turn: what the root gave back. A run whose ATIF file is
-    read as well stands in it: this copy is left out, and said so. `attack` is `none`, so `goal` and `outcome` are null,
+    read as well is also in it: this copy is left out and reported. `attack` is `none`, so `goal` and `outcome` are null,
     as are `solved` and `ending`; `attempt` is 1.
 
     The producer judges the `whole_rollout`, elsewhere.

@@ -89,7 +89,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     first and last `timestamp`  `total_seconds`
     `uuid`, `parentUuid`        where a message was edited and asked again, the session forks: `node_id`,
                                 `parent_id` and `target_call` of each turn
-    `isApiErrorMessage`         `error` of the turn: the call failed, its text is no answer
+    `isApiErrorMessage`         `error` of the turn: the call failed, its text is not an answer
     =========================== ============================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. The ``/clear`` itself
@@ -171,7 +171,7 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
         turns,
         {
             "run": first.session or name,
-            "target": next((one[0].message.model for one in answers if one[0].message.model), None),
+            "target": next((lines[0].message.model for lines in answers if lines[0].message.model), None),
             "attack": NO_ATTACK,
             "attempt": 1,
             "total_tokens": tokens,
@@ -179,8 +179,8 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
         },
         {"slug": first.slug, "cwd": first.cwd, "version": first.version, "git_branch": first.branch},
         {
-            "reasoning": [joined(_texts(thoughts(part.message.content) for part in one)) for one in answers],
-            "stop_reason": [one[-1].message.stop_reason for one in answers],
+            "reasoning": [joined(_texts(thoughts(part.message.content) for part in lines)) for lines in answers],
+            "stop_reason": [lines[-1].message.stop_reason for lines in answers],
         }
         if answers
         else None,
@@ -188,7 +188,7 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
 
 
 def _answers(entries: Iterable[Entry]) -> list[list[Entry]]:
-    """The answers, each with all its lines: those of one message id."""
+    """Return the answers, each with all the lines of its message id."""
     answers: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.type == "assistant":
@@ -200,13 +200,13 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
     if not answers:
         return [Turn(turn=None, prompt=joined(_texts(map(_said, entries))))]
     by_uuid = {entry.uuid: (place, entry) for place, entry in enumerate(entries)}
-    whole_of = {part.uuid: one[0].uuid for one in answers for part in one}  # an answer goes by its first line
+    whole_of = {part.uuid: lines[0].uuid for lines in answers for part in lines}  # an answer goes by its first line
     parents = {
         entry.uuid: whole_of.get(entry.parent or "", entry.parent)
         for entry in entries
         if whole_of.get(entry.uuid, entry.uuid) == entry.uuid
     }
-    links = Links(parents, [one[0].uuid for one in answers], "parentUuid")
+    links = Links(parents, [lines[0].uuid for lines in answers], "parentUuid")
     following = {above: name for name, above in links.above.items() if above is not None}
     beside: dict[str, list[str]] = {}  # results of tools called at once: only one of them leads to the next answer
     after: dict[str | None, list[str]] = {}
@@ -215,12 +215,12 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
         into = after.setdefault(above, []) if following_answer is None else beside.setdefault(following_answer, [])
         into += messages
     turns = []
-    for place, one in enumerate(answers):
-        name = one[0].uuid
+    for place, lines in enumerate(answers):
+        name = lines[0].uuid
         asked = sorted((by_uuid[said] for said in [*links.between[name], *beside.get(name, [])]), key=itemgetter(0))
         lost = after.get(None, []) if place == len(answers) - 1 else []  # what hangs on nothing that is here
         said = [by_uuid[message][1] for message in [*after.get(name, []), *lost]]
-        turn = _turn(one, [entry for _, entry in asked], links.depth[name])
+        turn = _turn(lines, [entry for _, entry in asked], links.depth[name])
         turn = turn._replace(observation=joined(_texts(map(_said, said))))
         above = links.above[name]
         turns.append(turn._replace(node_id=name, parent_id=above, target_call=place + 1) if links.forks else turn)
@@ -253,8 +253,8 @@ def _said(entry: Entry) -> str | None:
     return text_of(entry.message.content, "message.content")
 
 
-def _texts(found: Iterable[str | None]) -> list[str]:
-    return [text for text in found if text is not None]
+def _texts(texts: Iterable[str | None]) -> list[str]:
+    return [text for text in texts if text is not None]
 
 
 def _seconds(entries: Sequence[Entry]) -> float | None:

@@ -136,7 +136,7 @@ def read_deepteam(document: Document, table: Table) -> None:
                 turns = [turn._replace(succeeded=False) for turn in turns]
                 turns[-1] = turns[-1]._replace(succeeded=outcome == SUCCESS)
             turns[-1] = turns[-1]._replace(score=case.score if turns[-1].turn else None, error=case.error)
-            attacks = [one.turn_level_attack for one in said if one.role != "user"]
+            attacks = [message.turn_level_attack for message in said if message.role != "user"]
             table.add(
                 document.name,
                 f"{run}/{place}",

@@ -111,7 +111,7 @@ def read_garak(document: Document, table: Table) -> None:
     ============================ ==========================================================================
     theirs                       ours
     ============================ ==========================================================================
-    `run` of the line `init`     `run`; where there is none a hash of the content
+    `run` of the line `init`     `run`; otherwise a hash of the content
     run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the
     place among the outputs      prompt for a `uuid` that is missing
     place among the outputs      `attempt`, from 1
@@ -123,7 +123,7 @@ def read_garak(document: Document, table: Table) -> None:
     first of `detector_results`  `score` of the last turn, and its `succeeded`: 0.5 or more is a hit
                                  (`run.eval_threshold`, where the report has another)
     that, at status 2            `outcome`: success or failure **of the attack**; undetermined where the
-                                 detector returned nothing, and at status 1: nobody judged it
+                                 detector returned nothing, and at status 1: not judged
     every detector               `score_<detector>`, and `detector` says which was the first
     ============================ ==========================================================================
 
@@ -266,10 +266,10 @@ def chat_of(value: Any, place: str) -> list[Message]:
     if value is None or isinstance(value, str) or (isinstance(value, dict) and "turns" not in value):
         return [Message("user", text_of(value, place))]
     try:
-        said = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
+        messages = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
     except BrokenError as error:
         raise BrokenError(error.reason, field=".".join(filter(None, (place, error.field)))) from error
-    return [Message(one.role, text_of(one.content, place)) for one in said]
+    return [Message(message.role, text_of(message.content, place)) for message in messages]
 
 
 def text_of(value: Any, place: str) -> str | None:

@@ -42,7 +42,7 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     ================================ ==================================================================
     theirs                           ours
     ================================ ==================================================================
-    `run_id`                         `run`; where there is none a hash of the content
+    `run_id`                         `run`; otherwise a hash of the content
     run, `attempt_id`,               `rollout_id`: the same as in the report of the run
     `attempt_seq`, probe,
     `attempt_idx`

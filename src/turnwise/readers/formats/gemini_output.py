@@ -73,11 +73,11 @@ def read_gemini_output(document: Document, table: Table) -> None:
                                      `total_tokens`, of a request with one candidate
     `finishReason`; `blockReason`    column `finish_reason`; a prompt that was blocked has an answer without
     of `promptFeedback`              text
-    `error`, `status` of Vertex AI   `error`, `ending` error; nobody answered
+    `error`, `status` of Vertex AI   `error`, `ending` error; no answer
     ================================ ====================================================================
 
     Names may also be written with underscores, as the Python client writes them. Of a log each record is a rollout of its
-    own, so that a conversation logged call by call stands there once for each. A column of a record that is called as a fact
+    own, so that a conversation logged call by call appears once for each call. A column of a record that is called as a fact
     of the rollout in TURNS is that fact where its value fits. Everything else is kept under its own name, objects and lists as
     JSON text. Built from the objects that Google documents for the Gemini API and for batches of Vertex AI.
 

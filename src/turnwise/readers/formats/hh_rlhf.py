@@ -79,6 +79,6 @@ def read_hh_rlhf(document: Document, table: Table) -> None:
 def _chat(text: str, field: str) -> list[Message]:
     before, *said = SPEAKER.split(text)
     if not said:
-        raise BrokenError("holds nobody who speaks: expected `Human:` and `Assistant:`", field=field)
+        raise BrokenError("names no speaker: expected `Human:` and `Assistant:`", field=field)
     chat = [Message("system", before.strip())] if before.strip() else []
     return chat + [Message(ROLES[who], what.strip()) for who, what in zip(said[::2], said[1::2], strict=True)]

@@ -108,7 +108,7 @@ def read_langfuse(document: Document, table: Table) -> None:
     ================================= ===================================================================
 
     Of a trace without a generation, or whose observations are only named, `input` and `output` are the only turn. Every
-    generation is a call of the target: leave out those of attackers and judges before, or by the column `span_name`.
+    generation is a call of the target: remove the calls of attackers and judges first, or by the column `span_name`.
     `attempt` is 1. Scores of single observations are left where they are.
 
     Built from the objects `TraceWithFullDetails` and `ObservationsView` of Langfuse's API.

@@ -70,7 +70,7 @@ def read_langsmith(document: Document, table: Table) -> None:
 
     Messages may be OpenAI's or LangChain's, and runs may hold those within them as `child_runs`. Of a trace without a call of a
     model, what the outermost run was given and gave back is the only turn. Every run of the type llm is a call of the target:
-    leave out those of attackers and judges before, or by the column `span_name`. `attempt` is 1.
+    remove the calls of attackers and judges first, or by the column `span_name`. `attempt` is 1.
 
     Built from LangSmith's documented format of runs.
 
@@ -145,8 +145,8 @@ def _text(extra: Mapping[str, Any], outer: str, name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _dollars(given: float | str | None, field: str) -> float | None:
+def _dollars(amount: float | str | None, field: str) -> float | None:
     try:
-        return None if given is None else float(given)
+        return None if amount is None else float(amount)
     except ValueError as error:
-        raise BrokenError(f"expected a number, got {given!r:.40}", field=field) from error
+        raise BrokenError(f"expected a number, got {amount!r:.40}", field=field) from error

@@ -152,9 +152,9 @@ def _rolling(arguments: Any, answer: Any) -> float | None:
         return None
 
 
-def _listed(given: Any) -> list[Any]:
-    """A list as it stands; of an object (as newer versions write arguments) its values."""
-    return given if isinstance(given, list) else list(given.values()) if isinstance(given, dict) else []
+def _listed(value: Any) -> list[Any]:
+    """Return a list unchanged; of an object (as newer versions write arguments) its values."""
+    return value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
 
 
 def _argument(given: Any) -> tuple[str | None, str | None]:
@@ -164,10 +164,10 @@ def _argument(given: Any) -> tuple[str | None, str | None]:
     return worded(parts[0]), second
 
 
-def _innermost(given: Any) -> Any:
-    while isinstance(given, list):
-        given = given[0] if given else None
-    return given
+def _innermost(value: Any) -> Any:
+    while isinstance(value, list):
+        value = value[0] if value else None
+    return value
 
 
 def _likelihood(answer: Any) -> float | None:

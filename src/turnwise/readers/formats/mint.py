@@ -75,7 +75,7 @@ def read_mint(document: Document, table: Table) -> None:
     folders of the file:       ``<model>/F=<feedback>/[PHF=<setting>/]max<k>_p<proposals>.../<category>/<task>/``
     model, category            `target`, `category`
     k, proposals, feedback,    columns of these names: most turns, most proposed solutions, who gave feedback
-    feedback_setting           (``none`` for nobody) and of which kind; all null where the folders are others
+    feedback_setting           (``none`` for no one) and of which kind; all null where the folders are others
     <task> + `task_id`         `task`; where the folder is another, `task_name` + `task_id`
     `reference`                `expected`
     `history`                  turns; the first `prompt` holds an example of a whole solution

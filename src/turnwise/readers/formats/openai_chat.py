@@ -98,7 +98,7 @@ def read_openai_chat(document: Document, table: Table) -> None:
     is the column `reasoning`. OpenAI's format holds no verdict and no end: `outcome`, `solved` and `ending` are null where
     the record does not state them.
 
-    Where the last message is no answer, the answer may stand beside the chat: in `response`, or in the only text among
+    If the last message is not an answer, the answer may be beside the chat: in `response`, or in the only text among
     output, completion, answer, reply and assistant; or in OpenAI's `choices`, of which each is a rollout of its own
     (``<rollout_id>/<place>``, `attempt` from 1) where there are several.
 
@@ -160,11 +160,11 @@ class Chats:
     def add(self, number: int, value: Any) -> bool:
         """Add any record, and say whether it is in the table now as it stands."""
         with self._table.record(self._document.name, number):
-            whole = [self._worded(one) for one in self._whole(value)]
-            if len(whole) == 1:
-                return self._add(number, whole[0]) and whole[0] is value
-            for place, one in enumerate(whole):
-                self._add(number, one, place)
+            records = [self._worded(record) for record in self._whole(value)]
+            if len(records) == 1:
+                return self._add(number, records[0]) and records[0] is value
+            for place, record in enumerate(records):
+                self._add(number, record, place)
         return False
 
     def _add(self, number: int, value: Any, choice: int | None = None) -> bool:
@@ -259,7 +259,7 @@ class Chats:
 
 
 def _beside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    """The answers that stand beside the chat of a record, as OpenAI would write them, and the column in which they do."""
+    """Return the answers stored beside the chat of a record, as OpenAI would write them, and the column in which they do."""
     choices = record.get(CHOICES)
     found = choices if isinstance(choices, list) else []
     if found and all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in found):
@@ -271,7 +271,7 @@ def _beside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None]) -> tuple[Told, Told]:
-    """Return the content beside the answers: in columns of TURNS where it belongs there, else in others."""
+    """Return the facts recorded beside the answers: in columns of TURNS where they match one, else in further columns."""
     known, beside = Told(), Told()
     for name in dict.fromkeys(chain.from_iterable(answers)):
         values = [answer.get(name) for answer in answers]
@@ -285,7 +285,7 @@ def _told(answers: Sequence[Mapping[str, Any]], passed: AbstractSet[str | None])
 
 
 def _asked(messages: Sequence[Mapping[str, Any]], answers: Sequence[int], passed: AbstractSet[str | None]) -> Told:
-    """Return the content beside everything that is not an answer: answers are at these places, and each makes a turn."""
+    """Return the facts of messages that are not answers: answers are at the given positions, and each makes a turn."""
     found: dict[str, list[list[Any]]] = {}
     turn, turns = 0, len(answers)
     for place, message in enumerate(messages):

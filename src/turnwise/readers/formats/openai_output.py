@@ -1,4 +1,4 @@
-"""Output of OpenAI's API: output of batches, chat completions, responses, and logs of requests with them."""
+"""Output of OpenAI's API: output of its batches, chat completions, responses, and logs of requests with them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ SAID = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "
 
 
 class Body(msgspec.Struct):
-    """Response of the API: a completion has `choices`, a response `output`."""
+    """Body of an API response: a completion has `choices`, a response `output`."""
 
     object: str | None = None
     id: str | None = None
@@ -83,12 +83,12 @@ def read_openai_output(document: Document, table: Table) -> None:
     `usage`                          `prompt_tokens`, `response_tokens`, `total_tokens`, of a request with one
                                      choice: of several, it counts them together
     `finish_reason`, `status`        columns of that name
-    `error`, or that in the body     `error`, `ending` error; nobody answered
+    `error`, or that in the body     `error`, `ending` error; no answer
     ================================ ====================================================================
 
-    What was asked is not in the output of a batch: `prompt` is null. It stands in the batch's input under the same
+    What was asked is not in the output of a batch: `prompt` is null. It is in the batch's input under the same
     `custom_id`, by which it can be joined to `task`. Of a log each record is a rollout of its own, so that a conversation
-    logged call by call stands there once for each; the answer in it may also be its text alone. A column of a record that is
+    logged call by call appears once for each call; the answer in it may also be its text alone. A column of a record that is
     called as a fact of the rollout in TURNS is that fact where its value fits. What a model thought (`reasoning_content`, or the
     summary of its reasoning) is the column `reasoning`. Everything else is kept under its own name, objects and lists as JSON
     text. Built from the objects that OpenAI documents for its API.

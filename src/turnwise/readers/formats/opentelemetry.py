@@ -49,7 +49,7 @@ def read_opentelemetry(document: Document, table: Table) -> None:
     (OpenLLMetry's), or as events of the span (``gen_ai.user.message``, ``gen_ai.choice``). A span in the words of OpenInference is
     read as `phoenix` reads it. A call is a span whose operation is chat, text_completion or generate_content; where no model is
     seen, what the outermost span was given and gave back is the only turn. Traces without either convention are no rollouts. Every
-    call is one of the target: leave out those of attackers and judges before, or by the column `span_name`. `attempt` is 1.
+    call is one of the target: remove the calls of attackers and judges first, or by the column `span_name`. `attempt` is 1.
 
     Built from OpenTelemetry's protocol, its semantic conventions and what Pydantic AI and OpenLLMetry write.
 
@@ -125,7 +125,7 @@ def _first(*counts: Count) -> int | None:
     return whole(next((count for count in counts if count is not None), None), "gen_ai.usage")
 
 
-def _text(told: Any, *names: str) -> str | None:
+def _text(node: Any, *names: str) -> str | None:
     for name in names:
-        told = told.get(name) if isinstance(told, dict) else None
-    return told if isinstance(told, str) else None
+        node = node.get(name) if isinstance(node, dict) else None
+    return node if isinstance(node, str) else None

@@ -21,7 +21,7 @@ KEPT = ("session", "user", "metadata", "tag")  # attributes that are said of a w
 
 
 class Context(msgspec.Struct):
-    """Identity of a span."""
+    """Identifiers of a span."""
 
     trace_id: Key
     span_id: Key
@@ -42,14 +42,14 @@ class Record(msgspec.Struct):
 
 
 class Tokens(msgspec.Struct):
-    """Tokens of a call."""
+    """Token counts of a call."""
 
     prompt: Count = None
     completion: Count = None
 
 
 class Model(msgspec.Struct):
-    """Content of a span about a model call."""
+    """Model call recorded in a span."""
 
     model_name: str | None = None
     input_messages: Any = None
@@ -108,7 +108,7 @@ def read_phoenix(document: Document, table: Table) -> None:
     ================================= ===================================================================
 
     Where no model is seen, what the outermost span was given and gave back is the only turn. Every span of the kind LLM is a
-    call of the target: leave out those of attackers and judges before, or by the column `span_name`. Attributes may be columns
+    call of the target: remove the calls of attackers and judges first, or by the column `span_name`. Attributes may be columns
     called ``attributes.llm.model_name``, as data frames of Phoenix have them, or stand in one object, with dots in their names or
     without. `attempt` is 1; no verdict is read: annotations stand elsewhere.
 
@@ -149,7 +149,7 @@ def _records(document: Document) -> Iterator[tuple[int, Any]]:
             yield number, value
 
 
-def span_of(given: dict[str, Any]) -> Span:
+def span_of(row: dict[str, Any]) -> Span:
     """A span in our words.
 
     Examples
@@ -159,7 +159,7 @@ def span_of(given: dict[str, Any]) -> Span:
     >>> span.trace, span.calls, span.asked[0].content
     ('t', True, 'Hi')
     """
-    record = parse(undotted(given), Record)
+    record = parse(undotted(row), Record)
     told = undotted(record.attributes or {})
     model = parse(told.get("llm") or {}, Model, "attributes.llm")
     kind = record.span_kind or inner(told, "openinference", "span", "kind")
@@ -205,20 +205,20 @@ def _chat(given: Any, whose: str) -> list[Message]:
     return messages
 
 
-def undotted(given: Any) -> Any:
-    """Return attributes with an object for each dotted name, and a list where all names are numbers.
+def undotted(flat: Any) -> Any:
+    """Nest a flat object: names with dots become objects, and objects whose names are all numbers become lists.
 
     Examples
     --------
     >>> undotted({"llm.messages.0.role": "user", "llm.messages.1.role": "tool", "llm": {"model": "m"}})
     {'llm': {'messages': [{'role': 'user'}, {'role': 'tool'}], 'model': 'm'}}
     """
-    if isinstance(given, list):
-        return [undotted(item) for item in given]
-    if not isinstance(given, dict):
-        return given
+    if isinstance(flat, list):
+        return [undotted(item) for item in flat]
+    if not isinstance(flat, dict):
+        return flat
     found: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in flat.items():
         *outer, last = name.split(".")
         inside = found
         for step in outer:

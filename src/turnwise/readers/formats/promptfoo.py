@@ -57,7 +57,7 @@ class Response(msgspec.Struct):
 
 
 class Names(NamedTuple):
-    """Names of a result: its own, its test case, and its attempt."""
+    """Identifiers of a result: its name, its test case and the attempt number."""
 
     run: str
     rollout: str
@@ -95,7 +95,7 @@ def read_promptfoo(document: Document, table: Table) -> None:
     ================================== =====================================================================
     theirs                             ours
     ================================== =====================================================================
-    `evalId`                           `run`; where there is none a hash of the content
+    `evalId`                           `run`; otherwise a hash of the content
     run, `testIdx`, `promptIdx`,       `rollout_id`; where a repeat has the same number, ``/2`` and so on after it
     provider
     repeats of a test                  `attempt`, from 1: the same test case, though `--repeat` gives each its own number
@@ -182,7 +182,7 @@ def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
 
 
 def _case(result: Result) -> str:
-    """Return the key of a test case: a repeat equals it in everything but its number."""
+    """Return the key of a test case: a repeat of it differs only in its number."""
     test = result.test if isinstance(result.test, dict) else {}
     content = test if test.get("vars") else {**test, "vars": result.vars} if result.vars else None
     return json_text(content) or str(result.test_place)
@@ -194,7 +194,7 @@ def _target(provider: Any) -> str | None:
 
 
 def _about(result: Result) -> dict[str, Any]:
-    """Return plugin, strategy and goal, as the test case and the result state them."""
+    """Return the plugin, strategy and goal that the test case and the result name."""
     test = result.test.get("metadata") if isinstance(result.test, dict) else None
     return {
         **(test if isinstance(test, dict) else {}),

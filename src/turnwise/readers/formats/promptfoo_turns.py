@@ -1,4 +1,4 @@
-"""Content of one promptfoo result: a turn, a conversation, or the tree of a search."""
+"""Turns of one result of promptfoo: a turn, a conversation, or the tree that a search went through."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ class Exchange(msgspec.Struct):
     passed: bool | None = msgspec.field(name="graderPassed", default=None)
 
     def turn(self, number: int) -> Turn:
-        """It as a turn of ours."""
+        """Convert it to a turn of `turnwise`."""
         succeeded = None if self.passed is None else not self.passed
         return Turn(turn=number, prompt=worded(self.prompt), response=worded(self.output), succeeded=succeeded)
 
@@ -46,7 +46,7 @@ class Said(NamedTuple):
 
 
 def said(prompt: Any, response: Any, kept: dict[str, Any], *, failed: bool) -> Said:
-    """Return prompt and answer: as the strategy kept them, else those of the result.
+    """Return the messages sent and answered: as the strategy recorded them, else the prompt and answer of the result.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _tree(nodes: list[Node]) -> Said:
 
 
 def _asked(prompt: Any) -> list[Message]:
-    """Return the prompt: a text, or messages as JSON text; an assistant's message in it is not this target's answer."""
+    """Return the messages sent: a text, or messages as JSON text; assistant messages in it are not this target's answers."""
     raw = prompt.get("raw") if isinstance(prompt, dict) else prompt
     given = _decoded(raw)
     if given is not raw:
@@ -146,15 +146,15 @@ def _asked(prompt: Any) -> list[Message]:
             chat = messages_of(given, "prompt.raw")
         except BrokenError:
             return [Message("user", raw)]
-        return [Message("user", one.content) if one.role == "assistant" else one for one in chat]
+        return [Message("user", message.content) if message.role == "assistant" else message for message in chat]
     return messages_of(worded(raw), "prompt.raw")
 
 
-def _decoded(given: Any) -> Any:
+def _decoded(text: Any) -> Any:
     """A list that was written as JSON text; anything else as it is."""
-    if not isinstance(given, str) or not given.lstrip().startswith("["):
-        return given
+    if not isinstance(text, str) or not text.lstrip().startswith("["):
+        return text
     try:
-        return lenient(given.encode())[0]
+        return lenient(text.encode())[0]
     except (BrokenError, UnicodeEncodeError):
-        return given
+        return text

@@ -117,16 +117,18 @@ def _add(
     judge = _judge(memory, attack)
     turns, beside = _turns(pieces, memory, judge)
     if pruned:
-        turns, beside = _tree([(turns, beside), *(_turns(memory.conversations[one], memory, judge) for one in pruned)])
+        turns, beside = _tree(
+            [(turns, beside), *(_turns(memory.conversations[branch], memory, judge) for branch in pruned)]
+        )
     first = next((piece for piece in pieces if piece.role in ANSWERS), None) or next(iter(pieces), None)
     kinds = [] if first is None else [first.attack_identifier, first.orchestrator_identifier]
     if attack is not None:
         kinds = [attack.attack_identifier, attack.atomic_attack_identifier, *kinds]
-    given = [one.targeted_harm_categories for one in (attack, first) if one is not None]
+    given = [source.targeted_harm_categories for source in (attack, first) if source is not None]
     categories = next((names for value in given if (names := names_in(value))), [])
     known = [memory.targets.get(conversation), None if first is None else first.prompt_target_identifier]
     known += [] if attack is None else [target_of(attack.atomic_attack_identifier)]
-    labels = [one.labels for one in (attack, first) if one is not None and one.labels]
+    labels = [source.labels for source in (attack, first) if source is not None and source.labels]
     if attack is not None and attack.outcome == ERROR and turns[-1].error is None:
         turns[-1] = turns[-1]._replace(error=attack.error_message)
     seconds = None if attack is None or not attack.execution_time_ms else attack.execution_time_ms / 1000

@@ -1,4 +1,4 @@
-"""Content of PyRIT's memory: pieces of messages, their scores, and the attacks they belong to."""
+"""Contents of PyRIT's memory: its pieces of messages, their scores, and the attacks they are part of."""
 
 import ast
 from collections.abc import Iterable
@@ -55,12 +55,12 @@ class Piece(msgspec.Struct):
 
     @property
     def text(self) -> str | None:
-        """Text of a prompt or answer; for a picture or a sound its path."""
+        """Text that was sent or answered; for a picture or a sound, its path."""
         return self.converted_value if self.converted_value is not None else self.converted_prompt_text
 
 
 class Score(msgspec.Struct):
-    """Score of one piece."""
+    """Score that a scorer gave to one piece."""
 
     score_value: str | float | bool | None = None
     score_type: str | None = None
@@ -143,7 +143,9 @@ def memory_of(document: Document, table: Table) -> Memory:
             memory.conversations.setdefault(piece.conversation_id, []).append(piece)
             inside = piece.scores if isinstance(piece.scores, list) else []
             scores += [
-                (where, {"prompt_request_response_id": piece.origin, **one}) for one in inside if isinstance(one, dict)
+                (where, {"prompt_request_response_id": piece.origin, **entry})
+                for entry in inside
+                if isinstance(entry, dict)
             ]
     for where, record in scores:
         with table.record(document.name, where):
@@ -180,9 +182,9 @@ def _decoded(value: Any) -> Any:
         return value
 
 
-def names_in(given: Any) -> list[str]:
+def names_in(identifier: Any) -> list[str]:
     """The texts of a list, which may be JSON text."""
-    value = _decoded(given)
+    value = _decoded(identifier)
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
@@ -192,7 +194,7 @@ def scorer_of(score: Score) -> str:
 
 
 def value_of(score: Score) -> float | None:
-    """Return the score as a number: true is 1, false 0."""
+    """Return the score as a number: true is 1, false is 0."""
     value = score.score_value
     if isinstance(value, str):
         word = value.strip().lower()
@@ -207,27 +209,27 @@ def value_of(score: Score) -> float | None:
 
 
 def target_of(identifier: Any) -> Any:
-    """Return the identity of an attack's target, as far as the attack's own identifier states it."""
+    """Return the name of an attack's target, as far as the attack's own identifier gives it."""
     inside = _inside(_decoded(identifier))
     parts = inside.get("children") if isinstance(inside, dict) else None
     return parts.get("objective_target") if isinstance(parts, dict) else None
 
 
-def _inside(given: Any) -> Any:
+def _inside(identifier: Any) -> Any:
     """The attack within an `AtomicAttack`; any other identifier as it is."""
     for name in PARTS:
-        parts = given.get("children") if isinstance(given, dict) else None
-        given = parts[name] if isinstance(parts, dict) and isinstance(parts.get(name), dict) else given
-    return given
+        parts = identifier.get("children") if isinstance(identifier, dict) else None
+        identifier = parts[name] if isinstance(parts, dict) and isinstance(parts.get(name), dict) else identifier
+    return identifier
 
 
-def kind_of(given: Any, *, model: bool = False) -> str | None:
+def kind_of(identifier: Any, *, model: bool = False) -> str | None:
     """The class that an identifier names, or the model of a target."""
-    given = _inside(_decoded(given))
-    if not isinstance(given, dict):
-        return given if isinstance(given, str) and given else None
-    params = given.get("params")
+    identifier = _inside(_decoded(identifier))
+    if not isinstance(identifier, dict):
+        return identifier if isinstance(identifier, str) and identifier else None
+    params = identifier.get("params")
     inner = params if isinstance(params, dict) else {}
-    models = [given.get("model_name"), inner.get("model_name")] if model else []
-    names = (*models, given.get("class_name"), given.get("__type__"), given.get("name"))
+    models = [identifier.get("model_name"), inner.get("model_name")] if model else []
+    names = (*models, identifier.get("class_name"), identifier.get("__type__"), identifier.get("name"))
     return next((name for name in names if isinstance(name, str) and name), None)

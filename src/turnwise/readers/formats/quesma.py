@@ -234,7 +234,7 @@ def _read_written(document: Document, table: Table) -> None:
         with table.record(document.name, place):
             chat = [part.groupdict() for part in HARMONY.finditer(text)]
             if not chat:
-                raise BrokenError("is no transcript in Harmony's format", field=WALKTHROUGHS)
+                raise BrokenError("is not a transcript in Harmony's format", field=WALKTHROUGHS)
             said = [one for one in chat if one["channel"] != "analysis"]
             thought = [one["text"] for one in chat if one["channel"] == "analysis"]
             turns = split([Message(one["role"], one["text"]) for one in said])

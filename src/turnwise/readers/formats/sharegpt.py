@@ -43,7 +43,7 @@ class Said(msgspec.Struct):
 
 
 class Answered(msgspec.Struct):
-    """Answer of one model to one question of MT-Bench."""
+    """Answers of one model to one question of MT-Bench."""
 
     question_id: Key
     model_id: str
@@ -181,7 +181,7 @@ def _message(value: Any, place: int) -> Message:
     if who == CALL:
         return Message("assistant", None, _calls(text))
     if who not in SPEAKERS:
-        raise BrokenError(f"{who!r} is nobody who speaks in a conversation", field=f"{where}.from")
+        raise BrokenError(f"{who!r} is not a speaker of a conversation", field=f"{where}.from")
     return Message(who, text)
 
 

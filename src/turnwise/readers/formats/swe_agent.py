@@ -135,9 +135,12 @@ def read_swe_agent(document: Document, table: Table) -> None:
         )
 
 
-def _without_examples(said: Sequence[Said]) -> list[Message]:
-    """The messages, with those of a demonstration as what the user said: the agent did not answer them."""
-    return [Message("user", one.content) if one.is_demo and one.role in ANSWERS else one for one in said]
+def _without_examples(messages: Sequence[Said]) -> list[Message]:
+    """Return the messages, with messages of a demonstration attributed to the user: the agent did not answer them."""
+    return [
+        Message("user", message.content) if message.is_demo and message.role in ANSWERS else message
+        for message in messages
+    ]
 
 
 def _turns(steps: Sequence[Step], said: Sequence[Said]) -> list[Turn]:

@@ -121,7 +121,7 @@ def read_tau2(document: Document, table: Table) -> None:
     `first_tick` and `last_tick` tell the length and place of each answer. A simulation without a reward was not
     evaluated: `solved` is null. Everything else but the ticks themselves is kept under its own name, as JSON text.
 
-    A real voice run was at hand; results of text runs are built from tau2's `data_model/simulation.py`.
+    This was checked with a real voice run; results of text runs are built from tau2's `data_model/simulation.py`.
 
     The producer judges the `whole_rollout`, and the user's task, not an attack.
 
@@ -191,12 +191,14 @@ def _written(messages: Iterable[Any]) -> list[Any]:
     for place, value in enumerate(messages):
         said = parse(value, Said, f"messages[{place}]")
         many = said.tool_messages
-        inner = [said] if many is None else [parse(one, Said, f"messages[{place}].tool_messages") for one in many]
-        chat += [one for one in inner if one.requestor != "user"]
-    hidden = [Message(one.role, one.content) if one.role == "user" else one for one in chat]
-    answers = [one for one in chat if one.role == "assistant"]
+        inner = (
+            [said] if many is None else [parse(message, Said, f"messages[{place}].tool_messages") for message in many]
+        )
+        chat += [message for message in inner if message.requestor != "user"]
+    hidden = [Message(message.role, message.content) if message.role == "user" else message for message in chat]
+    answers = [message for message in chat if message.role == "assistant"]
     turns = split(hidden, "messages")
-    return [_measured(turn, one) for turn, one in zip(turns, answers, strict=True)] if answers else turns
+    return [_measured(turn, message) for turn, message in zip(turns, answers, strict=True)] if answers else turns
 
 
 def _measured(turn: Any, said: Said) -> Any:
@@ -230,7 +232,7 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[Any], dict[str, list[int]] | Non
         called = [call for chunk in chunks for call in chunk.tool_calls or []] or None
         if chat and chat[-1].role == role == "assistant":
             before = chat[-1]
-            words = [one for one in (before.content, text) if one is not None]
+            words = [spoken for spoken in (before.content, text) if spoken is not None]
             chat[-1] = Message(role, " ".join(words) or None, [*(before.tool_calls or []), *(called or [])] or None)
             spans[-1][1] = start + len(chunks) - 1
         else:
@@ -252,7 +254,7 @@ def _about(info: Any) -> dict[str, str | None]:
 
 
 def _header(document: Document) -> Any:
-    """Return the run's header in the file above the folder of its simulations; null where there is none."""
+    """Return the run's description from the file above the folder of its simulations; null if there is none."""
     path = document.path.absolute().parent.parent / HEADER
     try:
         header = json.loads(path.read_bytes()) if path.is_file() else None

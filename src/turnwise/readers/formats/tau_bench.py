@@ -54,7 +54,7 @@ def read_tau_bench(document: Document, table: Table) -> None:
 
     `attack` is `none`, so `goal` and `outcome` are null. `ending` is `finished` where the user said ``###STOP###``
     last, `target_ended` where the last thing is the result of the tool that transfers to a human, else `budget` (the
-    steps ran out, whoever spoke last). The target stands only in the name of the file: ``read(path,
+    steps ran out, no matter who spoke last). The target stands only in the name of the file: ``read(path,
     target="gpt-4o")``. `user_cost`, the price of the simulated user, is kept under its own name, as is what else
     `info` holds with ``info_`` before it; objects are JSON text.
 

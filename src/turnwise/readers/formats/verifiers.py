@@ -21,7 +21,7 @@ UNKEPT = frozenset({"tools", "mm_token_type_id_map", "request_rewrites", "respon
 
 
 class Trace(msgspec.Struct):
-    """Work of one agent on one task."""
+    """Trace of one agent on one task."""
 
     id: str
     nodes: list[Any]
@@ -37,7 +37,7 @@ class Trace(msgspec.Struct):
 
 
 class Episode(msgspec.Struct):
-    """Fields shared by the traces of one episode; empty where a trace is alone."""
+    """Facts that the traces of one episode share; empty for a single trace."""
 
     id: str | None = None
     env: Any = None
@@ -46,7 +46,7 @@ class Episode(msgspec.Struct):
     errors: list[Any] = []
 
     def told(self) -> dict[str, Any]:
-        """Return what the episode states about each of its traces."""
+        """Return the facts that apply to each of its traces."""
         return {
             "episode": self.id,
             "env": inner(self.env, "id"),
@@ -89,7 +89,7 @@ class Span(msgspec.Struct):
 
 
 class Fault(msgspec.Struct):
-    """Failure of a trace."""
+    """Type and message of a failure."""
 
     type: str | None = None
     message: str | None = None

@@ -1,4 +1,4 @@
-"""Figures that the logs of each producer state about themselves, one mapping each."""
+"""Figures that the logs of each producer state of themselves, one mapping each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Scored(msgspec.Struct):
 
 
 class Results(msgspec.Struct):
-    """The producer's figures for the whole run."""
+    """Results of the whole run, by the producer."""
 
     completed_samples: Count = None
     scores: list[Scored] = []
@@ -69,7 +69,7 @@ class Results(msgspec.Struct):
 
 
 class Concluded(Header):
-    """A log but for its samples."""
+    """A log without its samples."""
 
     results: Results | None = None
 
@@ -108,7 +108,7 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
 
 # ── tools for attacks ─────────────────────────────────────────────────────────────────────────────────────────────────
 class Rates(jailbreakbench.Parameters):
-    """Success as stated by the parameters of an artifact."""
+    """Success rates in the parameters of an artifact."""
 
     attack_success_rate: float | None = None
     total_number_of_jailbreaks: float | None = None
@@ -141,7 +141,7 @@ def _of_jailbreakbench(document: Document, problems: Problems) -> Iterator[Figur
 
 
 class Evaluated(msgspec.Struct):
-    """Hits of one detector among the outputs of one probe."""
+    """Counts of one detector over the outputs of one probe."""
 
     probe: str
     detector: str
@@ -190,7 +190,7 @@ def _level(given: float | str | None) -> float | None:
 
 
 class Summarized(msgspec.Struct):
-    """Figures of an ASTRA-RL evaluator about its rollouts."""
+    """Summary of an ASTRA-RL evaluator over its rollouts."""
 
     summary: dict[str, Any]
 
@@ -233,7 +233,7 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Figure]:
 
 
 class Tally(msgspec.Struct):
-    """Counts of an export."""
+    """Counts in an export."""
 
     vulnerable_count: Whole | None = None
 
@@ -247,7 +247,7 @@ class Export(msgspec.Struct):
 
 
 class RedTeam(msgspec.Struct):
-    """Figures of the toolkit's red team about a run."""
+    """Summary of a run by the toolkit's red team."""
 
     overall_score: float | None = None
     attack_success_rate: float | None = None

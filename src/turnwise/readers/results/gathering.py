@@ -88,7 +88,7 @@ def gather(
 
 
 def _instead(document: Document, verb: str) -> str | None:
-    """Return the verb that reads the file instead, or what must open it first."""
+    """Name the function that reads the file, if it is another one, or the program that must open it first."""
     ledger = Problems(collect=True)
     if format_of(document, None, by_name=False, problems=ledger) is not None:
         return "`tw.read` reads rollouts"

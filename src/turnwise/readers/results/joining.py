@@ -1,4 +1,4 @@
-"""Turns that labels belong to: by the rollout and turn they name, or by the text they repeat."""
+"""Joining of labels to turns: by the rollout and turn that they name, or by the texts they quote."""
 
 from collections.abc import Iterable
 from typing import Any

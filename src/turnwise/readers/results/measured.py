@@ -86,7 +86,9 @@ def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
     for name, kinds in held.items():
         if len(kinds) > 1 and not all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
             told = " in one of these tables, ".join(sorted(map(str, kinds))[:2])
-            raise ArgumentError(f"column `{name}` holds {told} in another; make it the same in all, or leave one out")
+            raise ArgumentError(
+                f"column `{name}` holds {told} in another; give it one dtype in all tables, or omit a table"
+            )
     blank = [  # what is null throughout takes the dtype that it has elsewhere
         [name for name in table.columns if name in held and table[name].null_count() == table.height]
         for table in tables
@@ -100,8 +102,8 @@ def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
     if again.any():
         name = found["rollout_id"].filter(again)[0]
         raise ArgumentError(
-            f"rollout {name!r} stands in several of these tables, and would count twice; give each file once, or its rollouts "
-            "ids of their own"
+            f"rollout {name!r} is in several of these tables and would count twice; pass each file once, or give its rollouts "
+            "distinct ids"
         )
     return found
 

@@ -43,7 +43,7 @@ OTHERS = (  # records of other tools that hold what was said in a shape of their
 
 
 def nearly(document: Document) -> str | None:
-    r"""Return what a file of unknown format lacks, where it holds prompts or answers; null for any other.
+    r"""Describe what a file with messages lacks to be of a known format; null for any other file.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _no_text(document: Document) -> Iterator[str]:
 
 
 def _by_name(document: Document) -> Iterator[str]:
-    """Records that stand in one object under their names."""
+    """Records that are in one object under their names."""
     if document.kind == "json" and isinstance(document.top, dict):
         values = [surface_if_any(value) for value in document.top.values()]
         if values and all(isinstance(value, dict) and value.keys() & {*LISTS} for value in values):
@@ -134,7 +134,7 @@ def _by_name(document: Document) -> Iterator[str]:
 
 
 def _within(name: str, value: object) -> Iterator[str]:
-    """Return the problem with a record's turns under this name."""
+    """Describe what is wrong with the turns that a record holds under this name."""
     inner = next((word for word in LISTS if isinstance(value, dict) and word in value), None)
     if inner is not None:
         yield f"holds `{inner}` within `{name}`: put that list into the record itself"
@@ -171,7 +171,7 @@ def _without_id(document: Document, names: frozenset[str]) -> str:
 
 
 def _frame(document: Document) -> str:
-    """Read the file with Polars."""
+    """Return the Polars call that reads the file."""
     comma = "" if document.kind != "table" or document.separator == "," else f", separator={document.separator!r}"
     stream = "_stream" if document.kind == "arrow" and is_stream(document.head) else ""
     return f"{POLARS[document.kind]}{stream}(path{comma})"

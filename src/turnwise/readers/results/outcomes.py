@@ -1,4 +1,4 @@
-"""Outcomes of rollouts from any mix of logs, without prompts and answers."""
+"""Outcomes of the rollouts of any mix of logs, without their messages."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, overload

@@ -16,7 +16,7 @@ ANSWERS = frozenset({"response", *RESPONSES, "messages", "generation", "choices"
 
 
 def source_of(document: Document) -> str | None:
-    r"""Return the kind of a prompt file, or null for any other; names are compared without case.
+    r"""Return the kind of prompt file, or null if it is not one; names are compared without case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Figures that producers report about their runs, as SUMMARY, to compare with estimates from the same logs."""
+"""Figures that the producers report of their own runs, as SUMMARY: compare them with figures computed from the logs."""
 
 from typing import Literal, overload
 
@@ -70,7 +70,7 @@ def read_summary(
     Returns
     -------
     SUMMARY. Before its columns stand `source`, `run` (as `read` calls it), `target`, `attack`, `task`, `ours` (our
-    metric of the same definition; null where there is none) and `file`. What a file does not state is null; `method`
+    metric of the same definition; null if there is none) and `file`. What a file does not state is null; `method`
     says who reported it. With ``errors="collect"``, SUMMARY and PROBLEMS.
 
     Raises
@@ -115,12 +115,12 @@ def _own(document: Document) -> pl.DataFrame:
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the dtypes of SUMMARY; NaN, which is no figure, is null."""
+    """The frame with the dtypes of SUMMARY; NaN, which is not a figure, is null."""
     dtypes = {name: dtype for name, dtype in SUMMARY.dtypes.items() if name in frame.columns}
     try:
         frame = frame.with_columns(pl.col(name).cast(dtype, strict=True) for name, dtype in dtypes.items())
     except pl.exceptions.PolarsError as error:
-        raise broken("is no SUMMARY", error) from error
+        raise broken("is not a SUMMARY table", error) from error
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 

@@ -132,7 +132,7 @@ def _own(document: Document, problems: Problems) -> Iterator[Verdict]:
 
 
 def _said(given: Any) -> Verdict:
-    """A verdict as a number and as a word: true and yes are 1, false and no 0; another word is no number."""
+    """A verdict as a number and as a word: true and yes are 1, false and no 0; another word is not a number."""
     if given is None or isinstance(given, bool | int | float):
         return {"value": None if given is None else float(given), "label": None if given is None else worded(given)}
     word = str(given).strip().lower()
@@ -157,7 +157,7 @@ class Item(msgspec.Struct):
 
 
 class Condition(msgspec.Struct):
-    """The red team judge's verdict on one item under one condition."""
+    """Verdict of the red team's judge on one item under one condition."""
 
     uid: str
     scenario_id: str
@@ -226,7 +226,7 @@ class Choice(msgspec.Struct):
 
 
 class Refusal(msgspec.Struct):
-    """One exchange that somebody labeled."""
+    """One labeled exchange."""
 
     user_message: str | None
     assistant_message: str | None

@@ -1,1 +1,1 @@
-"""Sources of logs: files, archives, compressed bytes, Parquet, SQLite and object stores."""
+"""Contents of a path: files, archives, compressed bytes, Parquet, SQLite and object stores."""

@@ -1,4 +1,4 @@
-"""A zip archive as it lies there: its members read one by one, in memory, and no more of them than they may hold.
+"""A zip archive on disk: its members read one by one, in memory, and no more of them than they may hold.
 
 Nothing is ever unpacked to a file, so a member may be called what it likes. What it unpacks to is bounded before and
 while it is read: an archive whose members overlap, or that declares absurd sizes, and a member that holds more than it
@@ -48,7 +48,7 @@ class Archive:
     Raises
     ------
     BrokenError
-        Where the file is no whole archive, or looks like a zip bomb.
+        If the archive is incomplete, or looks like a zip bomb.
 
     Examples
     --------
@@ -87,11 +87,11 @@ class Archive:
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
     def size(self, name: str) -> int:
-        """Return the unpacked size that the member of that name states."""
+        """Return the unpacked size that the member states, in bytes."""
         return self._by_name[name].file_size
 
     def read(self, name: str) -> bytes:
-        """Read the member of that name.
+        """Return the content of the member of that name.
 
         Raises
         ------
@@ -173,4 +173,4 @@ class _Whole:
             raise broken(self._what, error) from error
 
 
-_WHOLE, _SOUND = _Whole("is no whole zip archive"), _Whole("is damaged")
+_WHOLE, _SOUND = _Whole("is not a complete zip archive"), _Whole("is damaged")

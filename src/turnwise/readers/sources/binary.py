@@ -57,7 +57,7 @@ def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
     Raises
     ------
     BrokenError
-        Where it is no whole file.
+        If the file is incomplete.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
 
 
 def rows_in(source: Path | io.BytesIO) -> int:
-    """Return the number of rows of a Parquet file; 0 where it is incomplete.
+    """Return the number of rows of a Parquet file; 0 if the file is incomplete.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
     Raises
     ------
     BrokenError
-        Where it is no whole file.
+        If the file is incomplete.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def table_in(
     Raises
     ------
     BrokenError
-        Where it is no whole file.
+        If the file is incomplete.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def batches_in(
     Raises
     ------
     BrokenError
-        Where it is no whole file, or a column holds bytes, for which JSON has no word.
+        If the file is incomplete, or a column holds bytes, for which JSON has no word.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataTyp
     Raises
     ------
     BrokenError
-        Where it is no whole file.
+        If the file is incomplete.
 
     Examples
     --------
@@ -339,4 +339,4 @@ def _holds(dtype: pl.DataType | pl.datatypes.DataTypeClass, kinds: tuple[pl.data
 
 
 def _not_whole(kind: str, error: BaseException) -> BrokenError:
-    return broken(f"is no whole {kind.title()} file", error)
+    return broken(f"is not a complete {kind.title()} file", error)

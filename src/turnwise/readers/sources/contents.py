@@ -22,7 +22,7 @@ class Contents:
     path
         Where the file lies.
     data
-        What is in it, where that is at hand already.
+        What is in it, if already in memory.
 
     Examples
     --------

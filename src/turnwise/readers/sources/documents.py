@@ -1,4 +1,4 @@
-"""One file as it lies there: what kind of file it is, the names on its surface, and its records."""
+"""One file on disk: what kind of file it is, the names on its surface, and its records."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ _deep = msgspec.json.Decoder()
 
 
 class Document(Contents):
-    """A file, read as far as somebody asks.
+    """A file, read only as far as needed.
 
     A look at the surface (`kind`, `keys`, `inner`) decodes no more than the names of the outermost objects, so that
     every format can be asked whether it knows the file. ``.gz`` and ``.zst`` are unpacked on the way.
@@ -55,7 +55,7 @@ class Document(Contents):
     path
         Where the file lies.
     data
-        What is in it, where that is at hand already.
+        What is in it, if already in memory.
     said
         What the folders say in which it lies, in one row, where it is Parquet; see `turnwise.readers.sources.hive`.
 
@@ -204,7 +204,7 @@ class Document(Contents):
             return []
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """Each line of a JSON-lines file with its number, or each row; a line that is no JSON comes as the error it is."""
+        """Each line of a JSON-lines file with its number, or each row; a line that is not JSON is returned as its error."""
         return ((number, self.decoded(line)) for number, line in self.texts())
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
@@ -235,7 +235,7 @@ class Document(Contents):
         return ((range(at, min(at + ITEMS, len(items))), items[at : at + ITEMS]) for at in range(0, len(items), ITEMS))
 
     def decoded(self, text: bytes | msgspec.Raw) -> Any:
-        """A JSON text as the value it is; one that is no JSON as the error it is.
+        """A JSON text as the value it is; one that is not JSON as its error.
 
         Examples
         --------
@@ -268,7 +268,7 @@ class Document(Contents):
         Raises
         ------
         BrokenError
-            Where it is no JSON, or not what the struct says; it names the field.
+            If it is not JSON, or not what the struct says; it names the field.
 
         Examples
         --------
@@ -332,7 +332,7 @@ class Document(Contents):
         if not self._json_text.strip():
             raise BrokenError("is empty, not JSON, perhaps half-written")
         _ = self.top  # raises, and says where
-        raise BrokenError("is no valid JSON")
+        raise BrokenError("is not valid JSON")
 
     def _first_line(self) -> Any:
         line = FIRST.search(self._beginning)

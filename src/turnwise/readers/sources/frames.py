@@ -41,7 +41,7 @@ def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         return _from_records(data, words)
     hint = "; `tw.read(path)` reads files" if isinstance(data, str) or hasattr(data, "__fspath__") else ""
-    raise ArgumentError(f"turns: a {type(data).__name__} is no table; pass a frame or a list of dicts{hint}")
+    raise ArgumentError(f"turns: a {type(data).__name__} is not a table; pass a frame or a list of dicts{hint}")
 
 
 def _from_records(data: Iterable[Any], words: AbstractSet[str]) -> pl.DataFrame:
@@ -73,9 +73,9 @@ def plain(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(element) for name, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if kind.__name__ in _MISSING:

@@ -24,7 +24,7 @@ FLAG = re.compile(r"true|false")  # likewise
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
-    """Return the facts in the folder names of a file, be it named directly, below a folder, or by an address.
+    """Return the facts in the folder names of a file, whether named directly, below a folder, or by an address.
 
     Raises
     ------
@@ -45,18 +45,18 @@ def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
     return said
 
 
-def typed(said: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
-    """Return the folder facts of all files read together, a row each; dtypes are those of TURNS, else of all values.
+def typed(file_facts: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
+    """Return the folder facts of all files read together, one row per file; a column has the dtype of TURNS, or of its values.
 
     Examples
     --------
     >>> [row.rows(named=True) for row in typed([{"attempt": "1", "k": "2"}, {"k": "0.5"}, {"target": "3"}])]
     [[{'attempt': 1, 'k': 2.0}], [{'k': 0.5}], [{'target': '3'}]]
     """
-    names = dict.fromkeys(chain.from_iterable(said))
-    texts = [pl.Series(name, [one.get(name) for one in said], dtype=pl.String) for name in names]
+    names = dict.fromkeys(chain.from_iterable(file_facts))
+    texts = [pl.Series(name, [facts.get(name) for facts in file_facts], dtype=pl.String) for name in names]
     rows = pl.DataFrame([_typed(series) for series in texts])
-    return [rows.slice(row, 1).select(list(one)) if one else pl.DataFrame() for row, one in enumerate(said)]
+    return [rows.slice(row, 1).select(list(facts)) if facts else pl.DataFrame() for row, facts in enumerate(file_facts)]
 
 
 def _typed(texts: pl.Series) -> pl.Series:

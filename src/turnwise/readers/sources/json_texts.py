@@ -1,4 +1,4 @@
-"""JSON texts as far as somebody asks: the names on the surface alone, or all of it, as Python's own writer leaves it."""
+"""JSON texts, parsed only as far as needed: the names on the surface alone, or all of it, as Python's own writer leaves it."""
 
 import json
 import math
@@ -37,7 +37,9 @@ def lenient(text: bytes) -> tuple[Any, int]:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except json.JSONDecodeError as error:
         half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
-        raise BrokenError(f"is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}){half}") from error
+        raise BrokenError(
+            f"is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}){half}"
+        ) from error
     except UnicodeDecodeError as error:
         raise BrokenError(f"is not UTF-8 (byte {error.start})") from error
     except RecursionError as error:

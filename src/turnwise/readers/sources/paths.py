@@ -69,7 +69,7 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     Raises
     ------
     ArgumentError
-        Where it is no path, or there is none.
+        If it is not a path, or no path is given.
 
     Examples
     --------
@@ -82,9 +82,9 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     except (TypeError, RuntimeError) as error:
         shown = repr(paths) if "\n" not in repr(paths) else f"a {type(paths).__name__}"
         frame = "; a frame of your own becomes one of turns by `tw.turns(frame)`" if hasattr(paths, "columns") else ""
-        raise ArgumentError(f"{verb}: {shown} is no path; name a file, a folder or a list of them{frame}") from error
+        raise ArgumentError(f"{verb}: {shown} is not a path; name a file, a folder or a list of them{frame}") from error
     if not found:
-        raise ArgumentError(f"{verb}: there is no path; name a file or a folder")
+        raise ArgumentError(f"{verb}: no path given; name a file or a folder")
     return found
 
 
@@ -94,7 +94,7 @@ def _fitting(path: Path) -> list[Path]:
     with suppress(OSError, ValueError):
         if glob.has_magic(pattern) and address_of(path) is None and not path.exists():
             found = glob.glob(pattern, recursive=True)  # noqa: PTH207  # which a shell's stars fit: nothing hidden
-            return [Path(each) for each in sorted(found)] or [path]
+            return [Path(path_name) for path_name in sorted(found)] or [path]
     return [path]
 
 
@@ -113,7 +113,7 @@ def passed_over(name: str) -> bool:
 
 
 def journal_of(path: Path) -> Path | None:
-    """The journal beside a SQLite file, of what was written last or is to be undone; null where there is none, or nothing in it.
+    """The journal beside a SQLite file, of what was written last or is to be undone; null if there is none, or nothing in it.
 
     Examples
     --------

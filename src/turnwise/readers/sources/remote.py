@@ -152,5 +152,5 @@ def _unsaid(said: Mapping[str, pl.DataFrame], options: Options | None, problems:
 
 def _nothing(address: str, reason: str) -> ReadError:
     return ReadError(
-        f"{address}: there is no Parquet that can be read ({reason}); check the address, the credentials and `storage_options`"
+        f"{address}: no readable Parquet file found ({reason}); check the address, the credentials and `storage_options`"
     )

@@ -1,4 +1,4 @@
-"""Tables of SQLite files, read without a trace: nothing is written beside them, and no code of theirs is run."""
+"""Tables of SQLite files, read without a trace: nothing is written beside them, and none of their code is run."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ def tables_in(document: Document, names: Iterable[str]) -> dict[str, list[dict[s
     Raises
     ------
     BrokenError
-        Where it is no whole SQLite file.
+        Where it is not a complete SQLite file.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def tables_in(document: Document, names: Iterable[str]) -> dict[str, list[dict[s
             for name in rows.keys() & known:
                 rows[name] = [dict(row) for row in memory.execute(f'SELECT * FROM "{name}"')]  # noqa: S608 - our names
     except (sqlite3.Error, OverflowError, MemoryError, ValueError) as error:
-        raise broken("is no whole SQLite file", error) from error
+        raise broken("is not a complete SQLite file", error) from error
     return rows
 
 
@@ -66,5 +66,5 @@ def _opened(document: Document) -> Iterator[sqlite3.Connection]:
 
 
 def journal_beside(document: Document) -> Path | None:
-    """The journal beside the file; None where there is none, or the file is packed."""
+    """The journal beside the file; None if there is none, or the file is packed."""
     return None if document.packed else journal_of(document.path)

@@ -42,7 +42,7 @@ def unpacked(data: bytes) -> bytes:
     try:
         return b"".join(_within(gunzipped(data) if gzip else unzstd(data), len(data)))
     except (EOFError, *UNSOUND) as error:
-        raise broken(f"is no whole {'gzip' if gzip else 'Zstandard'} file", error) from error
+        raise broken(f"is not a complete {'gzip' if gzip else 'Zstandard'} file", error) from error
 
 
 def gunzipped(data: bytes) -> Iterator[bytes]:

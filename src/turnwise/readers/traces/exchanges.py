@@ -232,7 +232,7 @@ def _add(document: Document, table: Table, run: str, number: int, given: Opened,
 
 
 def _put(told: dict[str, Any], more: Mapping[str, Any], whose: str) -> None:
-    """Put more beside what is told already, under another name where the name says something else."""
+    """Add further facts to the recorded ones, under another name where the name says something else."""
     for name, value in more.items():
         free = spare(name)
         told[free if told.get(free) in (None, value) else f"{whose}_{name}"] = value

@@ -137,7 +137,7 @@ def _plain(
 
 
 def _nanoseconds(stamp: Stamp) -> float | None:
-    """A time in seconds that stands there in nanoseconds, as a number or as text."""
+    """Convert a time in nanoseconds, given as a number or as text, to seconds."""
     if isinstance(stamp, str) and not (stamp.isdecimal() and len(stamp) < 20):
         raise BrokenError(f"is {stamp!r:.40}, no number of nanoseconds", field="startTimeUnixNano, endTimeUnixNano")
     return None if stamp is None else float(stamp) / 1e9
@@ -166,5 +166,5 @@ def _value(given: Any) -> Any:
         with suppress(msgspec.ValidationError):
             return msgspec.convert(value, Whole, strict=False)
     if kind == "arrayValue":
-        return [_value(one) for one in inner] if isinstance(inner, list) else []
+        return [_value(element) for element in inner] if isinstance(inner, list) else []
     return _attributes(inner) if kind == "kvlistValue" else value

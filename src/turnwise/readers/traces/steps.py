@@ -105,7 +105,7 @@ class Step(msgspec.Struct):
 
 
 class Trajectory(msgspec.Struct):
-    """A trajectory, with those of its sub-agents."""
+    """A trajectory, with the trajectories of its sub-agents."""
 
     steps: list[Any] | None = None
     agent: Agent | None = None
@@ -178,7 +178,7 @@ def steps(paths: "Paths") -> pl.DataFrame:
 
 
 def _records(document: "Document") -> Iterator[tuple[int | None, Any]]:
-    """Each record with its number, those of a list decoded one by one: a list as a whole takes long to make, and much room."""
+    """Each record with its number, those of a list decoded one by one: a list as a whole is slow and needs much memory."""
     if document.kind == "json" and not isinstance(document.top, list):
         yield None, document.value
     elif document.kind == "json" and all(isinstance(each, msgspec.Raw) for each in document.top):
@@ -255,7 +255,7 @@ def _fill(row: Row, payload: Payload, phase: str) -> None:
 
 
 def _count(row: Row, used: Usage | Cost, where: str) -> None:
-    """The tokens of a call, which are those that went in and those that came out."""
+    """Return the tokens of a call: input plus output tokens."""
     row["prompt_tokens"] = whole(used.prompt_tokens, f"{where}.prompt_tokens")
     row["response_tokens"] = whole(used.completion_tokens, f"{where}.completion_tokens")
     row["cached_tokens"] = whole(used.cached_tokens, f"{where}.cached_tokens")
@@ -366,7 +366,7 @@ def _mended() -> Iterator[None]:
     try:
         yield
     except BrokenError as error:
-        error.remedy = "mend it" if error.remedy == REMEDY else error.remedy
+        error.remedy = "fix it" if error.remedy == REMEDY else error.remedy
         raise
 
 

@@ -113,7 +113,7 @@ class Told:
 
     @property
     def seconds(self) -> float | None:
-        """From the first to the last time that is told; null where one of them is none."""
+        """Return the seconds from the first to the last recorded time; null if either is missing."""
         try:
             known = [time for stamp in self.times if (time := seconds_of(stamp, "timestamp")) is not None]
         except BrokenError:

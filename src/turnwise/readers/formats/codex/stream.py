@@ -13,7 +13,7 @@ BESIDE = frozenset({"id", "type", "item_type", "status", "tool", "arguments", *B
 
 
 def told_by(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lines that one event stands for: of what kind each is, and what it says; none for what goes on or repeats.
+    """Convert one event to session lines: the kind of each line, and its content; none for what goes on or repeats.
 
     Examples
     --------

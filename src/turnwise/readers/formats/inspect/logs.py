@@ -14,7 +14,7 @@ Range = tuple[Small, Small]
 
 
 class Scorer(msgspec.Struct):
-    """One of those that a run has."""
+    """One model of a run."""
 
     name: str
 
@@ -37,7 +37,7 @@ class Spec(msgspec.Struct):
 
 
 class Header(msgspec.Struct):
-    """A log but for its samples."""
+    """A log without its samples."""
 
     eval: Spec
     status: str | None = None
@@ -120,7 +120,7 @@ class Pools(msgspec.Struct):
 
 
 class Epoch(msgspec.Struct):
-    """One epoch of one sample, but for its messages; what few samples need is decoded where one does."""
+    """One epoch of one sample, without its messages; what few samples need is decoded where one does."""
 
     id: Key
     epoch: Small

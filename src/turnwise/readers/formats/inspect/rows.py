@@ -124,8 +124,8 @@ def _usage(given: Any, target: str) -> list[Usage]:
 
 
 def _sum(values: Iterable[Number | None]) -> Number | None:
-    known = [value for value in values if value is not None]
-    return sum(known[1:], known[0]) if known else None
+    counts = [value for value in values if value is not None]
+    return sum(counts[1:], counts[0]) if counts else None
 
 
 def _scored(scores: Iterable[Mapping[str, Score | Mark]]) -> dict[str, list[Any]]:

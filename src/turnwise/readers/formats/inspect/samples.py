@@ -65,7 +65,7 @@ def read_inspect(document: Document, table: Table) -> None:
     events, store, files, plan and arguments of the model.
 
     The messages are the sample's own, repeated ones included. An assistant message that the sample began with (its
-    `source` is input) is no answer of this target but part of the `prompt`. A sample stored without any gets those of its last
+    `source` is input) is not an answer of this target but part of the `prompt`. A sample stored without any gets those of its last
     call of a model (`input_refs` into `message_pool`), else its `input`. Samples come by epoch and id. One that a
     retry copied into another log has the same `uuid`, and is reported as found twice, as is one that stands in the
     `.eval` and the `.json` of one log. A run that is still going, or crashed, is read as far as its archive goes.
@@ -101,7 +101,7 @@ def is_log(document: Document) -> bool:
 
 
 def _holds_samples(document: Document) -> bool | None:
-    """Whether a log holds samples; None where the file is no log. An archive that is broken passes by its name for one."""
+    """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
     if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
         samples = surface(document.top.get("samples"))
         return isinstance(samples, list) and bool(samples)
@@ -150,7 +150,7 @@ def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
     about = next((name for name in (HEADER, JOURNAL) if name in archive.names), None)
     members = _members(archive)
     if about is None:
-        raise BrokenError(f"is no Inspect log: the archive has neither {HEADER} nor {JOURNAL}")
+        raise BrokenError(f"is not an Inspect log: the archive has neither {HEADER} nor {JOURNAL}")
     if not members:
         raise BrokenError(RESULTS_ONLY)
     return document.typed(archive.read(about), logs.HEADER), members
@@ -239,7 +239,7 @@ def _plain(text: Any) -> PlainSample | None:
 
 
 def _faults(samples: Sequence[Epoch], counts: Sequence[int]) -> dict[str, list[str | None]]:
-    """The errors of the samples, each at its last turn; no column where there is none."""
+    """The errors of the samples, each at its last turn; no column if there is none."""
     errors: list[str | None] = []
     for sample, count in zip(samples, counts, strict=True):
         errors += [None] * (count - 1)

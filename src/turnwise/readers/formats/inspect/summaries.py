@@ -17,7 +17,7 @@ UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalida
 def read_outcomes(document: Document, table: Table) -> None:
     """The samples of one log into rollouts of one row that holds no turn, without a look into the samples.
 
-    The columns are those of `read_inspect` but for the texts that a summary abridges (`expected`, `metadata`, `choices`,
+    The columns are those of `read_inspect` except for the texts that a summary abridges (`expected`, `metadata`, `choices`,
     what scorers give beside a value) and for what it leaves out (`stop_reason`, `invalidation`). A log without a
     summary of each of its samples is read whole: older ones, those of a run that has not ended, `.json`.
     """
@@ -35,14 +35,14 @@ def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
     if SUMMARIES not in archive.names or archive.outdated:
         return None
     try:
-        found = fitting(archive.read(SUMMARIES), logs.SUMMARIES)
+        summaries = fitting(archive.read(SUMMARIES), logs.SUMMARIES)
     except BrokenError:
         return None
-    if found is None or not all(summary.completed for summary in found):
+    if summaries is None or not all(summary.completed for summary in summaries):
         return None
-    named = {f"{SAMPLES}{summary.id}_epoch_{summary.epoch}.json": summary for summary in found}
+    named = {f"{SAMPLES}{summary.id}_epoch_{summary.epoch}.json": summary for summary in summaries}
     names = [f"{name.removesuffix(SHELL)}.json" if name.endswith(SHELL) else name for name in members]
-    return [named[name] for name in names] if len(found) == len(names) and named.keys() == set(names) else None
+    return [named[name] for name in names] if len(summaries) == len(names) and named.keys() == set(names) else None
 
 
 def _add(document: Document, table: Table, header: logs.Header, summaries: list[Summary]) -> bool:

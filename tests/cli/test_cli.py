@@ -405,7 +405,7 @@ def test_info_lists_classes_with_their_options(turnwise, kind: str, lines: list[
     assert "Options:" in explained.out
     wrong = turnwise("info", "components", "-t", kind, "--name", "nothing of it")
     assert wrong.code == 2
-    assert f"there is no {kind} 'nothing of it'" in wrong.err
+    assert f"unknown {kind} 'nothing of it'" in wrong.err
 
 
 @pytest.mark.integration
@@ -1008,7 +1008,7 @@ def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["summarize", ""], "empty argument after `summarize`; leave it out"),
+        (["summarize", ""], "empty argument after `summarize`; remove it"),
         (["summarize", "logs", "--out", ""], "empty argument after `--out`"),
         ([""], "empty argument at the beginning"),
     ],

@@ -405,7 +405,7 @@ def test_info_lists_classes_with_their_options(turnwise, kind: str, lines: list[
     assert "Options:" in explained.out
     wrong = turnwise("info", "components", "-t", kind, "--name", "nothing of it")
     assert wrong.code == 2
-    assert f"there is no {kind} 'nothing of it'" in wrong.err
+    assert f"unknown {kind} 'nothing of it'" in wrong.err
 
 
 @pytest.mark.integration
@@ -575,7 +575,7 @@ def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, whe
     )
     done = turnwise("read", log, "--out", tmp_path / "turns.parquet")
     assert (done.code, done.out) == (130, "")
-    assert done.err.splitlines()[-1] == "turnwise: interrupted; nothing half-written is left behind"
+    assert done.err.splitlines()[-1] == "turnwise: interrupted; no partially written files remain"
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 
 
@@ -600,7 +600,7 @@ def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, num
         _, said = running.communicate()
     assert running.returncode == code
     assert [path.name for path in out.parent.iterdir()] == ([] if code else ["runs"])
-    assert said.endswith("turnwise: interrupted; nothing half-written is left behind\n") == bool(code)
+    assert said.endswith("turnwise: interrupted; no partially written files remain\n") == bool(code)
 
 
 @pytest.mark.integration
@@ -1008,9 +1008,9 @@ def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["summarize", ""], "there is an empty word after `summarize`; leave it out"),
-        (["summarize", "logs", "--out", ""], "there is an empty word after `--out`"),
-        ([""], "there is an empty word at the beginning"),
+        (["summarize", ""], "empty argument after `summarize`; remove it"),
+        (["summarize", "logs", "--out", ""], "empty argument after `--out`"),
+        ([""], "empty argument at the beginning"),
     ],
 )
 def test_a_variable_that_is_not_set_is_no_path(turnwise, words: list[str], told: str) -> None:

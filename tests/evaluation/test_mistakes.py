@@ -75,8 +75,8 @@ def file(tmp_path: Path):
         ("eval:", "llms: {j: {_type: opanai, model_name: m}}\neval:", r"line 1: `llms.j._type` is 'opanai', which is not known; did "
          r"you mean `openai`\?"),
         ("eval:", "llms: {j: {_type: openai}}\neval:", r"line 1: `llms.j` lacks the key `model_name`"),
-        ("eval:", "eval: {}\neval:", r"eval.yml, line 2: is no YAML \(found duplicate key"),
-        ("eval:", "eval: [", r"is no YAML"),
+        ("eval:", "eval: {}\neval:", r"eval.yml, line 2: is not valid YAML \(found duplicate key"),
+        ("eval:", "eval: [", r"is not valid YAML"),
         ("eval:", "plugins: [no_such_module_anywhere]\neval:", r"the plug-in 'no_such_module_anywhere' cannot be imported "
          r"\(ModuleNotFoundError"),
         ("eval:", "plugins: &p [*p]\neval:", r"holds itself"),
@@ -268,7 +268,7 @@ def test_keywords_outrank_options(file) -> None:
 def test_yaml_runs_no_code(file, tmp_path, hostile) -> None:
     """Tags that would make Python objects are refused."""
     there = tmp_path / "there"
-    with pytest.raises(ReadError, match="is no YAML"):
+    with pytest.raises(ReadError, match="is not valid YAML"):
         file("max_concurrency: 8", "max_concurrency: " + hostile.format(there=there))
     assert not there.exists()
 
@@ -402,7 +402,7 @@ def test_a_file_of_json_may_spell_characters_by_halves(tmp_path) -> None:
     document.override("llms.more", '"\\ud83d\\ude00"')
     assert document.data["llms"]["more"] == "😀"
     path.write_text('{"a": "\\ud83d"}')
-    with pytest.raises(ReadError, match=r"eval\.yml: is no YAML"):
+    with pytest.raises(ReadError, match=r"eval\.yml: is not valid YAML"):
         Document.read(path)
-    with pytest.raises(ReadError, match=r"--override a: .* is no YAML"):
+    with pytest.raises(ReadError, match=r"--override a: .* is not valid YAML"):
         document.override("a", '"\\ud83d"')

@@ -141,7 +141,7 @@ def test_a_sampler_that_ends_python_is_no_success(tmp_path, monkeypatch, capsys)
     with pytest.raises(SystemExit) as leaving:
         command(["rollout", "--config_file", str(tmp_path / "rollout.yaml")])
     assert leaving.value.code == 1
-    assert "ended by code that was called (SystemExit: 0), before the work was done" in capsys.readouterr().err
+    assert "stopped by user code (SystemExit: 0), before the work was done" in capsys.readouterr().err
 
 
 def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, capsys) -> None:

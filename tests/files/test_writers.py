@@ -272,7 +272,7 @@ def test_a_pipe_is_no_file_to_replace(tmp_path: Path) -> None:
     """Whoever reads from it would wait for ever."""
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
-    with pytest.raises(WriteError, match="is no file, but a pipe or a device; name a file"):
+    with pytest.raises(WriteError, match="is a pipe or a device, not a file; name a file"):
         tw.write(FRAME, pipe, overwrite=True)
     assert pipe.is_fifo()
 

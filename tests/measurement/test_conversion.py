@@ -293,7 +293,7 @@ def test_no_manifest_reaches_out_of_its_folder(tmp_path: Path, name: str) -> Non
     told["files"].append({**told["files"][0], "file": name.format(out=out)})
     (out / MANIFEST).write_text(json.dumps(told))
     with pytest.raises(
-        ReadError, match=r"_manifest.json: is no manifest of `turnwise convert` \(it names .*mine.parquet"
+        ReadError, match=r"_manifest.json: is not a manifest of `turnwise convert` \(it names .*mine.parquet"
     ):
         tw.convert(TURNS, out, overwrite=True)
     assert mine.exists()
@@ -356,7 +356,7 @@ def test_a_folder_that_is_not_what_its_manifest_says_is_refused(tmp_path: Path) 
 def test_a_manifest_of_somebody_else_is_told(tmp_path: Path) -> None:
     """It is no error of JSON that reaches the user."""
     (tmp_path / MANIFEST).write_text('{"start_url": "/"}')
-    with pytest.raises(ReadError, match="is no manifest of `turnwise convert`"):
+    with pytest.raises(ReadError, match="is not a manifest of `turnwise convert`"):
         manifest_of(tmp_path)
 
 
@@ -486,7 +486,7 @@ def test_interrupted_there_is_no_folder(tmp_path: Path, how: signal.Signals) -> 
     left = list(place.iterdir())
     if how == signal.SIGINT:
         assert left == []
-        assert said.splitlines()[-1] == "turnwise: interrupted; nothing half-written is left behind"
+        assert said.splitlines()[-1] == "turnwise: interrupted; no partially written files remain"
         # what a panic of Polars quotes is no traceback of ours
         assert not any(line.startswith("Traceback") for line in said.splitlines())
     else:

@@ -144,7 +144,7 @@ def test_an_address_opens_a_rollout_at_a_turn(browser: Browser, page: Path, roll
     browser.run("await show(1); await new Promise(go => setTimeout(go, 500))")
     assert browser.run("return location.hash") == f"#rollout={quote(rollouts['rollout_id'][1], safe='')}"
     browser.run("location.hash = '#rollout=none'; await new Promise(go => setTimeout(go, 100))")
-    assert "There is no rollout of this id here: none" in browser.run(
+    assert "No rollout on this page has this ID: none" in browser.run(
         "return document.getElementById('rollout').textContent"
     )
     assert browser.told()[1] == []

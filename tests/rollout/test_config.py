@@ -145,7 +145,7 @@ def test_rules_are_built_from_the_file(tmp_path: Path) -> None:
             "sampler: {use: chat, options: {attacker: {model: a, base_url: 'http://localhost:1/v1'}}}\nseeds: 3\n",
             "`target`",
         ),
-        ("sampler: [\n", "is no YAML"),
+        ("sampler: [\n", "is not valid YAML"),
         ("", "holds no entries"),
         ("- a\n", "holds no entries"),
     ],

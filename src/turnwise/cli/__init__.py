@@ -1,4 +1,4 @@
-"""The command line: one thin command per verb."""
+"""Command line: one thin command per function."""
 
 import _thread
 import os
@@ -30,7 +30,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _code(arguments: list[str] | None) -> int:
-    """The exit code, with a sentence where it is none of success."""
+    """Return the exit code, and print a message on failure."""
     try:
         _check_words(sys.argv[1:] if arguments is None else arguments)
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
@@ -57,7 +57,7 @@ def _code(arguments: list[str] | None) -> int:
             raise
         code = INTERRUPTED
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
-        say("interrupted; nothing half-written is left behind")
+        say("interrupted; no partially written files remain")
     return int(code or DONE)
 
 
@@ -66,7 +66,7 @@ def _check_words(words: list[str]) -> None:
     if "" in words:
         place = words.index("")
         where = f"after `{words[place - 1]}`" if place else "at the beginning"
-        raise ArgumentError(f"there is an empty word {where}; leave it out, or set the variable that it stands for")
+        raise ArgumentError(f"empty argument {where}; remove it, or set the shell variable it comes from")
 
 
 def _open_streams() -> None:
@@ -112,7 +112,7 @@ def _ended(error: SystemExit) -> int:
     """Raise SystemExit of user code, or of Typer after a closed pipe, as an error."""
     if isinstance(error.__context__, BrokenPipeError):
         return _quietly()
-    say(f"ended by code that was called ({type_and_message(error)}), before the work was done; mend that code")
+    say(f"stopped by user code ({type_and_message(error)}), before the work was done; fix that code")
     return FAILED
 
 

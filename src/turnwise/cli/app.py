@@ -25,7 +25,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def turnwise(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Rollouts of red-team and evaluation runs: read any log, measure, summarize with intervals that cover, report."""
+    """Analyze red-team and evaluation rollouts: read logs, compute metrics, estimate with intervals, report."""

@@ -1,4 +1,4 @@
-"""The commands that list what there is. What is listed is imported inside: `--help` starts at once."""
+"""Commands that list components. Components are imported inside, so that `--help` starts at once."""
 
 import inspect
 import re
@@ -22,7 +22,7 @@ _OWN = {
     "in `FrameEvaluator(...)`: a class with `rollout(seed)` or `eval_rollout(seed)`, or a function of a seed",
 }
 
-info = typer.Typer(help="What there is: readers, metrics, evaluators, scorers, samplers.", no_args_is_help=True)
+info = typer.Typer(help="List available readers, metrics, evaluators, scorers and samplers.", no_args_is_help=True)
 app.add_typer(info, name="info")
 
 
@@ -35,17 +35,17 @@ def about() -> None:
 def components(
     kind: Annotated[
         Literal["reader", "metric", "evaluator", "scorer", "sampler"],
-        typer.Option("--type", "-t", help="Of which kind.", show_default=False),
+        typer.Option("--type", "-t", help="Kind of component.", show_default=False),
     ],
     name: Annotated[
-        str | None, typer.Option("--name", help="One of them, with all that it says.", show_default=False)
+        str | None, typer.Option("--name", help="Component to describe in full.", show_default=False)
     ] = None,
     plugin: Annotated[
         list[str] | None,
         typer.Option("--plugin", help="Plug-in to load first: a module, or a .py file; repeat.", show_default=False),
     ] = None,
 ) -> None:
-    """List what is there, in one line each, or explain one of them."""
+    """List components, one per line, or describe one of them."""
     listing = {"reader": _readers, "metric": _metrics, "scorer": _scorers, "sampler": _samplers}
     found = _evaluators(plugin or []) if kind == "evaluator" else listing[kind]()
     if name is None:
@@ -61,7 +61,7 @@ def components(
     elif name in found:
         tell(f"{name}: {found[name]}")
     else:
-        raise ArgumentError(f"there is no {kind} {name!r}; {meant(name, found)}")
+        raise ArgumentError(f"unknown {kind} {name!r}; {meant(name, found)}")
 
 
 def _readers() -> dict[str, str]:

@@ -17,7 +17,7 @@ SHOWN = 5  # problems that are told one by one
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Files or folders, and what the options say of how they are read."""
+    """Input paths and reading options."""
 
     paths: list[Path]
     log_format: str | None = None
@@ -37,7 +37,7 @@ class Given:
 
     @property
     def options(self) -> list[str]:
-        """The options of reading that are given."""
+        """Return the reading options that were set."""
         there = {
             "--log-format": self.log_format is not None,
             "--errors": self.errors != "raise",
@@ -48,7 +48,7 @@ class Given:
 
 
 def read_logs(given: Given) -> "tuple[pl.DataFrame, pl.DataFrame]":
-    """Turns and problems, with a line on stderr that says how much was read."""
+    """Read turns and problems, and print the counts on stderr."""
     from turnwise.readers.problems import LACKING, NULLED, Problems
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted
@@ -138,7 +138,7 @@ def measured_logs(
 
 
 def _kept(turns: "pl.DataFrame | pl.LazyFrame", keep: list[str] | None, groups: Sequence[str | None]) -> list[str]:
-    """The columns that are carried along because they are asked for; facts are anyway."""
+    """Return the columns to keep on request; facts are always kept."""
     from turnwise.schema import ROLLOUTS
 
     found = turns.collect_schema()

@@ -40,7 +40,7 @@ def report(
     column: Columns = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Logs in; report.html, Parquet, CSV, JSON and SVG figures out."""
+    """Read logs and write an HTML report, tables and figures."""
     from turnwise.files.atomic import check_folder
     from turnwise.reports import report as write_report
 
@@ -65,7 +65,7 @@ def report(
 @app.command()
 def read(
     paths: Logs,
-    out: Annotated[Path, typer.Option("--out", help="File to write, its format named by the suffix.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Output file; the suffix selects the format.")] = Path(
         "turns.parquet"
     ),
     log_format: LogFormat = None,
@@ -75,7 +75,7 @@ def read(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Any known log into one table of turns."""
+    """Read logs in any supported format into one table of turns."""
     from turnwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -91,7 +91,9 @@ def convert(
     ],
     partition_by: Annotated[
         list[str] | None,
-        typer.Option("--partition-by", help="Fact that makes folders, such as target; repeat.", show_default=False),
+        typer.Option(
+            "--partition-by", help="Column to partition folders by, such as target; repeat.", show_default=False
+        ),
     ] = None,
     rollouts_per_file: Annotated[
         int, typer.Option("--rollouts-per-file", min=1, metavar="<int>", help="Rollouts in each file.")
@@ -99,7 +101,7 @@ def convert(
     compression: Annotated[
         Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"],
         typer.Option(
-            "--compression", metavar="<name>", help="Of the columns: zstd, snappy, lz4, gzip, brotli or none."
+            "--compression", metavar="<name>", help="Parquet compression: zstd, snappy, lz4, gzip, brotli or none."
         ),
     ] = "zstd",
     log_format: LogFormat = None,
@@ -108,7 +110,7 @@ def convert(
     column: Columns = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Any known log into Parquet files of whole rollouts, for large work. Parquet may be larger than memory."""
+    """Convert logs into Parquet files for large data sets. Parquet input may exceed memory."""
     from turnwise.files.atomic import check_folder
     from turnwise.files.manifests import manifest_of
     from turnwise.measurement.conversion import convert as converted
@@ -133,13 +135,13 @@ def convert(
 
 @app.command()
 def show(
-    rollout_id: Annotated[str, typer.Argument(help="Which rollout.", show_default=False)],
+    rollout_id: Annotated[str, typer.Argument(help="Rollout ID.", show_default=False)],
     paths: Logs,
     log_format: LogFormat = None,
     fact: Facts = None,
     column: Columns = None,
 ) -> None:
-    """One rollout, turn by turn."""
+    """Print one rollout, turn by turn."""
     from turnwise.tables.transcripts import transcript
 
     turns, _ = read_logs(Given(paths, log_format, "raise", fact, column))

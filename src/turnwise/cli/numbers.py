@@ -1,4 +1,4 @@
-"""Commands that make one frame of another. Verbs are imported inside, so that `--help` starts at once."""
+"""Commands that turn one table into another. Verbs are imported inside, so that `--help` starts at once."""
 
 from typing import Annotated, Any, Literal
 
@@ -36,7 +36,7 @@ def measure(
     ] = None,
     engine: Annotated[
         Literal["polars", "ray"],
-        typer.Option("--engine", help="This process, or Ray on files that `turnwise convert` wrote."),
+        typer.Option("--engine", help="Run in this process, or with Ray on files written by `turnwise convert`."),
     ] = "polars",
     address: Annotated[
         str | None,
@@ -53,7 +53,7 @@ def measure(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """One row per rollout, one column per metric."""
+    """Compute metrics: one row per rollout, one column per metric."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     given = Given(paths, log_format, errors, fact, column)
     if engine == "polars":
@@ -83,7 +83,7 @@ def summarize(
     ] = None,
     cluster: ClusterBy = None,
     weighting: Annotated[
-        Literal["rollout", "goal", "turn"], typer.Option("--weighting", help="What weighs the same.")
+        Literal["rollout", "goal", "turn"], typer.Option("--weighting", help="Unit of equal weight.")
     ] = "rollout",
     method: Annotated[
         Literal[
@@ -123,7 +123,7 @@ def summarize(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Groups of rollouts into estimates with intervals."""
+    """Estimate metrics for groups of rollouts, with intervals."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.summary import summarize as summarized
 
@@ -148,7 +148,9 @@ def contrast(
     paths: Table,
     of: Annotated[
         str | None,
-        typer.Option("--of", help="Column whose values are compared; of two evaluations, the run.", show_default=False),
+        typer.Option(
+            "--of", help="Column whose values are compared; for two evaluations, the run.", show_default=False
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
@@ -166,7 +168,7 @@ def contrast(
     ] = None,
     cluster: ClusterBy = None,
     paired: Annotated[
-        Literal["auto", "yes", "no"], typer.Option("--paired", help="By common goals; auto: where there are any.")
+        Literal["auto", "yes", "no"], typer.Option("--paired", help="Pair by shared goals; auto: if there are any.")
     ] = "auto",
     method: Annotated[
         Literal[
@@ -189,12 +191,13 @@ def contrast(
         ),
     ] = "auto",
     adjust: Annotated[
-        Literal["holm", "bh", "by", "max-t", "none"], typer.Option("--adjust", help="P-values for the whole family.")
+        Literal["holm", "bh", "by", "max-t", "none"],
+        typer.Option("--adjust", help="Correction of p-values for multiple comparisons."),
     ] = "holm",
     undecided: Annotated[
         Literal["bounds", "drop"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
     ] = "bounds",
-    force: Annotated[bool, typer.Option("--force", help="Compare what different judges judged.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
     level: Level = 0.95,
     seed: Seed = 0,
     out: Out = None,
@@ -206,7 +209,7 @@ def contrast(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Groups of rollouts against a baseline, paired by goal; or two evaluations, paired by item."""
+    """Compare groups of rollouts, paired by goal, or two evaluations, paired by item."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.contrast import contrast as contrasted
 
@@ -243,18 +246,19 @@ def curve(
     by: By = None,
     kind: Annotated[
         Literal["success", "survival", "hazard", "incidence"],
-        typer.Option("--kind", metavar="<name>", help="Which curve: success, survival, hazard or incidence."),
+        typer.Option("--kind", metavar="<name>", help="Curve: success, survival, hazard or incidence."),
     ] = "success",
     axis: Annotated[
         Literal["turn", "target_call", "tokens", "cost_usd", "seconds"],
         typer.Option(
             "--axis",
             metavar="<name>",
-            help="What the way to success is counted in: turn, target_call, tokens, cost_usd or seconds.",
+            help="Unit of the horizontal axis: turn, target_call, tokens, cost_usd or seconds.",
         ),
     ] = "turn",
     band: Annotated[
-        Literal["pointwise", "simultaneous"], typer.Option("--band", help="Intervals for each position, or for all.")
+        Literal["pointwise", "simultaneous"],
+        typer.Option("--band", help="Interval at each position, or a band for the whole curve."),
     ] = "pointwise",
     cluster: ClusterBy = None,
     level: Level = 0.95,
@@ -268,7 +272,7 @@ def curve(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Share of rollouts by turn (or by tokens, dollars, ...), with intervals and the rollouts at risk."""
+    """Estimate success by turn (or tokens, cost, ...), with intervals and numbers at risk."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.curve import curve as curved
 
@@ -291,11 +295,11 @@ def curve(
 def attempts(
     paths: Table,
     metric: Annotated[
-        str, typer.Option("--metric", help="What an attempt achieves: a Boolean, or a number.")
+        str, typer.Option("--metric", help="Success metric of an attempt: Boolean or numeric.")
     ] = "attack_success",
     by: By = None,
     k: Annotated[
-        list[int] | None, typer.Option("--k", "-k", help="How many attempts; repeat for several.", show_default=False)
+        list[int] | None, typer.Option("--k", "-k", help="Number of attempts; repeat for several.", show_default=False)
     ] = None,
     stopped: Annotated[
         Literal["detect", "yes", "no"],
@@ -313,7 +317,7 @@ def attempts(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Share of goals reached at least once, and every time, in k attempts."""
+    """Estimate ASR@k and pass^k: goals that succeed at least once, or every time, in k attempts."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.attempts import attempts as repeated
 
@@ -336,7 +340,7 @@ def gate(
     require: Annotated[
         list[str],
         typer.Option(
-            "--require", help="What must hold, as in 'attack_success < 0.01'; repeat for several.", show_default=False
+            "--require", help="Requirement, such as 'attack_success < 0.01'; repeat for several.", show_default=False
         ),
     ],
     by: By = None,

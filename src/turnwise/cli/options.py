@@ -9,13 +9,11 @@ from typing import Annotated, Literal
 import typer
 
 Logs = Annotated[
-    list[Path], typer.Argument(help="Log files or folders of any known format, mixed as you like.", show_default=False)
+    list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
 ]
 Table = Annotated[
     list[Path],
-    typer.Argument(
-        help="Tables of rollouts (.parquet, .csv, ...) or logs, which are read and measured first.", show_default=False
-    ),
+    typer.Argument(help="Rollout tables (.parquet, .csv, ...), or logs to read and measure first.", show_default=False),
 ]
 By = Annotated[
     list[str] | None, typer.Option("--by", help="Column to group by; repeat for several.", show_default=False)
@@ -23,7 +21,7 @@ By = Annotated[
 
 
 def metric_names(incomplete: str) -> list[tuple[str, str]]:
-    """The metrics whose names begin so and that need no argument, for the shell to complete, each with what it is.
+    """Return metrics that match the prefix and need no argument, with descriptions, for shell completion.
 
     Examples
     --------
@@ -43,7 +41,7 @@ def metric_names(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _once(names: list[str] | None) -> list[str] | None:
-    """Each name once: one that is repeated would be another row, and count twice in a family of p-values."""
+    """Remove repeated names: a repeat would add a row and count twice in a family of p-values."""
     return names and list(dict.fromkeys(names))
 
 
@@ -61,29 +59,27 @@ ClusterBy = Annotated[
     list[str] | None,
     typer.Option(
         "--cluster",
-        help="What is independent: a column, two crossed ones, or none. Default: goal or task.",
+        help="Column whose equal values mean correlated rollouts; two crossed, or none. Default: goal or task.",
         show_default=False,
     ),
 ]
 
 
 def _coverage(level: float) -> float:
-    """The level, refused before any log is read."""
+    """Validate the confidence level before any log is read."""
     if not 0 < level < 1:
-        raise typer.BadParameter(f"{level:g} is no nominal coverage; give a number between 0 and 1, such as 0.95")
+        raise typer.BadParameter(f"{level:g} is not a valid level; give a number between 0 and 1, such as 0.95")
     return level
 
 
-Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Nominal coverage of the intervals.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the draws.")]
+Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", help="File to write, its format named by the suffix; default: to the screen.", show_default=False
-    ),
+    typer.Option("--out", help="Output file; the suffix selects the format. Default: print.", show_default=False),
 ]
 Format = Annotated[
-    Literal["table", "csv", "json", "jsonl"], typer.Option("--format", help="How to print on the screen.")
+    Literal["table", "csv", "json", "jsonl"], typer.Option("--format", help="Format of the printed output.")
 ]
 LogFormat = Annotated[
     str | None,
@@ -91,17 +87,15 @@ LogFormat = Annotated[
 ]
 Errors = Annotated[
     Literal["raise", "collect"],
-    typer.Option("--errors", help="What cannot be read: stop at it, or leave it out and list it."),
+    typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
 ]
 Facts = Annotated[
     list[str] | None,
-    typer.Option("--fact", help="Fill in what the logs do not say, as in target=gpt-4o.", show_default=False),
+    typer.Option("--fact", help="Set a missing field for all rollouts, such as target=gpt-4o.", show_default=False),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--column", help="Read a column of yours as ours, as in succeeded=jailbroken; repeat.", show_default=False
-    ),
+    typer.Option("--column", help="Rename a column, TURNWISE_NAME=YOUR_NAME; repeat.", show_default=False),
 ]
 Spreadsheet = Annotated[
     bool,
@@ -110,7 +104,7 @@ Spreadsheet = Annotated[
         help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula, and say where.",
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that stand there already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")]
 
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
@@ -124,7 +118,7 @@ _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w
 
 
 def in_options(sentence: str) -> str:
-    """The sentence of a verb, its arguments as the command line takes them.
+    """Rewrite the Python arguments in an error message as command-line options.
 
     Examples
     --------

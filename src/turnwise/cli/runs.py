@@ -1,4 +1,4 @@
-"""Commands that make rollouts or evaluations. Verbs are imported inside: `--help` starts at once."""
+"""Commands that create rollouts or evaluations. Functions are imported inside: `--help` starts at once."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ def rollout(
         Path, typer.Option("--config_file", help="YAML: sampler, seeds, metrics, store.", show_default=False)
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write, instead of the file's.", show_default=False)
+        Path | None, typer.Option("--out", help="Output folder; overrides the file.", show_default=False)
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -61,10 +61,10 @@ def rollout(
 
 
 class _WithOverrides(typer.core.TyperCommand):
-    """A command whose option --override takes two words, as often as it stands: typer knows either, not both."""
+    """Command with a repeatable two-word option --override, which typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Hand the two words on as one."""
+        """Join the two words into one argument."""
         words, joined = list(args), []
         while words:
             joined.append(words.pop(0))
@@ -79,35 +79,33 @@ def evaluate(
         Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
     ],
     dataset: Annotated[
-        Path | None, typer.Option("--dataset", help="Data set, instead of the file's.", show_default=False)
+        Path | None, typer.Option("--dataset", help="Data set; overrides the file.", show_default=False)
     ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option(
             "--override",
             metavar="KEY VALUE",
-            help="Entry of the file to replace, as in eval.general.output_dir ./again; repeat.",
+            help="Entry of the file to override, such as eval.general.output_dir ./again; repeat.",
             show_default=False,
         ),
     ] = None,
-    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<int>", help="How often each item is answered.")] = 1,
+    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<int>", help="Number of answers per item.")] = 1,
     skip_workflow: Annotated[
-        bool, typer.Option("--skip_workflow", help="Score the answers that the data set holds.")
+        bool, typer.Option("--skip_workflow", help="Score the answers already in the data set.")
     ] = False,
     skip_completed_entries: Annotated[
-        bool, typer.Option("--skip_completed_entries", help="Answer only what the data set holds no answer of.")
+        bool, typer.Option("--skip_completed_entries", help="Answer only items without an answer in the data set.")
     ] = False,
     endpoint: Annotated[
-        str | None, typer.Option("--endpoint", help="HTTP address that answers.", show_default=False)
+        str | None, typer.Option("--endpoint", help="HTTP endpoint of the workflow.", show_default=False)
     ] = None,
     endpoint_timeout: Annotated[
         float | None,
-        typer.Option(
-            "--endpoint_timeout", help="Seconds that its answer may take, 300 by default.", show_default=False
-        ),
+        typer.Option("--endpoint_timeout", help="Endpoint timeout in seconds; default 300.", show_default=False),
     ] = None,
     result_json_path: Annotated[
-        str, typer.Option("--result_json_path", help="Where in what the workflow gives the answer stands.")
+        str, typer.Option("--result_json_path", help="JSON path of the answer in the workflow's output.")
     ] = "$",
     overwrite: Overwrite = False,
 ) -> None:
@@ -123,7 +121,7 @@ def evaluate(
         dataset: {_type: json, file_path: questions.json}  # id, question, answer
       evaluators:
         close: {_type: similarity, similarity_type: cosine}
-    """  # noqa: D301  # likewise
+    """  # noqa: D301  # a backspace keeps the lines
     from turnwise import tables
     from turnwise.evaluation import evaluate as evaluated
     from turnwise.evaluation.outputs import account
@@ -153,24 +151,22 @@ def simulate(
     ] = None,
     goals: Annotated[int, typer.Option("--goals", help="Goals of each attack.")] = 40,
     attempts: Annotated[int, typer.Option("--attempts", help="Rollouts of each goal.")] = 5,
-    turns: Annotated[int, typer.Option("--turns", help="Turns at most.")] = 10,
+    turns: Annotated[int, typer.Option("--turns", help="Maximum number of turns.")] = 10,
     icc: Annotated[float, typer.Option("--icc", help="Correlation within a goal.")] = 0.3,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            "--target", help="Target and its hazard in each turn, as in base=0.1; repeat.", show_default=False
-        ),
+        typer.Option("--target", help="Target and its hazard per turn, such as base=0.1; repeat.", show_default=False),
     ] = None,
     attack: Annotated[
         list[str] | None,
         typer.Option(
-            "--attack", help="Attack and what it does to the odds, as in plead=0.5; repeat.", show_default=False
+            "--attack", help="Attack and its effect on the log-odds, such as plead=0.5; repeat.", show_default=False
         ),
     ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Rollouts whose truth is known."""
+    """Simulate rollouts with known true values."""
     from turnwise.files.writers import write
     from turnwise.rollout.simulation import simulate as simulated
 

@@ -43,7 +43,7 @@ def emit(
 
 
 def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002
-    """Refuse before the work what could not be written after it."""
+    """Check that the output can be written, before the work starts."""
     places = [file for file in files if file is not None]
     if spreadsheet and not places and format != "csv":
         raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
@@ -88,7 +88,9 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
         try:
             numbers[name] = float(value)
         except ValueError as error:
-            raise ArgumentError(f"{option} {name}: {value!r} is no number; write it as {option} {example}") from error
+            raise ArgumentError(
+                f"{option} {name}: {value!r} is not a number; write it as {option} {example}"
+            ) from error
     return numbers
 
 
@@ -115,7 +117,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
 
 
 def say(sentence: str) -> None:
-    """Tell people, on stderr."""
+    """Print a message on stderr."""
     from turnwise.schema import labels
 
     labels.say(sentence)

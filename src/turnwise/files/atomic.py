@@ -100,7 +100,7 @@ def check_file(path: str | Path, *, overwrite: bool) -> None:
         if place.is_dir():
             raise WriteError(f"{path} is a folder; name a file in it")
         if place.exists() and not place.is_file():
-            raise WriteError(f"{path} is no file, but a pipe or a device; name a file")
+            raise WriteError(f"{path} is a pipe or a device, not a file; name a file")
         if os.path.lexists(place) and not overwrite:
             raise WriteError(f"{path} exists and is not overwritten; choose another name, or allow it with overwrite")
 

@@ -76,9 +76,9 @@ class Document:
             raise ReadError(f"{path}: {error.strerror}; check the path") from error
         except MarkedYAMLError as error:
             line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
-            raise ReadError(f"{path}{line}: is no YAML ({_first(error.problem or error)}); mend it") from error
+            raise ReadError(f"{path}{line}: is not valid YAML ({_first(error.problem or error)}); fix it") from error
         except (YAMLError, UnicodeDecodeError, ValueError) as error:
-            raise ReadError(f"{path}: is no YAML ({_first(error)}); mend it") from error
+            raise ReadError(f"{path}: is not valid YAML ({_first(error)}); fix it") from error
         except RecursionError as error:
             raise ReadError(f"{path}: an entry holds itself, or is nested too deeply; write it out") from error
         if not isinstance(data, dict):
@@ -96,13 +96,15 @@ class Document:
         try:
             value = _meant(given) if isinstance(given, str) else given
         except (YAMLError, UnicodeDecodeError) as error:
-            raise ReadError(f"--override {key}: {given!r} is no YAML ({_first(error)}); put it in quotes") from error
+            raise ReadError(
+                f"--override {key}: {given!r} is not valid YAML ({_first(error)}); put it in quotes"
+            ) from error
         *blocks, last = key.split(".")
         block = self.data
         for name in blocks:
             inner = block.get(name, {})
             if not isinstance(inner, dict):
-                raise ReadError(f"--override {key}: `{name}` is no block of entries; name an entry that can be set")
+                raise ReadError(f"--override {key}: `{name}` is not a block of entries; name an entry that can be set")
             block[name] = dict(inner)  # an alias of it elsewhere in the file stays as it is
             block = block[name]
         block[last] = value

@@ -68,7 +68,7 @@ def manifest_of(folder: str | Path, options: Options | None = None) -> Manifest 
         raise ReadError(f"{where}: cannot be read ({error.strerror}); check its permissions") from error
     except msgspec.MsgspecError as error:
         raise ReadError(
-            f"{where}: is no manifest of `turnwise convert` ({error}); convert anew, or name the Parquet files themselves"
+            f"{where}: is not a manifest of `turnwise convert` ({error}); convert again, or name the Parquet files themselves"
         ) from error
 
 

@@ -50,7 +50,7 @@ def path_of(path: str | PathLike[str]) -> Path:
     (True, ...Path('~nobody.at.all/runs'))
     """
     if "\0" in str(path):
-        raise ArgumentError(f"{str(path)!r} is no path, as it holds a null character; take that out")
+        raise ArgumentError(f"{str(path)!r} is not a path: it contains a null character; remove it")
     try:
         return Path(path).expanduser()
     except RuntimeError:

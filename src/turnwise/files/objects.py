@@ -37,7 +37,7 @@ def found_at(place: str, folder: Path | None = None) -> Any:
     """
     module, colon, name = place.partition(":")
     if not colon or not module or not name:
-        raise ArgumentError(f"{place!r} is no place of a Python object; write it as `package.module:name`")
+        raise ArgumentError(f"{place!r} is not a reference to a Python object; write it as `package.module:name`")
     with nullcontext() if folder is None else looking_in(folder):
         try:
             found: Any = importlib.import_module(module)

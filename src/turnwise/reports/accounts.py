@@ -31,7 +31,7 @@ def accounts(found: Frames) -> Section:
         ]
         for row in rows.rows(named=True)
     ]  # fmt: skip
-    text = "Each rollout stands once in each line. What is not known is never counted as safe, nor as broken."
+    text = "Every rollout is counted once per row. Unknown results count neither as success nor as failure."
     none = [labels.label(name) for name in every[1:] if name not in names]
     text += f" No rollout counts under {' or '.join(none)}." if none else ""
     return Section(
@@ -80,9 +80,9 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
         parts += [
             Part(
                 "note",
-                text=f"Not read, and left out of every number above: {labels.counted(problems.height, 'thing')}.",
+                text=f"Not read, and excluded from all results: {labels.counted(problems.height, 'thing')}.",
             ),
-            Part(kind, text="What could not be read", table=lost),
+            Part(kind, text="Unreadable records", table=lost),
         ]
     return Section("read", "What was read", parts)
 
@@ -97,13 +97,13 @@ def diagnosis(found: Frames) -> Section:
             columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()]
         )
         many = labels.counted(valid.height, "analysis", "analyses")
-        text = f"{many} that these logs allow, and the call for each"
+        text = f"{many} available, with the call for each"
         parts.append(Part("folded", text=text, table=calls))
     if blocked.height:
         why = blocked.group_by("reason", maintain_order=True).agg(pl.col("analysis").str.join("; "))
         columns = [Head("why not", word=True), Head("analyses", word=True)]
         parts += [
-            Part("text", text="These analyses would mislead here, or there is nothing to make them of:"),
+            Part("text", text="Not available for these logs:"),
             Part("table", table=Grid(columns, [list(row) for row in why.select("reason", "analysis").rows()])),
         ]
-    return Section("doctor", "What can be asked of these logs", parts)
+    return Section("doctor", "Available analyses", parts)

@@ -37,12 +37,12 @@ def methods(found: Frames, level: float) -> Section:
     papers = references(*found.verbs)
     parts = [Part("text", text=" ".join(words))]
     if rows:
-        heading = "What each number is an estimate of, and how its interval is made"
+        heading = "Estimands and interval methods"
         parts.append(Part("folded", text=heading, table=Grid(columns, [list(row) for row in rows])))
     if papers:
         lines = [Link(paper.text, paper.address) if paper.address else paper.text for paper in papers]
         parts += [Part("list", lines=lines), Part("copy", text="The references as BibTeX", lines=[bibtex(papers)])]
-    return Section("methods", "How it was done", parts)
+    return Section("methods", "Methods", parts)
 
 
 def _estimands(found: Frames) -> list[tuple[str, str, str, str]]:
@@ -72,5 +72,5 @@ def _estimands(found: Frames) -> list[tuple[str, str, str, str]]:
 
 def _units_told(units: dict[str, bool]) -> str:
     """The units of all groups, and whether some of them are not known."""
-    unknown = " (each unknown one its own)" if any(units.values()) else ""
+    unknown = " (each unknown one is its own cluster)" if any(units.values()) else ""
     return f"; unit: {' or '.join(sorted(units))}{unknown}" if units else ""

@@ -115,9 +115,9 @@ def _viewer(transcripts: Transcripts) -> Section:
     text = (
         f"Every rollout, turn by turn: {there} of them."
         if transcripts.shown == transcripts.rollouts
-        else f"A page can hold only so much text: here are {shown} of "
-        f"{labels.counted(transcripts.rollouts, 'rollout')}, of each group and result the first ones. "
-        "All are in turns.parquet beside this page; `turnwise show ID turns.parquet` prints one."
+        else f"This page shows {shown} of "
+        f"{labels.counted(transcripts.rollouts, 'rollout')}, the first of each group and result. "
+        "All are in turns.parquet in the same folder; `turnwise show ID turns.parquet` prints one."
     )
     return Section("transcripts", "Transcripts", [Part("text", text=text), Part("viewer")])
 

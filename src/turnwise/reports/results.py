@@ -159,8 +159,8 @@ def _curve(found: Frames, figure: Drawn) -> Section:
         for row in found.curve.rows(named=True)
     ]  # fmt: skip
     text = (
-        "The share of rollouts broken by each turn, as run: an attack that gave up or a conversation that the target "
-        "ended can no longer succeed, while a used-up budget or an error only ends the watch."
+        "Attack success by turn. An attack that gave up or a conversation that the target "
+        "ended can no longer succeed; rollouts that ran out of turns or crashed are censored."
     )
     notes = [
         Part("note", text=note)
@@ -192,10 +192,10 @@ def _grid(found: Frames, figure: Drawn | None) -> Section:
         "Attack success in each category of goals, by each attack. Where a cell has few rollouts its interval is wide."
     )
     if figure is None:
-        text += " There are too many for a figure; the table has all."
+        text += " There are too many cells for a figure; see the table."
     return Section(
         "categories",
-        "Which categories, by which attack?",
+        "Which attacks succeed in which categories?",
         [
             Part("text", text=text),
             *_figure(figure),
@@ -246,7 +246,7 @@ def _profiles(found: Frames, drawn: dict[str, Drawn]) -> Section:
         Part(
             "text",
             text="A rate of one half may be every goal half of the time, or half of the goals every time. This is the "
-            "share of goals (or tasks) that succeed in more than so many of their attempts.",
+            "share of goals (or tasks) whose success rate exceeds a threshold.",
         )
     ]
     for metric in UNITS:
@@ -272,7 +272,7 @@ def _profiles(found: Frames, drawn: dict[str, Drawn]) -> Section:
         parts.append(Part("folded" if figure else "table", text="The shares in numbers", table=table))
         left = once(found, metric, rows)
         parts += [Part("note", text=left)] if left else []
-    return Section("profile", "A few goals always, or all goals now and then?", parts)
+    return Section("profile", "Is success concentrated in a few goals?", parts)
 
 
 _THRESHOLDS = (0.0, 0.25, 0.5, 0.75)

@@ -37,7 +37,7 @@ function callBlock(call, words) {
 }
 
 function turnNode(row, depth, names, words) {
-  const title = row.turn === undefined ? "Nothing was asked" : `Turn ${row.turn}`;
+  const title = row.turn === undefined ? "No prompt" : `Turn ${row.turn}`;
   const made = element("section", `turn indent-${Math.min(depth, 4)}${row.pruned ? " pruned" : ""}`);
   const heading = element("h4", "", title);
   heading.tabIndex = -1;

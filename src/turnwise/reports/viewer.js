@@ -181,7 +181,7 @@ async function follow() {
     move(state.shown.indexOf(one));
     if (state.open !== one) await show(one, Number(asked.get("turn")));
   } else if (asked.has("rollout")) {
-    at("rollout").replaceChildren(element("p", "note", "There is no rollout of this id here: ", element("bdi", "", plain(asked.get("rollout")))));
+    at("rollout").replaceChildren(element("p", "note", "No rollout on this page has this ID: ", element("bdi", "", plain(asked.get("rollout")))));
   } else {
     clear();
     for (const [name, value] of asked) {

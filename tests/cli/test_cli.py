@@ -379,7 +379,7 @@ def test_info_lists_and_explains(turnwise, kind: str) -> None:
             [
                 r"LLMJudgeMetric +A metric whose values a language model gives, .*",
                 r" +scale = \(1, 5\): The least and the highest score",
-                r"Relevance +Whether an answer addresses what was asked, .*",
+                r"Relevance +Relevance of an answer to its prompt, .*",
                 r" +and what else LLMJudgeMetric takes",
                 r"Similarity +Likeness of each response to its reference, .*",
                 r" +similarity_type = 'cosine': ``\"cosine\"`` \(.*",

@@ -153,7 +153,7 @@ def test_an_attempt_judged_twice_is_reported(tmp_path):
 def test_a_report_of_results_alone_is_for_read_summary(tmp_path):
     path = write(tmp_path, [record for record in lines() if record["entry_type"] != "attempt"])
     with pytest.raises(
-        ReadError, match=r"holds the results of a garak report without its attempts.*`tw\.read_summary`"
+        ReadError, match=r"holds the results of a garak report without its attempts.*`tw\.readers\.read_summary`"
     ):
         read(path)
     assert read_summary(path).height == 2

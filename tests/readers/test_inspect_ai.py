@@ -126,9 +126,11 @@ def test_the_subset_of_docent_holds_15_samples_of_the_790_it_reports(shared):
 )
 def test_a_log_without_samples_is_refused_and_its_results_are_read(shared, pattern):
     path = one(shared, pattern)
-    with pytest.raises(ReadError, match=r"holds the results of an Inspect log without its samples.*`tw\.read_summary`"):
+    with pytest.raises(
+        ReadError, match=r"holds the results of an Inspect log without its samples.*`tw\.readers\.read_summary`"
+    ):
         read(path)
-    with pytest.raises(ReadError, match=r"holds results but no samples: open it with `tw\.read_summary`"):
+    with pytest.raises(ReadError, match=r"holds results but no samples: open it with `tw\.readers\.read_summary`"):
         read(path, format="inspect")
     assert read_summary(path).height == 1
 

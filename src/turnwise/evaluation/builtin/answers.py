@@ -36,7 +36,7 @@ async def similarity(config: SimilarityConfig, builder: EvalBuilder) -> AsyncIte
 
 
 class ClassificationConfig(EvaluatorBaseConfig, name="classification_accuracy"):
-    """Return whether the answer is the expected label, but for case and blanks around it."""
+    """Match of the answer with the expected label, ignoring case and surrounding blanks."""
 
     labels: list[str] = Field([], description="the labels there are; an answer that is none of them is an error")
 
@@ -65,7 +65,7 @@ async def classification(config: ClassificationConfig, builder: EvalBuilder) -> 
 
 
 class InstructionConfig(EvaluatorBaseConfig, name="instruction_following"):
-    """Return whether the answer keeps to all instructions of IFEval in the item's `instruction_id_list` and `kwargs`."""
+    """Compliance of the answer with all IFEval instructions in the item's `instruction_id_list` and `kwargs`."""
 
     loose: bool = Field(False, description="leave out first and last line, and asterisks, where that helps")
 

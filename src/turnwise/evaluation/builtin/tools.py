@@ -21,7 +21,7 @@ def _reasons(found: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 class TrajectoryMatchConfig(EvaluatorBaseConfig, name="trajectory_match"):
-    """Return whether the tools called are the expected ones: exactly, in order, in any order, a subset or a superset."""
+    """Match of the tools called with the expected ones: exactly, in order, in any order, a subset or a superset."""
 
     order: Order = Field("exact", description="what counts as a match")
     arguments: bool = Field(False, description="whether arguments are compared too")

@@ -664,7 +664,7 @@ def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> No
         assert running.stderr is not None
         running.stdout.close()
         said = running.stderr.read()
-    assert "mend that code" not in said
+    assert "fix that code" not in said
     assert "Traceback" not in said
     assert "Error" not in said
     assert running.returncode == code

@@ -179,7 +179,7 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     assert page.stat().st_size < 8_000_000
     assert "Of 500 groups the figure shows 40, half of them the lowest and half the highest; the table has all." in text
     assert "Of 500 groups the figure shows 10" in text
-    assert "There are too many for a figure; the table has all." in text
+    assert "There are too many cells for a figure; see the table." in text
     assert not (page.parent / "figures" / "heat_map.svg").exists()
     for target in turns["target"].unique():
         assert text.count(f">{target}<") > 5
@@ -317,7 +317,7 @@ def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
     )
     told, table, *_ = methods(found, 0.95).parts
     assert told.text.count("Attack success: ") == 1
-    assert "; unit: goal or goal x task (each unknown one its own). " in told.text
+    assert "; unit: goal or goal x task (each unknown one is its own cluster). " in told.text
     assert table.table is not None
     assert [row[0] for row in table.table.rows].count("attack success") == 1
 

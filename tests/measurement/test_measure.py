@@ -1,5 +1,7 @@
 """`measure`: one row per rollout, its facts and its metrics, or a sentence that says why not."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -254,7 +256,12 @@ def test_a_sum_is_that_of_its_own_rows() -> None:
         }
     )
     turns = turns.with_columns(score=pl.when(pl.col("turn") % 11 != 3).then("score"), solved=None, some="solved")
-    asked = {"total": SCORE.sum(), "mean": SCORE.mean(), "spread": SCORE.std(), "of": SCORE.filter("some").sum()}
+    asked: dict[str, Any] = {
+        "total": SCORE.sum(),
+        "mean": SCORE.mean(),
+        "spread": SCORE.std(),
+        "of": SCORE.filter("some").sum(),
+    }
     whole = tw.measure(turns, **asked)
     parts = turns.partition_by("rollout_id", maintain_order=True)
     assert whole.equals(pl.concat([tw.measure(part, **asked) for part in parts]))

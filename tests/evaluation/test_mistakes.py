@@ -179,7 +179,7 @@ def test_an_override_is_checked_like_the_file(file) -> None:
     """Its mistakes name the override."""
     with pytest.raises(ReadError, match=r"--override: `eval.general.max_concurrency` is 'x'"):
         file("eval:", "eval:", override=[("eval.general.max_concurrency", "x")])
-    with pytest.raises(ReadError, match=r"--override eval.general.max_concurrency.x: `max_concurrency` is no block"):
+    with pytest.raises(ReadError, match=r"--override eval.general.max_concurrency.x: `max_concurrency` is not a block"):
         file("eval:", "eval:", override=[("eval.general.max_concurrency.x", "1")])
     with pytest.raises(ReadError, match=r"--override: `eval.generl` is unknown; did you mean `general`\?"):
         file("eval:", "eval:", override=[("eval.generl.level", "0.9")])

@@ -232,6 +232,6 @@ def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
 
     judge = tw.judges.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
     frame = turns("x").with_columns(extra=1.0, harm_normalized=1.0, score_mine=1.0)
-    with pytest.raises(ArgumentError, match=r"already|no place|no number"):
+    with pytest.raises(ArgumentError, match=r"already|no place|not a finite number"):
         tw.score(frame, judge, progress=False, **given)
     assert not asked

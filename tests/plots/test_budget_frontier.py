@@ -71,7 +71,7 @@ def test_several_budgets_are_panels_and_turns_are_none(curve_of):
     assert budget_frontier(both, axis="cost_usd").get_xlabel() == "cost in US$"
     with pytest.raises(ArgumentError, match=r"no curve over a budget is here \(axis is turn\)"):
         budget_frontier(curve_of({"a": (9, 0.1)}))
-    with pytest.raises(ArgumentError, match="there is cost_usd, tokens"):
+    with pytest.raises(ArgumentError, match="available: cost_usd, tokens"):
         budget_frontier(both, axis="yen")
 
 

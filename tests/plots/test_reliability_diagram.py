@@ -94,7 +94,7 @@ def test_what_cannot_be_drawn_is_said():
         (lambda: reliability_diagram(pl.concat([found, found])), "bin '1' stands twice"),
         (lambda: reliability_diagram(summary((1, 0.2, None, 0))), "no bin has both"),
         (lambda: reliability_diagram(found.clear()), "no rows"),
-        (lambda: reliability_diagram(pl.DataFrame({"x": [1]})), "no SUMMARY"),
+        (lambda: reliability_diagram(pl.DataFrame({"x": [1]})), "not a SUMMARY"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):

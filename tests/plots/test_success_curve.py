@@ -311,7 +311,7 @@ def test_nothing_to_draw_is_said(curve_of):
     curve = curve_of(TWO)
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: success_curve(curve.clear()), "no rows"),
-        (lambda: success_curve(curve, kind="nonsense"), "there is success"),
+        (lambda: success_curve(curve, kind="nonsense"), "available: success"),
         (lambda: success_curve(curve.with_columns(target=pl.lit("same"))), "stands twice"),
         (lambda: success_curve(curve.drop("at")), "lacks at"),
         (lambda: success_curve(curve.with_columns(at=pl.lit(None, pl.Float64))), "no row has a position"),

@@ -170,5 +170,5 @@ def test_home_is_known_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     config = load(file)
     assert (config.store, config.out) == (tmp_path / "home" / "store", tmp_path / "home" / "out")
     file.write_text('sampler: {use: simulated}\nseeds: 1\nout: "a\\0b"\n')
-    with pytest.raises(ReadError, match=r"line 3: `out` is 'a\\x00b', but .* holds a null character"):
+    with pytest.raises(ReadError, match=r"line 3: `out` is 'a\\x00b', but .* contains a null character"):
         load(file)

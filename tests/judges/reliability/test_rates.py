@@ -260,7 +260,7 @@ OF_TURNS = pl.concat([LABELS.with_columns(turn=turn, label=pl.col("label") & (tu
         (LABELS, {"metric": "harm"}, "no Boolean metric 'harm'"),
         (LABELS, {"method": "ppi"}, "method='ppi' is unknown"),
         (LABELS, {"by": "family"}, "no column 'family'"),
-        (LABELS, {"level": 95}, "no nominal coverage"),
+        (LABELS, {"level": 95}, "not a valid nominal coverage"),
         (LABELS, {"cluster": "family"}, "no such column"),
     ],
 )

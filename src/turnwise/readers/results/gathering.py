@@ -1,5 +1,6 @@
 """Files that hold no rollouts, from any mix of paths into one frame: the way of every `read_<what>`."""
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -93,5 +94,5 @@ def _instead(document: Document, verb: str) -> str | None:
     if format_of(document, None, by_name=False, problems=ledger) is not None:
         return "`tw.read` reads rollouts"
     reason = ledger.rows[0][3]
-    other = "`tw.read_" in reason and f"`tw.{verb}`" not in reason
+    other = re.search(r"`tw\.(\w+\.)?read_", reason) is not None and f".{verb}`" not in reason
     return f"it {reason}" if other or reason == wrapping(document.head, document.suffix) else None

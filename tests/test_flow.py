@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -31,7 +32,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
         "turns": 3,
     },
 }
-REPETITIONS = 400
+REPETITIONS = repeated(400)
 LEAST = 0.94 - 2 * sqrt(0.94 * 0.06 / REPETITIONS)
 
 

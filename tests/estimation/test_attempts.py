@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -330,7 +331,7 @@ def test_the_best_of_three_covers(goals: int) -> None:
 
     Drawn with replacement the best of 3 would be .05 less, a standard error of 40 goals.
     """
-    rng, hits, repetitions = np.random.default_rng(goals), 0, 1000
+    rng, hits, repetitions = np.random.default_rng(goals), 0, repeated(1000)
     truth = 0.25 + 0.4 * 3 / (2 * np.sqrt(np.pi))
     names = [f"g{goal:02}" for goal in range(goals)]
     for repetition in range(repetitions):

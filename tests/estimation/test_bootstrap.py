@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import schema
@@ -214,7 +215,7 @@ def test_coverage_is_that_of_scipy(draw, statistic, of_sums, truth, interval, go
     Its bootstrap is given the goals' sums, of which both statistics are functions, as paired samples. Where only one of the two
     holds the truth, it is as often the one as the other. Of rollouts drawn without their goals it would hardly ever be ours.
     """
-    rng, repetitions = np.random.default_rng(goals), 600
+    rng, repetitions = np.random.default_rng(goals), repeated(600)
     names = np.repeat([f"g{goal:02}" for goal in range(goals)], 3)
     ids, how = [f"r{number:03}" for number in range(3 * goals)], {"percentile": "percentile", "bca": "BCa"}[interval]
     ours = theirs = only_ours = only_theirs = 0

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import schema
@@ -148,7 +149,7 @@ def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str)
 def test_the_interval_covers(goals: int, size: int, rate: float, icc: float, k: int, stop: bool) -> None:
     """The truth of ten times as many attempts lies inside as often as said."""
     rng = np.random.default_rng(4)
-    hits, repetitions, at = 0, 200, truth(rate, icc, k)
+    hits, repetitions, at = 0, repeated(200), truth(rate, icc, k)
     for _ in range(repetitions):
         row = tw.forecast(tried(drawn(rng, goals, size, rate, icc), stop=stop), k=k, resamples=300).row(0, named=True)
         hits += row["low"] <= at <= row["high"]
@@ -158,7 +159,7 @@ def test_the_interval_covers(goals: int, size: int, rate: float, icc: float, k: 
 @pytest.mark.slow
 def test_bounds_of_rare_successes_cover() -> None:
     """50 goals of 5 attempts at a mean of .01, ICC .3, forecast to 20: four rows in five are bounds only, and these hold it too."""
-    rng, repetitions, at = np.random.default_rng(4), 600, truth(0.01, 0.3, 20)
+    rng, repetitions, at = np.random.default_rng(4), repeated(600), truth(0.01, 0.3, 20)
     inside, highs = np.zeros(repetitions, bool), np.full(repetitions, np.nan)
     for number in range(repetitions):
         row = tw.forecast(tried(drawn(rng, 50, 5, 0.01, 0.3)), k=20, resamples=200).row(0, named=True)

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -176,7 +177,7 @@ def test_the_rate_is_covered_whoever_is_half_judged(of_successes: float, of_fail
 
     Left out instead, as other tools do, the lost ones take the rate with them wherever success and failure are lost unequally.
     """
-    rng, repetitions, kept, dropped = np.random.default_rng(5), 800, 0, 0
+    rng, repetitions, kept, dropped = np.random.default_rng(5), repeated(800), 0, 0
     goal = np.repeat(np.arange(40), 5)
     ids = {"rollout_id": [f"r{i:03}" for i in range(200)], "goal": [f"g{g:02}" for g in goal]}
     for _ in range(repetitions):

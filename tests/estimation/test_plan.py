@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.formula.api import ols
 from statsmodels.regression.mixed_linear_model import MixedLM
 from statsmodels.stats.anova import anova_lm
@@ -266,13 +267,14 @@ def test_the_power_is_as_promised() -> None:
     """With the goals planned, a paired test of per-goal differences finds the difference about four times in five."""
     rng, m = np.random.default_rng(1), 4
     needed = only(tw.plan(rate=0.35, icc=0.2, difference=0.1, attempts=m, correlation=1))["goals"]
-    found = 0
-    for _ in range(2000):
+    repetitions, found = repeated(2000), 0
+    for _ in range(repetitions):
         base = rng.beta(0.3 * 4, 0.7 * 4, needed)
         other = np.clip(base + 0.1, 0, 1)
         gap = (rng.binomial(m, other) - rng.binomial(m, base)) / m
         found += abs(gap.mean()) > 1.96 * gap.std(ddof=1) / math.sqrt(needed)
-    assert found / 2000 == pytest.approx(0.8, abs=0.04)
+    error = math.sqrt(0.8 * 0.2 / repetitions)
+    assert found / repetitions == pytest.approx(0.8, abs=0.02 + 2 * error)
 
 
 @pytest.mark.slow
@@ -285,7 +287,7 @@ def test_the_power_is_as_asked_for(
 
     Chances are two points each, as far apart as the icc says, around .45 and .55: their variances are 1 % less than planned.
     """
-    rng, repetitions = np.random.default_rng(attempts), 4000
+    rng, repetitions = np.random.default_rng(attempts), repeated(4000)
     needed = only(tw.plan(rate=0.5, icc=icc, difference=0.1, attempts=attempts, correlation=correlation, power=power))[
         "goals"
     ]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import schema
@@ -72,7 +73,7 @@ def test_what_was_chosen_for_its_luck_has_an_interval_for_every_choice():
 @pytest.mark.parametrize(("goals", "attacks", "rate"), [(30, 10, 0.3), (100, 10, 0.3), (50, 5, 0.2), (30, 20, 0.1)])
 def test_what_the_chosen_reach_is_covered(goals, attacks, rate):
     """Equal attacks: Wilson's interval of the first three chosen held the truth .1 to .9 of the time; theirs does .95 and more."""
-    rng, names, repeats = np.random.default_rng(goals), [f"a{n:02}" for n in range(attacks)], 200
+    rng, names, repeats = np.random.default_rng(goals), [f"a{n:02}" for n in range(attacks)], repeated(200)
     truth = 1 - (1 - rate) ** np.arange(1, 4)
     hits, plain = np.zeros((2, 3))
     for _ in range(repeats):
@@ -195,7 +196,7 @@ def test_the_four_shares_add_up(rows):
 @pytest.mark.slow
 def test_coverage_of_a_cell_over_goals(record_property):
     """Goals that are secure, useful, both or neither more than others: each cell's interval holds its share in .95 of draws."""
-    rng, repetitions, truth = np.random.default_rng(0), 1000, np.array([0.1, 0.6, 0.25, 0.05])
+    rng, repetitions, truth = np.random.default_rng(0), repeated(1000), np.array([0.1, 0.6, 0.25, 0.05])
     goal = np.repeat(np.arange(40), 5)
     named = {"rollout_id": [f"r{i:03}" for i in range(200)], "goal": [f"g{g:02}" for g in goal]}
     hits, plain = np.zeros(4), 0

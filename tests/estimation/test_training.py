@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import schema
@@ -181,13 +182,13 @@ def test_a_step_that_is_no_number() -> None:
 @pytest.mark.parametrize("gain", [0.0, 0.08])
 def test_the_paired_change_covers(gain: float) -> None:
     """Thirty goals of four attempts whose chances rise by so much: the interval of the change holds it as often as said."""
-    rng, hits = np.random.default_rng(5), 0
-    for _ in range(400):
+    rng, repetitions, hits = np.random.default_rng(5), repeated(400), 0
+    for _ in range(repetitions):
         rate = rng.beta(1, 2, 30) * (1 - gain)
         frame = run({s: (rng.random((30, 4)) < (rate + gain * s)[:, None]).tolist() for s in (0, 1)})
         row = tw.training(frame).row(1, named=True)
         hits += row["difference_low"] <= gain <= row["difference_high"]
-    assert hits / 400 >= 0.95 - 2 * (0.95 * 0.05 / 400) ** 0.5
+    assert hits / repetitions >= 0.95 - 2 * (0.95 * 0.05 / repetitions) ** 0.5
 
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64])

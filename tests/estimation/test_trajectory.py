@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import schema
@@ -156,7 +157,7 @@ def test_a_drift_towards_the_event_is_covered() -> None:
 
     Over goals every position is covered at .95; rollouts taken as independent cover far less.
     """
-    rng, repetitions, few = np.random.default_rng(1), 1500, 200
+    rng, repetitions, few = np.random.default_rng(1), repeated(1500), 200
     hits: dict[str | None, np.ndarray] = {"goal": np.zeros(3), None: np.zeros(3)}
     truth = 0.5 + 0.1 * np.arange(-1, 2)
     goal = np.repeat(np.arange(30), 4)

@@ -320,7 +320,7 @@ def test_a_column_of_chats_is_not_held_twice(tmp_path):
     path = tmp_path / "chats.parquet"
     pl.DataFrame({"messages": chats}).write_parquet(path, row_group_size=len(chats) + 1)
     code = (
-        "import sys, polars, turnwise as tw\nfrom pathlib import Path\nfrom turnwise.readers import reading\n"
+        "import sys, polars, turnwise as tw\nfrom pathlib import Path\nfrom turnwise.readers import read\n"
         "def peak(): return int(next(line for line in Path('/proc/self/status').read_text().splitlines()"
         " if line.startswith('VmHWM')).split()[1]) << 10\n"
         "before = peak()\nframe = tw.read(sys.argv[1])\nprint(frame.height, frame.estimated_size(), peak() - before)"

@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise import schema
 from turnwise.errors import TurnwiseError
@@ -247,13 +248,13 @@ def test_mutated_real_records(name, shared, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 def test_five_thousand_mutated_real_records(name, shared, tmp_path):
-    fuzz(name, str(shared), tmp_path, 5000 // len(FOLDERS) + 8)
+    fuzz(name, str(shared), tmp_path, repeated(5000, reduced=1000) // len(FOLDERS) + 8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTUAL)
 def test_two_hundred_mutated_records_of_every_format(name, tmp_path):
-    fuzz(name, "", tmp_path, 200)
+    fuzz(name, "", tmp_path, repeated(200, reduced=40))
 
 
 @pytest.mark.integration

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.errors import ArgumentError
 from turnwise.rollout.campaign import run
@@ -207,7 +208,7 @@ def test_the_first_to_complete_are_those_that_succeed():
 )
 def test_stopped_intervals_cover_in_drawn_order_only(rule, rate, goals, repetitions):
     """Stopped intervals cover .95 where goals are followed as drawn; followed as completed, a rate of .10 passes for above .20."""
-    rng = np.random.default_rng(2)
+    rng, repetitions = np.random.default_rng(2), repeated(repetitions)
     drawn_hits = completed_hits = stopped = 0
     for _ in range(repetitions):
         succeeded, order = in_order_of_completion(rng, rate, goals, 64)
@@ -227,7 +228,7 @@ def test_stopped_intervals_cover_in_drawn_order_only(rule, rate, goals, repetiti
 @pytest.mark.parametrize("rate", [0.01, 0.02])
 def test_below_is_wrong_as_seldom_as_it_says(rate):
     """Where the rate is not below .01 it stops in at most .05 of campaigns; where it is, it does stop."""
-    rng, repetitions, rule = np.random.default_rng(3), 300, Below("x", 0.01)
+    rng, repetitions, rule = np.random.default_rng(3), repeated(300), Below("x", 0.01)
     wrong = sum(rule.decide((rng.random(1000) < rate).tolist()).stopped_at is not None for _ in range(repetitions))
     print(f"Below .01 at a rate of {rate}: stopped {wrong / repetitions:.3f}")  # noqa: T201
     assert covers(repetitions - wrong, repetitions, 0.95)
@@ -238,7 +239,7 @@ def test_below_is_wrong_as_seldom_as_it_says(rate):
 @pytest.mark.slow
 def test_a_fixed_interval_that_stops_does_not_cover():
     """Stopped by its own width, or as soon as it looks good, an interval of fixed n misses the truth far too often."""
-    rng, repetitions, rate = np.random.default_rng(4), 2000, 0.1
+    rng, repetitions, rate = np.random.default_rng(4), repeated(2000), 0.1
     n, z2 = np.arange(1, 1501), special.ndtri(0.975) ** 2
     hits = np.cumsum(rng.random((repetitions, n.size)) < rate, axis=1)
     upper = (hits + z2 / 2 + np.sqrt(z2 * (hits * (n - hits) / n + z2 / 4))) / (n + z2)
@@ -253,7 +254,7 @@ def test_a_fixed_interval_that_stops_does_not_cover():
 @pytest.mark.slow
 def test_real_campaigns_cover():
     """Real campaigns at 32 at once, whose successes finish sooner and some of whose goals err, stop with covering intervals."""
-    rule, repetitions, rate, hits, sizes = Precision("x", 0.12), 120, 0.3, 0, []
+    rule, repetitions, rate, hits, sizes = Precision("x", 0.12), repeated(120), 0.3, 0, []
     outcomes = np.random.default_rng(6)
 
     for _ in range(repetitions):

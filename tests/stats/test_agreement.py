@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from turnwise.errors import ArgumentError
@@ -360,7 +361,7 @@ def test_bootstrap_intervals_cover(goal_rates, covers, clusters, size, rate, err
         alpha: (agree - by_chance) / (1 - by_chance),
         ac1: (agree - gwet) / (1 - gwet),
     }
-    rng, repetitions = np.random.default_rng(1), 500
+    rng, repetitions = np.random.default_rng(1), repeated(500)
     hits = dict.fromkeys(truth, 0)
     for repetition in range(repetitions):
         goal = np.repeat(np.arange(clusters), size)
@@ -415,7 +416,7 @@ def test_coverage_on_a_rubric(coefficient, raters, goals, by_numpy, covers_as_of
     by NumPy alone, from the coefficients' definitions and counts of drawn goals, in 5,000 samples or more. BCa that is not
     expanded holds .88 of 10 goals.
     """
-    repetitions, hits = 2000, 0
+    repetitions, hits = repeated(2000), 0
     pairs, points = population(0.7), np.arange(5.0)
     scale = coefficient.keywords.get("scale") or coefficient.keywords["weights"]
     habits = pairs.sum(axis=0)

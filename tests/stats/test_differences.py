@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from turnwise.stats.clusters import variation
@@ -272,7 +273,7 @@ def test_properties(counts, share, method):
 @pytest.mark.parametrize("alike", [False, True])
 def test_coverage_of_paired_shares(goals, attempts, p, q, icc, alike, covers, record_property):
     """Several attempts per goal, goals of one difficulty in both arms or not: at least .94."""
-    rng, repetitions, hits = np.random.default_rng(goals), 1000, 0
+    rng, repetitions, hits = np.random.default_rng(goals), repeated(1000), 0
     precision = (1 - icc) / icc
     for _ in range(repetitions):
         luck = rng.random((2, goals))
@@ -292,7 +293,7 @@ def test_coverage_of_paired_shares(goals, attempts, p, q, icc, alike, covers, re
 @pytest.mark.parametrize("values", ["lognormal", "heavy tails", "turns", "twice as much"])
 def test_coverage_of_paired_numbers(goals, values, covers, record_property):
     """Skewed arms whose differences are not, as of tokens, seconds and turns: at least .94, where BCa covers .88 to .93."""
-    rng, repetitions, hits = np.random.default_rng(goals), 1000, 0
+    rng, repetitions, hits = np.random.default_rng(goals), repeated(1000), 0
     draw = {
         "lognormal": lambda: rng.lognormal(0, 1, goals),
         "heavy tails": lambda: rng.standard_t(3, goals),
@@ -324,7 +325,7 @@ def test_one_goal_far_out_does_not_widen_the_interval_to_its_side():
 @pytest.mark.slow
 def test_coverage_of_unpaired_clusters(beta_binomial, covers, record_property):
     """Two sets of goals, 5 attempts each: the clustered score interval of a difference covers at least .94, numbers .93."""
-    rng, repetitions = np.random.default_rng(7), 1000
+    rng, repetitions = np.random.default_rng(7), repeated(1000)
     hits = {"share": 0, "number": 0}
     for _ in range(repetitions):
         samples = [beta_binomial(rng, 40, 5, rate, 0.3) for rate in (0.3, 0.1)]
@@ -351,7 +352,7 @@ def test_coverage_of_few_against_twenty_clusters(fewer, sizes, spread, covers, r
     """
     if sizes == "thirtyfold" and fewer < 5:
         pytest.skip("one cluster of two or three holds nearly all rollouts: nothing shows how it would vary")
-    rng, repetitions, hits = np.random.default_rng(fewer), 1000, 0
+    rng, repetitions, hits = np.random.default_rng(fewer), repeated(1000), 0
     draw = Draws(np.random.default_rng(0), np.random.default_rng(0), 10)
     codes = []
     for count in (fewer, 20):

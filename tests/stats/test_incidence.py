@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.duration.survfunc import CumIncidenceRight
 
 from turnwise.stats.incidence import cumulative_incidence, influence, kaplan_meier
@@ -322,7 +323,7 @@ def test_kaplan_meier_coverage(
 
     Greenwood's error, as lifelines and statsmodels have it, takes attempts at one goal for independent: .38 to .80 at the last.
     """
-    rng, repetitions = np.random.default_rng(clusters), 3000
+    rng, repetitions = np.random.default_rng(clusters), repeated(3000)
     truth, hits, independent = share_by_turn(last, rate, icc), np.zeros(last + 1), 0
     for _ in range(repetitions):
         duration, cause, codes = watched_goals(rng, clusters, size, last, rate, icc)
@@ -344,7 +345,7 @@ def test_kaplan_meier_coverage(
 @pytest.mark.slow
 def test_where_hardly_a_goal_breaks_only_the_lower_end_gives(watched_goals, share_by_turn, record_property):
     """30 goals of 20, .0046 broken, ICC .6: Wilson's lattice gives .91, as for a plain share; the upper end never fails."""
-    rng, repetitions, last = np.random.default_rng(30), 3000, 4
+    rng, repetitions, last = np.random.default_rng(30), repeated(3000), 4
     truth, too_high, too_low = share_by_turn(last, 0.0025, 0.6)[-1], 0, 0
     for _ in range(repetitions):
         duration, cause, codes = watched_goals(rng, 30, 20, last, 0.0025, 0.6)
@@ -365,7 +366,7 @@ def test_aalen_johansen_coverage(
     clusters, size, rate, icc, leaving, watched_goals, share_by_turn, covers, record_property
 ):
     """With competing endings and censoring the share as run is covered at every turn, also where events are rare."""
-    rng, repetitions, last = np.random.default_rng(size), 3000, 8
+    rng, repetitions, last = np.random.default_rng(size), repeated(3000), 8
     truth, hits = share_by_turn(last, rate, icc, leaving), np.zeros(last + 1)
     for _ in range(repetitions):
         duration, cause, codes = watched_goals(rng, clusters, size, last, rate, icc, leaving=leaving)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.stats.proportion import proportion_confint
 
 from turnwise.stats.clusters import t_quantile
@@ -103,7 +104,7 @@ def test_clusters_count_for_what_they_are_worth(name):
 )
 def test_clustered_coverage(name, goals, size, rate, icc, covers, record_property):
     """At the effective size each covers .94 at least, zero cells included."""
-    rng, repetitions, hits = np.random.default_rng(7), 3000, 0
+    rng, repetitions, hits = np.random.default_rng(7), repeated(3000), 0
     codes = np.repeat(np.arange(goals), size)
     for _ in range(repetitions):
         chance = rng.beta(rate * (1 / icc - 1), (1 - rate) * (1 / icc - 1), goals)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import bootstrap as scipy_bootstrap
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import degrees_of_freedom, variation
@@ -175,7 +176,7 @@ def test_clusters_of_unequal_weight_count_as_fewer():
 @pytest.mark.parametrize("goals", [5, 10, 20, 40])
 def test_coverage_of_goals_of_unequal_size(goals, covers, record_property):
     """Goals with 1 to 32 normal rollouts, ICC .3: at least .94; with G - 1 degrees of freedom .80, .91, .92 and .93."""
-    repetitions, hits, draw = 600, 0, np.random.default_rng(goals)
+    repetitions, hits, draw = repeated(600), 0, np.random.default_rng(goals)
     goal = np.repeat(np.arange(goals), np.geomspace(1, 32, goals).round().astype(int))
     for _ in range(repetitions):
         values = math.sqrt(0.3) * draw.normal(size=goals)[goal] + math.sqrt(0.7) * draw.normal(size=goal.size)
@@ -328,7 +329,7 @@ def test_coverage_of_rates(clusters, size, rate, unequal, t, percentile, bca, be
 
     The percentile bootstrap of single rollouts, as garak draws them, has a binomial law and covers .62 to .84.
     """
-    generator, repetitions = np.random.default_rng(clusters + size), 1500
+    generator, repetitions = np.random.default_rng(clusters + size), repeated(1500)
     hits, independent = dict.fromkeys(("t", "percentile", "bca"), 0), 0
     for _ in range(repetitions):
         values, codes = beta_binomial(generator, clusters, size, rate, 0.3, unequal=unequal)
@@ -353,7 +354,7 @@ def test_coverage_of_rates(clusters, size, rate, unequal, t, percentile, bca, be
 @pytest.mark.parametrize(("clusters", "least"), [(8, 0.94), (12, 0.935), (20, 0.935), (60, 0.94), (1200, 0.94)])
 def test_coverage_of_numbers(clusters, least, covers, record_property):
     """The default of a skewed clustered number: t below ten clusters, expanded BCa above, the closed form from 1000."""
-    generator, repetitions, hits = np.random.default_rng(clusters), 1500, 0
+    generator, repetitions, hits = np.random.default_rng(clusters), repeated(1500), 0
     codes = np.repeat(np.arange(clusters), 4)
     for _ in range(repetitions):
         values = generator.normal(0, 1, clusters)[codes] + generator.gamma(4.0, 0.5, codes.size)
@@ -366,7 +367,7 @@ def test_coverage_of_numbers(clusters, least, covers, record_property):
 @pytest.mark.slow
 def test_two_way_coverage(covers, record_property):
     """Goals crossed with tasks, both with effects of their own: two-way t covers at least 94 %."""
-    generator, repetitions, hits = np.random.default_rng(0), 3000, 0
+    generator, repetitions, hits = np.random.default_rng(0), repeated(3000), 0
     goal, task = np.repeat(np.arange(8), 15), np.tile(np.arange(15), 8)
     for _ in range(repetitions):
         values = generator.normal(0, 1, 8)[goal] + generator.normal(0, 0.7, 15)[task] + generator.normal(0, 1, 120)
@@ -490,7 +491,7 @@ def test_coverage_of_intervals_by_name(law, clusters, by_numpy, covers_as_often_
 
     The shares are those of 10,000 samples whose goals' means were drawn by index, 1,000 times each. None is the default.
     """
-    generator, repetitions = np.random.default_rng(clusters), 2000
+    generator, repetitions = np.random.default_rng(clusters), repeated(2000)
     codes, truth = np.repeat(np.arange(clusters), 3), {"lognormal": math.exp(0.32), "beta": 0.2}[law]
     hits = dict.fromkeys(by_numpy, 0)
     for _ in range(repetitions):
@@ -515,7 +516,7 @@ def test_studentized_rates_have_often_no_interval(
 
     Both shares are those of NumPy's draws by index in 10,000 samples; of 50 goals they are .027 and .958.
     """
-    generator, repetitions = np.random.default_rng(clusters), 2000
+    generator, repetitions = np.random.default_rng(clusters), repeated(2000)
     hits = none = flat = 0
     for _ in range(repetitions):
         values, codes = beta_binomial(generator, clusters, 5, 0.05, 0.3)
@@ -543,7 +544,7 @@ def test_coverage_within_strata(strata, by_numpy, covers_as_often_as, record_pro
     Of normal goals t's law makes it .937 with 4 strata and .931 with 2; the shares are those of NumPy in 40,000 samples. Draws
     that mixed the strata, which differ by 1 each, would hold nearly always.
     """
-    generator, repetitions = np.random.default_rng(strata), 2000
+    generator, repetitions = np.random.default_rng(strata), repeated(2000)
     layers = np.repeat(np.arange(strata), 15)
     codes, truth = np.repeat(np.arange(layers.size), 3), 0.2 + (strata - 1) / 2
     hits = dict.fromkeys(by_numpy, 0)
@@ -565,7 +566,7 @@ def test_coverage_of_both_ways_drawn(law, by_numpy, covers_as_often_as, record_p
     That its variance is no less than that of both ways does not make up for it; two-way t, the default, holds .94 of normal ones.
     The shares are those of products of NumPy's multinomial counts in 10,000 samples. Tasks drawn alone hold far less.
     """
-    generator, repetitions = np.random.default_rng(1), 2000
+    generator, repetitions = np.random.default_rng(1), repeated(2000)
     goal, task = np.repeat(np.arange(8), 15), np.tile(np.arange(15), 8)
 
     def effects(many):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.intervals import exact, wilson
@@ -243,7 +244,7 @@ def test_the_coverage_table(truth, se, sp, n, positives, negatives, published):
     Both sides are simulated with 3,000 draws: they differ by at most three Monte Carlo errors of a difference, and the rounding
     to two digits. (The first column is Clopper and Pearson's interval; with Wilson's the first row would be .43.)
     """
-    repetitions, rng = 3000, np.random.default_rng(0)
+    repetitions, rng = repeated(3000), np.random.default_rng(0)
     hits = np.zeros(4)
     for _ in range(repetitions):
         k = int(rng.binomial(n, truth * se + (1 - truth) * (1 - sp)))
@@ -281,7 +282,7 @@ def test_how_little_an_uncorrected_interval_covers():
 @pytest.mark.parametrize(("truth", "se", "sp"), [(0.10, 0.85, 0.95), (0.40, 0.80, 0.90)])
 def test_clustered_rollouts_cover(beta_binomial, covers, truth, se, sp):
     """50 goals of 10 attempts, ICC .3: at least .95 with the effective size, far less with the plain one."""
-    repetitions, rng = 1500, np.random.default_rng(3)
+    repetitions, rng = repeated(1500), np.random.default_rng(3)
     hits = np.zeros(2)
     for _ in range(repetitions):
         values, goal = beta_binomial(rng, 50, 10, truth, 0.3)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats.incidence import cumulative_incidence, kaplan_meier
 from turnwise.stats.misclassification import Share
@@ -203,7 +204,7 @@ def test_every_interval_has_width_and_holds_the_point(rows, right, kept):
 )
 def test_intervals_cover_at_every_turn(covers, share_by_turn, goals, size, last, hazard, icc, se, sp, leaving):
     """A safe target, leaving rollouts, unequal goals: at least .94 of nominal .95 by the last turn, where the plain curve has 0."""
-    repetitions, rng = 400, np.random.default_rng(5)
+    repetitions, rng = repeated(400), np.random.default_rng(5)
     truth = share_by_turn(last, hazard, icc, leaving)[1:] if hazard else np.zeros(last)
     hits, plain = np.zeros(last), 0
     for _ in range(repetitions):

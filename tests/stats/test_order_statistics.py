@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats import order_statistics
 from turnwise.stats.clusters import Grouping, groupings
@@ -141,7 +142,7 @@ def test_replicates_stay_within_the_values(values, q):
 @pytest.mark.slow
 def test_coverage_of_a_clustered_median(covers, record_property):
     """40 goals of 5 with effects of their own: the bootstrap of whole goals covers the median at .92 at least."""
-    rng, repetitions, hits = np.random.default_rng(0), 1000, 0
+    rng, repetitions, hits = np.random.default_rng(0), repeated(1000), 0
     codes = np.repeat(np.arange(40), 5)
     for _ in range(repetitions):
         values = rng.normal(0, 1, 40)[codes] + rng.normal(0, 1, 200)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import confint_proportions_2indep
 
@@ -103,7 +104,7 @@ def test_intervals_hold_the_difference_and_have_width(cells, level):
 )
 def test_coverage(n, p, q, shared, covers, record_property):
     """Pairs that share their goal's luck: Newcombe and Bonett-Price cover at least .94."""
-    rng, repetitions = np.random.default_rng(n), 3000
+    rng, repetitions = np.random.default_rng(n), repeated(3000)
     hits = {"newcombe": 0, "bonett-price": 0}
     for _ in range(repetitions):
         luck = rng.random(n)

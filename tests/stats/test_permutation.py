@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats import permutation
 from turnwise.stats.permutation import label_permutation, max_t, sign_flip
@@ -220,7 +221,7 @@ def test_more_comparisons_only_raise_a_p_value(family, random):
 @pytest.mark.parametrize("spread", ["alike", "unlike"])
 def test_sign_flips_keep_their_level_whatever_the_tails(goals, exactly, spread, record_property):
     """Differences of two lognormals, goals alike or not: 12 of 256 sign vectors at most reach .05, of drawn ones 1 in 20."""
-    generator, repetitions = rng(goals + 1), 10_000 if goals > 20 else 40_000
+    generator, repetitions = rng(goals + 1), repeated(10_000 if goals > 20 else 40_000)
     scale = np.geomspace(0.1, 10, goals) if spread == "unlike" else np.ones(goals)
     one, other = generator.lognormal(0, 1, (2, repetitions, goals))
     rejected = [sign_flip(d * scale, rng=generator, resamples=399).p_value <= 0.05 for d in one - other]
@@ -232,7 +233,7 @@ def test_sign_flips_keep_their_level_whatever_the_tails(goals, exactly, spread, 
 @pytest.mark.parametrize("goals", [12, 40])
 def test_simultaneous_intervals_hold_all_differences_at_once(goals, covers, record_property):
     """Four comparisons with one baseline, two of them different from it: all four intervals hold in .95 of families."""
-    generator, repetitions, hits = rng(goals), 1500, 0
+    generator, repetitions, hits = rng(goals), repeated(1500), 0
     truth = np.array([0.0, 0.0, 0.5, 1.0])
     for _ in range(repetitions):
         table = truth + generator.normal(0, 1, (goals, 4)) - generator.normal(0, 1, (goals, 1))
@@ -249,7 +250,7 @@ def test_level_under_no_difference(record_property):
 
     Each bar is the level and two Monte Carlo errors.
     """
-    repetitions, generator = 3000, rng(0)
+    repetitions, generator = repeated(3000), rng(0)
     labels = families = 0
     for _ in range(repetitions):
         values = np.r_[generator.normal(0, 3, 15), generator.normal(0, 1, 40)]

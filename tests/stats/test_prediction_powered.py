@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats.prediction_powered import prediction_powered
 
@@ -160,7 +161,7 @@ def test_every_interval_has_width_and_holds_the_point(rows, random):
 )
 def test_intervals_cover(beta_binomial, covers, truth, se, sp, n, labeled, size):
     """Labels drawn by rollout and by goal, rare and common successes, ICC .3: at least .94 of nominal .95."""
-    repetitions, rng = 1200, np.random.default_rng(4)
+    repetitions, rng = repeated(1200), np.random.default_rng(4)
     hits = 0
     for repetition in range(repetitions):
         values, goal = beta_binomial(rng, n // size, size, truth, 0.3)

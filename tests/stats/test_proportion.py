@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.stats.proportion import proportion_confint
 
 from turnwise.errors import ArgumentError
@@ -231,7 +232,7 @@ def test_coverage(clusters, size, rate, icc, unequal, of_all, beta_binomial, cov
 
     Where Wilson's interval takes all rollouts for independent at zero, as Inspect's does, it covers .85 and .46, as published.
     """
-    rng, repetitions = np.random.default_rng(clusters * size), 6000
+    rng, repetitions = np.random.default_rng(clusters * size), repeated(6000)
     hits = mistaken = 0
     for _ in range(repetitions):
         values, codes = beta_binomial(rng, clusters, size, rate, icc, unequal=unequal)
@@ -259,7 +260,7 @@ def test_coverage(clusters, size, rate, icc, unequal, of_all, beta_binomial, cov
 )
 def test_two_way_coverage(goals, tasks, goal_sd, task_sd, rate, listed, covers, record_property):
     """Goals crossed with tasks under a probit truth: at least what the prototype measured (prototype.md 3)."""
-    rng, repetitions = np.random.default_rng(goals * tasks), 4000
+    rng, repetitions = np.random.default_rng(goals * tasks), repeated(4000)
     goal, task = np.repeat(np.arange(goals), tasks), np.tile(np.arange(tasks), goals)
     center = special.ndtri(rate) * math.sqrt(1 + goal_sd**2 + task_sd**2)
     hits = 0

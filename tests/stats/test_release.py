@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats.proportion import proportion
 from turnwise.stats.release import lower_end, upper_end
@@ -86,11 +87,11 @@ def test_edges():
 )
 def test_a_gate_at_the_truth_passes_wrongly_no_more_than_said(clusters, size, rate, icc, beta_binomial):
     """A rate that is just what must not be reached passes in one of forty draws at most, as a two-sided 95 % end promises."""
-    rng, passed = np.random.default_rng(8), 0
-    for _ in range(1000):
+    rng, repetitions, passed = np.random.default_rng(8), repeated(1000), 0
+    for _ in range(repetitions):
         values, codes = beta_binomial(rng, clusters, size, rate, icc)
         passed += upper_end(values, (codes,)) < rate
-    assert passed / 1000 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 1000)
+    assert passed / repetitions <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / repetitions)
 
 
 @pytest.mark.slow
@@ -103,7 +104,7 @@ def test_a_gate_at_a_rare_truth_passes_wrongly_no_more_than_said(
     clusters, size, rate, icc, beta_binomial, record_property
 ):
     """100 to 2,000 rollouts that mostly show no success at all: still one of forty draws at most, where a zero width passes all."""
-    rng, repetitions, passed = np.random.default_rng(9), 1500, 0
+    rng, repetitions, passed = np.random.default_rng(9), repeated(1500), 0
     for _ in range(repetitions):
         values, codes = beta_binomial(rng, clusters, size, rate, icc)
         passed += upper_end(values, (codes,)) < rate
@@ -121,7 +122,7 @@ def test_the_lower_end_passes_wrongly_no_more_than_said(
     clusters, size, rate, icc, unequal, beta_binomial, record_property
 ):
     """A share that is just what must be exceeded, of goals of one size or of many: one of forty draws at most."""
-    rng, repetitions, passed = np.random.default_rng(10), 2000, 0
+    rng, repetitions, passed = np.random.default_rng(10), repeated(2000), 0
     for _ in range(repetitions):
         values, codes = beta_binomial(rng, clusters, size, rate, icc, unequal=unequal)
         passed += lower_end(values, (codes,)) > rate

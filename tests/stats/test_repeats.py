@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import Grouping
@@ -192,7 +193,7 @@ def test_attempts_that_stopped_need_kaplan_meier(rate):
 def test_asr_at_k_covers(goals, size, rate, icc, k, goal_rates, covers):
     """Wilson at the effective number of goals covers ASR@k in every setting tried."""
     rng = np.random.default_rng(11)
-    hits, repetitions, truth = 0, 2000, _true_reach(rate, icc, k)
+    hits, repetitions, truth = 0, repeated(2000), _true_reach(rate, icc, k)
     for _ in range(repetitions):
         values = reached_in(k, rng.binomial(size, goal_rates(rng, goals, rate, icc)), np.full(goals, size))
         share = proportion(values, (np.arange(goals),), trials=size)
@@ -211,7 +212,7 @@ def test_pass_at_k_of_unequal_attempts_covers(goals, least, most, rate, icc, k, 
 
     Where a goal of one choice in a hundred counted as one with a success it was .91, and .90 of 50 goals with 20 attempts.
     """
-    rng, hits, repetitions = np.random.default_rng(13), 0, 2000
+    rng, hits, repetitions = np.random.default_rng(13), 0, repeated(2000)
     precision = (1 - icc) / icc
     a, b = rate * precision, (1 - rate) * precision
     truth = np.exp(special.betaln(a + k, b) - special.betaln(a, b))
@@ -230,7 +231,7 @@ def test_pass_at_k_of_unequal_attempts_covers(goals, least, most, rate, icc, k, 
 def test_kaplan_meier_over_attempts_covers(rate, icc, covers):
     """Loops of up to eight attempts that stop at success: the interval at 5 attempts holds the truth."""
     rng = np.random.default_rng(12)
-    hits, repetitions, truth = 0, 600, _true_reach(rate, icc, 5)
+    hits, repetitions, truth = 0, repeated(600), _true_reach(rate, icc, 5)
     for _ in range(repetitions):
         won, _, goal = _loops(rng, 50, 8, rate, icc, stop=True)
         point = kaplan_meier(np.bincount(goal), np.bincount(goal, weights=won), (np.arange(50),)).point(5)

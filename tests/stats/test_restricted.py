@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats.incidence import influence, kaplan_meier
 from turnwise.stats.restricted import restricted_mean, survival_median
@@ -229,7 +230,7 @@ def test_restricted_mean_coverage(
     clusters, size, last, rate, icc, watched_goals, share_by_turn, covers, record_property
 ):
     """A quarter censored, goals alike within: the restricted mean is covered at 94 % or more, also where events are few."""
-    rng, repetitions, hits = np.random.default_rng(clusters), 3000, 0
+    rng, repetitions, hits = np.random.default_rng(clusters), repeated(3000), 0
     truth = (1 - share_by_turn(last, rate, icc))[:last].sum()
     for _ in range(repetitions):
         duration, cause, codes = watched_goals(rng, clusters, size, last, rate, icc)
@@ -243,7 +244,7 @@ def test_restricted_mean_coverage(
 @pytest.mark.parametrize(("clusters", "size", "rate", "icc"), [(40, 5, 0.1, 0.1), (100, 4, 0.07, 0.05)])
 def test_median_coverage(clusters, size, rate, icc, watched_goals, share_by_turn, covers, record_property):
     """Times are whole, so the interval covers the median more often than nominal, open ends included."""
-    rng, repetitions, hits, last = np.random.default_rng(clusters), 2000, 0, 15
+    rng, repetitions, hits, last = np.random.default_rng(clusters), repeated(2000), 0, 15
     truth = np.argmax(share_by_turn(last, rate, icc) >= 0.5)
     for _ in range(repetitions):
         duration, cause, codes = watched_goals(rng, clusters, size, last, rate, icc)

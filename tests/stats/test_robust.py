@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import trim_mean
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats.robust import aggregate, aggregate_replicates, greedy_order, interquartile_mean, optimality_gap
 
@@ -218,7 +219,7 @@ def test_greedy_order_never_gains_more_later(goals, attacks, seed):
 @pytest.mark.parametrize("drawn", ["goals", "attempts"])
 def test_coverage_of_the_interquartile_mean(drawn, covers, record_property):
     """40 goals of 10: goals drawn cover the population's value, attempts drawn that of these goals, at least .92."""
-    rng, repetitions, hits = np.random.default_rng(0), 600, 0
+    rng, repetitions, hits = np.random.default_rng(0), repeated(600), 0
     goals = np.repeat(np.arange(40), 10)
     # The population's interquartile mean is 0 by symmetry; these goals' own, by many more attempts.
     for _ in range(repetitions):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import restricted_mean_survival_time
 from scipy import special, stats
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.stats.nonparametric import rank_compare_2indep
 
 from turnwise.stats.differences import Arm, Draws
@@ -360,7 +361,7 @@ def test_restricted_differences_are_within_the_horizon(one, other, clustered):
 @pytest.mark.parametrize("goals", [10, 20, 40])
 def test_times_over_the_same_goals_cover(goals, paired_watches, paired_survival, covers, record_property):
     """Goals of every difficulty, tried unequally often by both arms: the difference of the areas is covered at .95."""
-    rng, repetitions, hits = np.random.default_rng(goals), 2000, 0
+    rng, repetitions, hits = np.random.default_rng(goals), repeated(2000), 0
     slow, fast = paired_survival(8, 0.15, 0.3)
     truth = (slow - fast)[:8].sum()
     for _ in range(repetitions):
@@ -376,7 +377,7 @@ def test_times_over_the_same_goals_cover(goals, paired_watches, paired_survival,
 @pytest.mark.slow
 def test_coverage(covers, record_property):
     """Improvement over 30 goals, DeLong, paired medians and restricted means, each at least .93 of a nominal .95."""
-    rng, repetitions = np.random.default_rng(0), 800
+    rng, repetitions = np.random.default_rng(0), repeated(800)
     hits = dict.fromkeys(("paired", "delong", "median", "times"), 0)
     truth = stats.norm.cdf(0.5 / np.sqrt(2))
     goal = np.repeat(np.arange(30), 4)
@@ -409,7 +410,7 @@ def test_coverage_of_improvement_over_clusters_of_two_arms(goals, attempts, trut
 
     T on the scale of the chance itself holds .90 of ten goals a side at .84.
     """
-    rng, repetitions, hits, rejected = np.random.default_rng(goals), 2000, 0, 0
+    rng, repetitions, hits, rejected = np.random.default_rng(goals), repeated(2000), 0, 0
     codes = [np.repeat(np.arange(count), attempts) for count in goals]
     ahead = 2 * stats.norm.ppf(truth)
     for _ in range(repetitions):
@@ -430,7 +431,7 @@ def test_coverage_of_improvement_over_clusters_of_two_arms(goals, attempts, trut
 @pytest.mark.parametrize("goals", [8, 30])
 def test_level_of_paired_improvement(goals, covers, record_property):
     """Arms alike at every goal, however hard it is: the sign flips reject one in 20 at most."""
-    rng, repetitions, rejected = np.random.default_rng(goals), 1500, 0
+    rng, repetitions, rejected = np.random.default_rng(goals), repeated(1500), 0
     codes = np.repeat(np.arange(goals), 3)
     for _ in range(repetitions):
         ease = rng.normal(0, 1, goals)[codes]
@@ -446,7 +447,7 @@ def test_coverage_of_two_medians(goals, attempts, covers, record_property):
     """Skewed values at goals of their own: the difference of medians is held by .95, and found wrongly by one in 20."""
     rng, hits, rejected = np.random.default_rng(goals), 0, 0
     codes = np.repeat(np.arange(goals), attempts)
-    repetitions = min(3000, 240_000 // codes.size)
+    repetitions = repeated(min(3000, 240_000 // codes.size))
     truth = np.e - 1
     for seed in range(0, 2 * repetitions, 2):
         noise = rng.normal(0, 1, (3, codes.size)) / np.sqrt(2) + rng.normal(0, 1, (3, goals))[:, codes] / np.sqrt(2)

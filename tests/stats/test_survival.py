@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lifelines import NelsonAalenFitter
+from simulations import repeated  # type: ignore[import-not-found]
 from statsmodels.duration.survfunc import SurvfuncRight
 
 from turnwise.stats import survival
@@ -119,7 +120,7 @@ def test_an_empty_stretch_is_not_computed_twice():
 @pytest.mark.slow
 def test_hazard_coverage(watched_goals, share_by_turn, covers, record_property):
     """The hazard among those still at risk, whose goals are the harder ones, is covered at 94 %."""
-    rng, repetitions, last = np.random.default_rng(4), 2000, 5
+    rng, repetitions, last = np.random.default_rng(4), repeated(2000), 5
     share, hits = share_by_turn(last, 0.1, 0.2), np.zeros(last)
     truth = np.diff(share) / (1 - share[:-1])
     for _ in range(repetitions):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from simulations import repeated  # type: ignore[import-not-found]
 
 from turnwise.stats.clusters import crossed, groupings, small_sample_factor
 from turnwise.stats.two_curves import incidence_difference
@@ -57,10 +58,10 @@ def test_the_interval_covers_over_crossed_ways():
         _, how, arm, _ = drawn(np.random.default_rng(10_000 + seed), goals=60, tasks=40)
         truth.append(how[arm].mean() - how[~arm].mean())
     true = float(np.mean(truth))
-    hits = 0
-    for seed in range(400):
+    repetitions, hits = repeated(400), 0
+    for seed in range(repetitions):
         last = incidence_difference(*drawn(np.random.default_rng(seed), goals=25, tasks=12))[-1]
         assert last.low is not None
         assert last.high is not None
         hits += last.low <= true <= last.high
-    assert hits / 400 > 0.93, hits / 400
+    assert hits / repetitions > 0.95 - 1.8 * np.sqrt(0.95 * 0.05 / repetitions), hits / repetitions

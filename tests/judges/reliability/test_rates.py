@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats as scipy_stats
+from simulations import repeated  # type: ignore[import-not-found]
 
 import turnwise as tw
 from turnwise import schema
@@ -279,7 +280,7 @@ def test_clustered_frames_cover(method: Any) -> None:
 
     Both estimators meet the truth of the goals' population, .2.
     """
-    hits, judged, repetitions = 0, 0, 400
+    hits, judged, repetitions = 0, 0, repeated(400)
     for seed in range(repetitions):
         frame = world(100 + seed, sp=0.9).filter(target="base")
         labels = frame.sample(60, seed=seed).select("rollout_id", label="truth")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -32,7 +32,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
         "turns": 3,
     },
 }
-REPETITIONS = repeated(400)
+REPETITIONS: int = repeated(400)
 LEAST = 0.94 - 2 * sqrt(0.94 * 0.06 / REPETITIONS)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 import turnwise as tw
 from turnwise import schema

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 import turnwise as tw
 from turnwise import metrics as m

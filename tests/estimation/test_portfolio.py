@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 import turnwise as tw
 from turnwise import schema

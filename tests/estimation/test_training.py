@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 import turnwise as tw
 from turnwise import schema

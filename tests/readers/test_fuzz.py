@@ -20,7 +20,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise import schema
 from turnwise.errors import TurnwiseError

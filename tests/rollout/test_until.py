@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.errors import ArgumentError
 from turnwise.rollout.campaign import run

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from turnwise.errors import ArgumentError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from turnwise.stats.clusters import variation

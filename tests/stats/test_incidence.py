@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.duration.survfunc import CumIncidenceRight
 
 from turnwise.stats.incidence import cumulative_incidence, influence, kaplan_meier

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.stats.proportion import proportion_confint
 
 from turnwise.stats.clusters import t_quantile

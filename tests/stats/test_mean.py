@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import bootstrap as scipy_bootstrap
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import degrees_of_freedom, variation

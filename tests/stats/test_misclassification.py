@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.intervals import exact, wilson

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.stats.incidence import cumulative_incidence, kaplan_meier
 from turnwise.stats.misclassification import Share

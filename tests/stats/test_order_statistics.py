@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.stats import order_statistics
 from turnwise.stats.clusters import Grouping, groupings

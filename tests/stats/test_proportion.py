@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.stats.proportion import proportion_confint
 
 from turnwise.errors import ArgumentError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.stats.proportion import proportion
 from turnwise.stats.release import lower_end, upper_end

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.stats.incidence import influence, kaplan_meier
 from turnwise.stats.restricted import restricted_mean, survival_median

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import trim_mean
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.stats.robust import aggregate, aggregate_replicates, greedy_order, interquartile_mean, optimality_gap
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import restricted_mean_survival_time
 from scipy import special, stats
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.stats.nonparametric import rank_compare_2indep
 
 from turnwise.stats.differences import Arm, Draws

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lifelines import NelsonAalenFitter
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 from statsmodels.duration.survfunc import SurvfuncRight
 
 from turnwise.stats import survival

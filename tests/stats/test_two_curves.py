@@ -9,10 +9,7 @@ from lifelines import KaplanMeierFitter
 from lifelines.statistics import logrank_test
 from lifelines.utils import restricted_mean_survival_time
 from scipy import stats
-from simulations import (
-    REDUCED,  # type: ignore[import-not-found]
-    repeated,  # type: ignore[import-not-found]
-)
+from simulations import REDUCED, repeated
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from turnwise.stats import bands

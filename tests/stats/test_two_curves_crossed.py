@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from simulations import repeated  # type: ignore[import-not-found]
+from simulations import repeated
 
 from turnwise.stats.clusters import crossed, groupings, small_sample_factor
 from turnwise.stats.two_curves import incidence_difference

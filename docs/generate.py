@@ -1,0 +1,121 @@
+"""Write the pages of the reference from the code: columns, formats, commands, and one page per namespace.
+
+    python docs/generate.py
+
+The pages go to `docs/pages/reference/`, which is not in version control.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from inspect import cleandoc, isclass, isfunction
+from pathlib import Path
+from types import ModuleType
+
+import turnwise as tw
+from turnwise.readers.registry import FORMATS
+from turnwise.schema import Schema
+
+PAGES = Path(__file__).parent / "pages" / "reference"
+NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "errors")
+
+
+def columns() -> str:
+    """Return the page of every column of every frame."""
+    schemas = {name: schema for name in tw.schema.__all__ if isinstance(schema := getattr(tw.schema, name), Schema)}
+    parts = [
+        "# Columns\n\nEvery frame is a plain Polars frame. These are its columns; columns of your own are kept beside them.\n"
+    ]
+    for name, schema in schemas.items():
+        key = ", ".join(f"`{column}`" for column in schema.key)
+        parts.append(f"## {name}\n\nOne row is {schema.row}. Rows are identified by {key}.\n")
+        rows = [f"| `{column.name}` | {_dtype(column.dtype)} | {_cell(column.about)} |" for column in schema.columns]
+        parts.append("\n".join(["| column | dtype | meaning |", "|---|---|---|", *rows, ""]))
+    return "\n".join(parts)
+
+
+def _dtype(dtype: object) -> str:
+    """Return a dtype in one short phrase: of an Enum its categories, of a nested one its outer kind."""
+    text = str(dtype)
+    if (categories := getattr(dtype, "categories", None)) is not None:
+        return "Enum: " + ", ".join(f"`{category}`" for category in categories)
+    return f"`{text}`" if len(text) <= 40 else f"`{text.partition('(')[0]}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def formats() -> str:
+    """Return the page of every format that is read, with what is kept and what is lost."""
+    parts = [
+        "# Formats\n\nFormats are recognized by content. `turnwise read LOGS --log-format NAME` names one; "
+        "an installed package can add others ([how](../how-to/write-a-reader.md)).\n",
+        "| name | what it is | files |\n|---|---|---|",
+        *(f"| [`{form.name}`](#{form.name}) | {_cell(form.about)} | {', '.join(form.suffixes)} |" for form in FORMATS),
+        "",
+    ]
+    for form in FORMATS:
+        module = sys.modules[form.read.__module__].__doc__ or ""
+        summary = module if ".formats." in form.read.__module__ else ""
+        parts += [f"## {form.name}\n", summary, "", "```text", _plain(form.read.__doc__ or ""), "```", ""]
+    return "\n".join(parts)
+
+
+def _plain(doc: str) -> str:
+    """Return a docstring without its examples and indentation."""
+    return re.split(r"\n\s*Examples\n", cleandoc(doc))[0].strip()
+
+
+def commands() -> str:
+    """Return the page of every command: what `--help` prints."""
+    from typer.main import get_command
+
+    import turnwise.cli  # noqa: F401  # registers the commands
+    from turnwise.cli.app import app
+
+    parts = ["# Command line\n\n`turnwise COMMAND --help` prints the same.\n"]
+    group = get_command(app)
+    paths = [[]]
+    for name, command in sorted(group.commands.items()):
+        paths += [[name, inner] for inner in command.commands] if hasattr(command, "commands") else [[name]]
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    for path in paths:
+        done = subprocess.run(
+            [sys.executable, "-m", "turnwise", *path, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        parts += [f"## turnwise {' '.join(path)}".rstrip(), "", "```text", done.stdout.strip(), "```", ""]
+    return "\n".join(parts)
+
+
+def namespace(name: str, module: ModuleType) -> str:
+    """Return the page of a namespace: each public name with its docstring."""
+    names = getattr(module, "__all__", None) or [item for item in vars(module) if item.endswith("Error")]
+    # Constants are described where they are used: schemas on the page of columns, sets of metrics in their family.
+    public = [item for item in names if isfunction(getattr(module, item)) or isclass(getattr(module, item))]
+    title = "turnwise" if module is tw else f"turnwise.{name}"
+    summary = (module.__doc__ or "").strip().split("\n\n")[0]
+    return "\n".join([f"# {title}\n", summary, "", *(f"::: {title}.{item}\n" for item in public)])
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page, by its name."""
+    texts = {"columns": columns(), "formats": formats(), "commands": commands(), "turnwise": namespace("turnwise", tw)}
+    return texts | {name: namespace(name, import_module(f"turnwise.{name}")) for name in NAMESPACES}
+
+
+def main() -> None:
+    """Write all pages."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (PAGES / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

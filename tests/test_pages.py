@@ -1,0 +1,46 @@
+"""The documentation's pages: their code runs and prints what they show, and their site is built without a warning."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import PAGES, ROOT, pages, run
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.mark.parametrize("page", [path.relative_to(PAGES).as_posix() for path in pages()])
+def test_the_code_prints_what_the_page_shows(page: str) -> None:
+    """`python tests/pages.py --accept` writes what the code prints into the page."""
+    path = PAGES / page
+    assert run(path) == path.read_text(encoding="utf-8")
+
+
+def test_the_reference_names_every_public_function(tmp_path: Path) -> None:
+    """Each name of `turnwise.__all__` and of its namespaces has an entry on a page of the reference."""
+    import turnwise as tw
+
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import generate
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    text = "\n".join(generate.pages().values())
+    missing = [name for name in tw.__all__ if callable(getattr(tw, name)) and f"::: turnwise.{name}\n" not in text]
+    assert not missing
+
+
+@pytest.mark.skipif(importlib.util.find_spec("zensical") is None, reason="zensical is not installed (extra docs)")
+def test_the_site_is_built_strictly() -> None:
+    """No broken link, no unknown name."""
+    subprocess.run([sys.executable, "docs/generate.py"], check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", "docs/zensical.toml"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -50,9 +50,12 @@ def _cell(text: str) -> str:
 
 def formats() -> str:
     """Return the page of every format that is read, with what is kept and what is lost."""
-    parts = [
+    introduction = (
         "# Formats\n\nFormats are recognized by content. `turnwise read LOGS --log-format NAME` names one; "
-        "an installed package can add others ([how](../how-to/write-a-reader.md)).\n",
+        "an installed package can add others ([how](../how-to/write-a-reader.md)).\n"
+    )
+    parts = [
+        introduction,
         "| name | what it is | files |\n|---|---|---|",
         *(f"| [`{form.name}`](#{form.name}) | {_cell(form.about)} | {', '.join(form.suffixes)} |" for form in FORMATS),
         "",

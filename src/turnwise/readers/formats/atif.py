@@ -77,7 +77,7 @@ def read_atif(document: Document, table: Table) -> None:
     """Each trajectory into one rollout; a turn is one step whose source is the agent.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
     `agent.name`                `run`
     run, `session_id`           `rollout_id`; `trajectory_id` where there is one, a hash of the content where

@@ -34,7 +34,7 @@ def read_atof(document: Document, table: Table) -> None:
     r"""The events of one run into one rollout; a turn is one call of a model that ended.
 
     ========================== =============================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== =============================================================================
     `name` of the root         `run`: the agent, as in the ATIF file of the same run
     run, `uuid` of the root    `rollout_id`: likewise

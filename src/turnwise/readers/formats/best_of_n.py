@@ -45,7 +45,7 @@ def read_best_of_n(document: Document, table: Table) -> None:
     r"""Each augmented prompt into a rollout of one turn: an attempt at the file's one behavior.
 
     ========================= =============================================================================
-    theirs                    ours
+    in the file               in the table
     ========================= =============================================================================
     hash of the content       `run`: the file has no name of its own
     run, `n`, `k`             `rollout_id`

@@ -74,7 +74,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     r"""The messages of one file into rollouts: one for each session, and for each part of it after a ``/clear``.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
     `sessionId`                 `run`
     run, part                   `rollout_id`: the session, with ``/2`` and so on for what follows a ``/clear``;

@@ -79,7 +79,7 @@ def read_deepteam(document: Document, table: Table) -> None:
     """Each test case of an assessment, or one trace, into a rollout.
 
     ================================ =====================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ =====================================================================
     hash of the content              `run` of an assessment, which has no name; of a trace its `uuid`
     run, place among the cases       `rollout_id`; of a trace its `uuid`

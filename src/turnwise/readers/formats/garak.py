@@ -109,7 +109,7 @@ def read_garak(document: Document, table: Table) -> None:
     r"""The attempts of one report into rollouts: every output of every attempt is one.
 
     ============================ ==========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ ==========================================================================
     `run` of the line `init`     `run`; otherwise a hash of the content
     run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the

@@ -40,7 +40,7 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     r"""The hits of one log into rollouts, named as `read_garak` names them.
 
     ================================ ==================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ ==================================================================
     `run_id`                         `run`; otherwise a hash of the content
     run, `attempt_id`,               `rollout_id`: the same as in the report of the run

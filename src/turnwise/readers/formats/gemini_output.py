@@ -57,7 +57,7 @@ def read_gemini_output(document: Document, table: Table) -> None:
     """Each candidate into a rollout; a turn is one message of the model, the last of them the candidate.
 
     ================================ ====================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ ====================================================================
     hash of the content              `run`: the file has no name of its own
     run, `key`, else `responseId`    `rollout_id`; the number of the record where there is neither; of a

@@ -37,7 +37,7 @@ def read_harmbench(document: Document, table: Table) -> None:
     """Each completion into a rollout of one turn.
 
     ============================ =========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ =========================================================================
     hash of the content          `run`: the file names neither the method nor (in the lists that the pipeline
                                  writes) the model: ``read(path, target=..., attack=...)``

@@ -34,7 +34,7 @@ def read_hh_rlhf(document: Document, table: Table) -> None:
     r"""Each pair into two rollouts, the chosen dialogue and the rejected one; a turn is one ``Assistant:``.
 
     ===================== =================================================================================
-    theirs                ours
+    in the file           in the table
     ===================== =================================================================================
     hash of the content   `run`: the file has no name of its own
     run, line             `task`: both dialogues of a pair begin alike, so intervals want the pair as cluster

@@ -60,7 +60,7 @@ def read_intercode(document: Document, table: Table) -> None:
     """Trajectories into rollouts; a turn is one action.
 
     ========================== =========================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== =========================================================================
     `environment`, hash        `run`: ``ic_bash-1a2b3c4d``, the hash that of the file's content
     run, key                   `rollout_id`: the key of the object, since several tasks share a `query`

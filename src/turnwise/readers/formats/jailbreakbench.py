@@ -47,7 +47,7 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     """One artifact into rollouts of one turn each.
 
     ===================== ==============================================================================
-    theirs                ours
+    in the file           in the table
     ===================== ==============================================================================
     `parameters.method`   `attack`
     `parameters.model`    `target`

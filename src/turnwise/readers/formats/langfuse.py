@@ -88,7 +88,7 @@ def read_langfuse(document: Document, table: Table) -> None:
     """Each trace into a rollout; a turn is one call of a model, an observation of the type GENERATION, in order of start.
 
     ================================= ===================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= ===================================================================
     hash of the content               `run`: the file has no name of its own
     run, `id` of the trace            `rollout_id`

@@ -36,7 +36,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
     r"""Each document into a rollout of one turn.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
     hash of the content         `run`: the file has no name but its task
     run, `doc_id`               `rollout_id`

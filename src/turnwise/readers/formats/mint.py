@@ -68,7 +68,7 @@ def read_mint(document: Document, table: Table) -> None:
     r"""The runs of one file into rollouts; a turn is one assistant message.
 
     ========================== ===========================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== ===========================================================================
     hash of the content        `run`: the log has no name of its own
     run, `task_id`             `rollout_id`

@@ -57,7 +57,7 @@ def read_nat(document: Document, table: Table) -> None:
     """Each item into a rollout of one turn: the workflow is the target.
 
     ============================ =========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ =========================================================================
     hash of the content          `run`: the file has no name of its own
     run, `id`                    `rollout_id`

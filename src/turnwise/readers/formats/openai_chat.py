@@ -71,7 +71,7 @@ def read_openai_chat(document: Document, table: Table) -> None:
     r"""Each record into a rollout; a turn is one assistant message.
 
     ============================ ==========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ ==========================================================================
     hash of the content          `run`: the file has no name of its own
     run, `id`                    `rollout_id`; the number of the line where there is no `id`

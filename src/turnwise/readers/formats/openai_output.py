@@ -67,7 +67,7 @@ def read_openai_output(document: Document, table: Table) -> None:
     """Each answer into a rollout; a turn is one assistant message, the last of them the answer.
 
     ================================ ====================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ ====================================================================
     hash of the content              `run`: the file has no name of its own
     run, `custom_id`, else `id`      `rollout_id`; the number of the record where there is neither; of a

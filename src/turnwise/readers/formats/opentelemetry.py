@@ -27,7 +27,7 @@ def read_opentelemetry(document: Document, table: Table) -> None:
     """Each trace with a model in it into a rollout; a turn is one call of a model, in the order in which they began.
 
     ================================== ==================================================================
-    theirs                             ours
+    in the file                        in the table
     ================================== ==================================================================
     hash of the content                `run`: the file has no name of its own
     run, `traceId`                     `rollout_id`

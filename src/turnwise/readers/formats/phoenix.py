@@ -89,7 +89,7 @@ def read_phoenix(document: Document, table: Table) -> None:
     """Each trace into a rollout; a turn is one call of a model, a span of the kind LLM, in the order in which they began.
 
     ================================= ===================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= ===================================================================
     hash of the content               `run`: the file has no name of its own
     run, `trace_id`                   `rollout_id`

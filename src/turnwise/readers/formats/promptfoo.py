@@ -93,7 +93,7 @@ def read_promptfoo(document: Document, table: Table) -> None:
     r"""Each result into a rollout: one turn, or the conversation that a multi-turn strategy kept.
 
     ================================== =====================================================================
-    theirs                             ours
+    in the file                        in the table
     ================================== =====================================================================
     `evalId`                           `run`; otherwise a hash of the content
     run, `testIdx`, `promptIdx`,       `rollout_id`; where a repeat has the same number, ``/2`` and so on after it

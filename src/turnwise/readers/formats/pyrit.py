@@ -41,7 +41,7 @@ def read_pyrit(document: Document, table: Table) -> None:
     r"""The attacks of a memory into rollouts, and its other conversations; a turn is one message of the target.
 
     ================================= =======================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= =======================================================================
     hash of the file                  `run`: the memory has no name of its own
     ``<file>-wal``, beside the file   read with it: what SQLite wrote last and has not put into the file yet

@@ -102,7 +102,7 @@ def read_quesma(document: Document, table: Table) -> None:
     """The findings of an export, the attempts of a session, or the transcripts of a written finding, as rollouts.
 
     ================================ =======================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ =======================================================================
     `export_id`, `session_id`        `run`; of a written finding a hash of the content
     run, `finding_id` or place       `rollout_id`; of a session `attempt_id`

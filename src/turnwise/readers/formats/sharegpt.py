@@ -84,7 +84,7 @@ def read_sharegpt(document: Document, table: Table) -> None:
     """Each conversation into a rollout; a turn is one message of the model.
 
     ======================== ===============================================================================
-    theirs                   ours
+    in the file              in the table
     ======================== ===============================================================================
     hash of the content      `run`: the file has no name of its own
     run, `id`                `rollout_id`; the place in the file where there is none, and after the `id` where

@@ -40,7 +40,7 @@ def read_skyrl(document: Document, table: Table) -> None:
     r"""Each sample into a rollout of one turn: prompt and answer are decoded text, markers of the chat included.
 
     ===================== =================================================================================
-    theirs                ours
+    in the file           in the table
     ===================== =================================================================================
     hash of the content   `run`: the file has no name but its data source
     run, line             `rollout_id`

@@ -62,7 +62,7 @@ def read_swe_agent(document: Document, table: Table) -> None:
     """One trajectory into one rollout; a turn is one step: one answer of the agent.
 
     ========================== =============================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== =============================================================================
     hash of the content        `run` and `rollout_id`: the log has no name of its own
     name of the file           `task`: the instance, as ``marshmallow-code__marshmallow-1867``

@@ -97,7 +97,7 @@ def read_tau2(document: Document, table: Table) -> None:
     """Each simulation into a rollout; a turn is one message of the agent.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
     hash of the content         `run`, of results in one file; of a simulation alone its `id`
     run, task, trial, `id`      `rollout_id`

@@ -41,7 +41,7 @@ def read_tau_bench(document: Document, table: Table) -> None:
     """Simulations into rollouts; a turn is one assistant message, nearly half of them tool calls without text.
 
     ===================== ==============================================================================
-    theirs                ours
+    in the file           in the table
     ===================== ==============================================================================
     hash of the content   `run`: the log has no name of its own
     run, task, trial      `rollout_id`

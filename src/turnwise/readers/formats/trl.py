@@ -24,7 +24,7 @@ def read_trl(document: Document, table: Table) -> None:
     """Each completion into a rollout; prompts and completions are texts or lists of messages.
 
     ========================= =============================================================================
-    theirs                    ours
+    in the file               in the table
     ========================= =============================================================================
     hash of the content       `run`: the file has no name but its step
     run, row                  `rollout_id`, from 0

@@ -124,7 +124,7 @@ def read_verifiers(document: Document, table: Table) -> None:
     r"""Each trace, or each line of results, into a rollout; a turn is one message that the model gave.
 
     =============================== ========================================================================
-    theirs                          ours
+    in the file                     in the table
     =============================== ========================================================================
     `run.id` of the episode         `run`; a hash of the content where there is none
     run, `id` or line               `rollout_id`

@@ -28,7 +28,7 @@ def read_verl(document: Document, table: Table) -> None:
     r"""Each sample into a rollout of one turn: prompt and answer are decoded text, markers of the chat included.
 
     ===================== =================================================================================
-    theirs                ours
+    in the file           in the table
     ===================== =================================================================================
     hash of the content   `run`: the file has no name but its step
     run, line             `rollout_id`

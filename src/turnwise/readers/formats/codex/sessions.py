@@ -31,7 +31,7 @@ def read_codex(document: Document, table: Table) -> None:
     r"""The items of one file, which is one session, into a rollout: a turn for each call of the model.
 
     =============================== ========================================================================
-    theirs                          ours
+    in the file                     in the table
     =============================== ========================================================================
     `session_meta.id`               `run`, `rollout_id`
     `turn_context.model`            `target`: the first

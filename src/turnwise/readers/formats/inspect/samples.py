@@ -38,7 +38,7 @@ def read_inspect(document: Document, table: Table) -> None:
     """The samples of one log into rollouts; a turn is one assistant message.
 
     ============================ =========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ =========================================================================
     `eval.eval_id`               `run`; in logs without it `run_id` and `task_id`: one `run_id` may span
                                  several models and tasks

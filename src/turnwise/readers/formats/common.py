@@ -1,6 +1,6 @@
 """Shared steps of the readers: recognizing records, verdicts, chats, token counts, and the last turn."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,6 +10,7 @@ from turnwise.readers.records import Count, inner, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any
 from turnwise.readers.table import Turn
+from turnwise.readers.traces.spans import Span
 from turnwise.schema import FAILURE, SUCCESS
 
 T = TypeVar("T")
@@ -179,6 +180,14 @@ def complete_last(
         turns[-1] = last._replace(error=error)
     else:
         turns[-1] = last._replace(error=error, reward=first_of(reward, last.reward), score=first_of(score, last.score))
+
+
+# ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def of_trace(spans: Sequence[Span]) -> tuple[dict[str, Any], list[Span]]:
+    """Return the columns of a trace, which are those of its outermost span, and its spans with only their names."""
+    root = next((span for span in spans if span.parent is None), spans[0])
+    columns = {name: value for name, value in root.beside.items() if name != "span_name"}
+    return columns, [span._replace(beside={"span_name": span.beside["span_name"]}) for span in spans]
 
 
 # ── token counts ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -186,10 +186,12 @@ class Chats:
         columns, turn_extras = _of_answers([value[chat][place] for place in answers], self._skipped)
         for column, values in _of_other_messages(value[chat], answers, self._skipped).items():
             turn_extras[f"{column}_source" if column in turn_extras else column] = values
+        # A refusal is a field of the message or a part of its content; the field has precedence.
         in_parts = [refusals(messages[place].content) for place in answers]
         if any(in_parts):
             stated_refusals = turn_extras.get("refusal", [None] * len(answers))
             turn_extras["refusal"] = [field or part for field, part in zip(stated_refusals, in_parts, strict=True)]
+        # A producer's own field `reasoning` gives way to reasoning in the content.
         reasoning = [thoughts(messages[place].content) for place in answers]
         if any(reasoning):
             turn_extras |= {"reasoning_source": turn_extras["reasoning"]} if "reasoning" in turn_extras else {}

@@ -141,7 +141,7 @@ def read_best_of_n(document: Document, table: Table) -> None:
 
 
 def _text(path: Path) -> str | None:
-    """Return the content of a small text file near the log; null if there is none."""
+    """Return the content of a small text file near the log; null if it is missing."""
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None

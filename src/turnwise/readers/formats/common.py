@@ -44,7 +44,7 @@ def fields_in_data(document: Document) -> frozenset[str] | set[str]:
 
 
 def records_in_data(document: Document, field: str) -> Iterator[tuple[int, Any]]:
-    """Yield the records of a file, also of those that wrap them in `data`; a record itself has `field`."""
+    """Yield the records of a file, also from answers of an API that wrap them in `data`; a record itself has `field`."""
     for number, value in document.records():
         if isinstance(value, dict) and isinstance(value.get("data"), list) and field not in value:
             yield from enumerate(value["data"])
@@ -76,7 +76,7 @@ def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text_in(value: Any, *names: str) -> str | None:
-    """Return the text under these nested names; null where there is none.
+    """Return the text under these nested names; null for anything else.
 
     Examples
     --------
@@ -165,8 +165,8 @@ def complete_last(
 ) -> None:
     """Put what a log says of a whole rollout into its last turn.
 
-    A reward or a score belongs to an answer: where nobody answered (the only turn has no number) neither is kept. An
-    error is kept in any case, since it is often the reason why nobody answered.
+    A reward or a score belongs to an answer: without an answer (the only turn has no number) neither is kept. An error is
+    kept in any case, since it is often the reason why the answer is missing.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def complete_last(
 
 # ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def of_trace(spans: Sequence[Span]) -> tuple[dict[str, Any], list[Span]]:
-    """Return the columns of a trace, which are those of its outermost span, and its spans with only their names."""
+    """Return the columns of a trace (from its outermost span), and its spans with only their names as columns."""
     root = next((span for span in spans if span.parent is None), spans[0])
     columns = {name: value for name, value in root.beside.items() if name != "span_name"}
     return columns, [span._replace(beside={"span_name": span.beside["span_name"]}) for span in spans]

@@ -120,9 +120,9 @@ def read_garak(document: Document, table: Table) -> None:
     ============================ ==========================================================================
     `run` of the line `init`     `run`; otherwise a hash of the content
     run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the
-    place among the outputs      prompt where there is no `uuid`
+    place among the outputs      prompt if `uuid` is missing
     place among the outputs      `attempt`, from 1
-    `plugins.target_name`        `target` (`model_name` in older reports; the type where there is no name)
+    `plugins.target_name`        `target` (`model_name` in older reports; the type if the name is missing)
     `probe_classname`            `attack`
     `goal`                       `goal`
     `conversations`, else        turns

@@ -55,7 +55,7 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     `attempt_idx`
     `attempt_idx`                    `attempt`, from 1
     `generator`                      `target`; the type before the name is `target_type`, and also the target
-                                     where there is no name, as in the report
+                                     if the name is missing, as in the report
     `probe`                          `attack`
     `goal`                           `goal`
     `prompt`, `output`               turns

@@ -76,7 +76,7 @@ def read_gemini_output(document: Document, table: Table) -> None:
     `content` of a candidate         `response`, `tool_calls`; thoughts are the column `reasoning`
     `request`: `systemInstruction`,  `context`, and the earlier turns, where the record has them
     `contents`
-    `usageMetadata`                  `prompt_tokens`, `response_tokens` (those of thoughts included),
+    `usageMetadata`                  `prompt_tokens`, `response_tokens` (with thoughts),
                                      `total_tokens`, only of a request with one candidate
     `finishReason`; `blockReason`    column `finish_reason`; a blocked prompt has a turn without a response
     of `promptFeedback`

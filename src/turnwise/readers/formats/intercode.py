@@ -83,7 +83,7 @@ def read_intercode(document: Document, table: Table) -> None:
     A human's log has `trajectory` and one final reward, which goes to the last turn. Other lists with an item for each
     action (`valid_action`, `thoughts`, `steps`) become columns of the turn; all other fields become columns of the rollout.
 
-    The producer judges `every_turn`, by a reward for the user's task; there is no attack, so `succeeded` is null.
+    The producer judges `every_turn`, by a reward for the user's task; without an attack, `succeeded` is null.
     Only the name of the file holds the target, so give it: ``read(path, target="gpt-4")``.
 
     Examples
@@ -125,7 +125,7 @@ def read_intercode(document: Document, table: Table) -> None:
 
 
 def _history(trajectory: Trajectory) -> History:
-    """Return the actions of an agent, or those of a human in the same form, after a check of their lengths."""
+    """Return the actions of an agent or a human in one form, after a check of their lengths."""
     if trajectory.turn_history is not None:
         try:
             history = parse(trajectory.turn_history, History)
@@ -171,8 +171,8 @@ def _best(trajectory: Trajectory, summary: Summary, history: History) -> float |
 def _ending(best: float | None, summary: Summary) -> str:
     if best == 1:
         return SUCCESS
-    taken, most = summary.turns_taken, summary.turns_max
-    return BUDGET if taken is not None and most is not None and taken >= most else FINISHED
+    count, limit = summary.turns_taken, summary.turns_max
+    return BUDGET if count is not None and limit is not None and count >= limit else FINISHED
 
 
 def _task(trajectory: Trajectory) -> str | None:

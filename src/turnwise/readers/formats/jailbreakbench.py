@@ -68,7 +68,7 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     `prompt_tokens`, ...  `prompt_tokens`, `response_tokens` (of all queries), `total_tokens` their sum
     ===================== ==============================================================================
 
-    `ending` is success, else `gave_up` where there is no response, else `budget`. An attack that produced nothing (null
+    `ending` is success, else `gave_up` without a response, else `budget`. An attack that produced nothing (null
     prompt and response) still has a turn 1, is a failure, and counts in the denominator. `attempt` is 1. All other fields
     become columns under their own names (`behavior`, `queries_to_jailbreak`, `attack_type`, ...), `index` as text.
 

@@ -82,12 +82,12 @@ def read_openai_chat(document: Document, table: Table) -> None:
     in the file                  in the table
     ============================ ==========================================================================
     hash of the content          `run`: the file has no name of its own
-    run, `id`                    `rollout_id`; the number of the line where there is no `id`
+    run, `id`                    `rollout_id`; the number of the line without an `id`
     `model`                      `target`
     system, developer            `context`
     user, tool, function         `prompt`; after the last answer `observation`
     assistant                    `response`, `tool_calls` (also the older `function_call`)
-    `refusal`, a part of         `response` where there is no other text, and a column of that name. Only OpenAI's
+    `refusal`, a part of         `response` without other text, and a column of that name. Only OpenAI's
     type refusal                 own filter fills it; `m.refused_by_rule` finds other refusals
     `system` of the record       `context`, as in Anthropic's API, where no message has the role system
     `reward`, `score`,           the same, of the answer that states it, where it is a number or Boolean as in
@@ -128,7 +128,7 @@ def read_openai_chat(document: Document, table: Table) -> None:
     user                         human, prompter, attacker, adversary, red_team, customer; any other speaker of a
                                  chat that has an assistant
     assistant                    ai, model, gpt, chatgpt, bing, bard, llm, bot, chatbot, agent, target,
-                                 victim; system, where `role` has another name and there is no other assistant
+                                 victim; system, where `role` has another name and no one else answers
     ============================ ==========================================================================
 
     The producer judges the `whole_rollout`, but writes no verdict.
@@ -247,25 +247,25 @@ class Chats:
         if self._layout.named and None in ids:
             return False
         if self._layout.role != "role" and not all(
-            any(said.role in ANSWERS for said in chat.messages) for chat in chats
+            any(message.role in ANSWERS for message in chat.messages) for chat in chats
         ):
-            return False  # somebody else may be who answers
+            return False  # another speaker may be the one who answers
         columns = self._plain.columns(chats)
         if columns is None or "system" in columns:
-            return False  # what the system says may stand beside the chat
+            return False  # the system message may be outside the chat
         if columns.keys() & ANSWER_NAMES and not all(
             chat.messages and chat.messages[-1].role in ANSWERS for chat in chats
         ):
-            return False  # the answer may stand beside the chat
+            return False  # the answer may be outside the chat
         others = columns.get(self._layout.other or "", [None] * len(chats))
         names = self._layout.names(self._run, numbers, ids, others)
-        given: dict[str, Sequence[Any]] = {
+        usual_facts: dict[str, Sequence[Any]] = {
             "source": [self._table.source] * len(chats),
             "run": [self._run] * len(chats),
             "target": [chat.model for chat in chats],
             "attempt": [1] * len(chats),
         }
-        fill_in(columns, given)
+        fill_in(columns, usual_facts)
         counts, cut = turns or turns_of([chat.messages for chat in chats])
         return self._table.extend(self._document.name, names, counts, cut, columns)
 
@@ -283,7 +283,7 @@ def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any
 
 
 def _of_answers(answers: Sequence[Mapping[str, Any]], skipped: AbstractSet[str | None]) -> tuple[Columns, Columns]:
-    """Return the further fields of answers: those that fit a column of TURNS, and the others."""
+    """Return the further fields of answers, first the columns of TURNS that fit, then the others."""
     columns, others = Columns(), Columns()
     for name in dict.fromkeys(chain.from_iterable(answers)):
         values = [answer.get(name) for answer in answers]

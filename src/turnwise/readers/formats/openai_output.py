@@ -75,8 +75,8 @@ def read_openai_output(document: Document, table: Table) -> None:
     `custom_id`                      `task`
     place among `choices`            `attempt`, where there is a `custom_id` or several choices
     `model`                          `target`
-    `message`, `text`, or `output`   `response`, `tool_calls`; a `refusal` is the response where there is no
-                                     text, and a column of that name
+    `message`, `text`, or `output`   `response`, `tool_calls`; a `refusal` is the response if the text
+                                     is missing, and a column of that name
     `request`: `messages`, `input`,  `context`, and the earlier turns: in a log that has them in `request` or next
     `prompt`, `instructions`         to `response`, and of a response that was stored together with them
     `usage`                          `prompt_tokens`, `response_tokens`, `total_tokens`, only of a request with one

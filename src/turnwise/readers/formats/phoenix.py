@@ -63,7 +63,7 @@ class Model(msgspec.Struct):
     cost: "Cost | None" = None
 
 
-class Said(msgspec.Struct):
+class SpanMessage(msgspec.Struct):
     """One message."""
 
     role: str | None = None
@@ -189,7 +189,7 @@ def _chat(items: Any, side: str) -> list[Message]:
     messages: list[Message] = []
     for place, item in enumerate(parse(items or [], list[Any], where)):
         fields = parse(item, dict[str, Any], f"{where}[{place}]")
-        logged = parse(fields.get("message", fields), Said, f"{where}[{place}]")
+        logged = parse(fields.get("message", fields), SpanMessage, f"{where}[{place}]")
         parts = [part.get("message_content", part) for part in logged.contents or []]
         requests = [call.get("tool_call", call) for call in logged.tool_calls or []]
         if logged.function_call_name is not None:

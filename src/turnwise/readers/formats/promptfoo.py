@@ -230,7 +230,7 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
         ending = GAVE_UP  # nothing was sent, whatever reason the strategy gives
     complete_last(turns, score=result.score, error=error)
     usage = parse(response.usage or {}, Usage, "response.tokenUsage")
-    if len(turns) == 1 and usage.requests in {None, 1}:  # else the counts are those of several calls
+    if len(turns) == 1 and usage.requests in {None, 1}:  # else several calls are counted together
         turns[0] = turns[0]._replace(
             prompt_tokens=whole(usage.prompt, "response.tokenUsage.prompt"),
             response_tokens=whole(usage.completion, "response.tokenUsage.completion"),

@@ -67,11 +67,11 @@ def read_pyrit(document: Document, table: Table) -> None:
     scores of the attack's scorer     `score` of the turn, and its `succeeded` where the scorer says true or false
     scores of a refusal scorer        `refused` of the turn
     every scorer                      `score_<class>`
-    `response_error`                  `error` of the turn (blocked, processing, ...), unless it is none; the text of
+    `response_error`                  `error` of the turn (blocked, processing, ...), unless it says none; the text of
                                       such a message is not an answer, and is column `error_text`
     `error_message`                   column of that name, and `error` where the turn has none
     `pruned_conversation_ids`         branches of the rollout, which is then a tree: `node_id` is the id of the
-                                      answer, `pruned` true on those that no other branch shares
+                                      answer, `pruned` is true on answers that no other branch shares
     `execution_time_ms`               `total_seconds`
     ================================= =======================================================================
 

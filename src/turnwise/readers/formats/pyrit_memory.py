@@ -50,7 +50,7 @@ class Piece(msgspec.Struct):
 
     @property
     def failed(self) -> bool:
-        """Whether its text is not an answer, but the reason of PyRIT or of the service why there is none."""
+        """True where the text is not an answer but the reason, from PyRIT or the service, why it is missing."""
         return self.converted_value_data_type == "error"
 
     @property

@@ -49,8 +49,8 @@ def read_codex(document: Document, table: Table) -> None:
     items that end in ``_call``     `tool_calls`; one without a name is named by its type, without the ending
     `reasoning`                     column `reasoning`, except for encrypted reasoning
     user, items in ``_output``      `prompt`; after the last answer `observation`
-    `token_count`                   `prompt_tokens` (cached ones included), `response_tokens` (those of
-                                    reasoning included); the last sum that Codex states is `total_tokens`
+    `token_count`                   `prompt_tokens` (cached ones included), `response_tokens` (with
+                                    reasoning); the last sum that Codex states is `total_tokens`
     `error`                         `error` of a turn without an answer
     `turn_aborted`                  column `aborted` of the last answer: the reason
     `thread_rolled_back`            answers since the user message that was taken back are `pruned`; the

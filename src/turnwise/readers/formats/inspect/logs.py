@@ -171,7 +171,7 @@ class BareScore(msgspec.Struct):
 class Summary(msgspec.Struct):
     """Summary of a sample, which a log stores in a file of its own and in which texts are shortened.
 
-    The class variables stand for fields of a sample that a summary lacks, so that both can be read by one function.
+    The class variables replace fields of a sample that a summary lacks, so that both can be read by one function.
     """
 
     target: ClassVar[None] = None

@@ -56,8 +56,8 @@ def read_inspect(document: Document, table: Table) -> None:
     first of `scores`            `solved`: C or 1 is true, I or 0 false; null for anything else (P, N, 0.4, a list),
                                  and where the first of `eval.scorers` gave no score
     `scores`                     `score_<scorer>` unchanged (of a dict `score_<scorer>_<key>`), with
-                                 `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why there is no usual
-                                 score) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
+                                 `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why the usual score
+                                 is missing) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
     `error`                      `error` of the last turn, `ending` error
     `limit`                      `ending` budget, for any limit; else finished
     `model_usage` of the target  `total_tokens`, `total_cost_usd`: of `eval.model`, else of all models
@@ -70,7 +70,7 @@ def read_inspect(document: Document, table: Table) -> None:
     `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Not read:
     events, store, files, plan and arguments of the model.
 
-    The messages are those of the sample, repeated ones included. An assistant message of the input (its `source` is input)
+    The turns are cut from the messages of the sample, including repeated ones. An assistant message of the input (its `source` is input)
     is not an answer of this target but part of the `prompt`. A sample stored without messages gets the messages of its last
     model call (`input_refs` into `message_pool`), else its `input`. Samples are in order of epoch and id. A sample that a
     retry copied into another log has the same `uuid`, and is reported as a duplicate, as is one that is in both the `.eval`

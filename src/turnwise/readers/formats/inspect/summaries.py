@@ -18,7 +18,7 @@ UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalida
 def read_outcomes(document: Document, table: Table) -> None:
     """Read the samples of one log as rollouts of one row without a turn, from their summaries alone.
 
-    The columns are those of `read_inspect`, except for texts that a summary abridges (`expected`, `metadata`, `choices`, and
+    The columns are the same as in `read_inspect`, except for texts that a summary abridges (`expected`, `metadata`, `choices`, and
     what scorers add to a value) and for fields that it lacks (`stop_reason`, `invalidation`). A log without a summary of
     each sample is read in full: older logs, logs of unfinished runs, `.json`.
     """

@@ -84,8 +84,10 @@ def read_agentdojo(document: Document, table: Table) -> None:
     trace = parse(record, Trace)
     attack = trace.attack_type or NO_ATTACK
     injection = trace.injection_task_id
+    # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if trace.messages is None else "messages"
     turns = split(getattr(trace, chat) or [], chat)
+    # The agent failed or the run was cut off; errors of tools are in the messages.
     complete_last(turns, error=worded(trace.error))
     table.add(
         document.name,

@@ -94,12 +94,14 @@ def read_aisteer(document: Document, table: Table) -> None:
                 if not run.generations:
                     table.problems.left_out(document.name, f"{pipeline}[{number}]", "holds no generations, only scores")
                 config = config_id(run.params)
+                # Scores are lists with a value for each generation of the run.
                 scores = _scores(run)
                 for place, record in enumerate(run.generations):
                     generation = parse(record, Generation, f"generations[{place}]")
                     prompt = worded(generation.prompt)
                     question = generation.question_id
                     task = prompt_id(prompt or "") if question is None else str(question)
+                    # A question occurs again in each trial, and within one with its choices shuffled.
                     attempts[config, task] += 1
                     table.add(
                         document.name,
@@ -131,6 +133,7 @@ def config_id(params: Any) -> str:
     >>> config_id({}), config_id(None)
     ('99914b93', '99914b93')
     """
+    # The same text as AISteer360 hashes, so that its ids can be found again.
     text = json.dumps(params or {}, sort_keys=True, default=str)
     return hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:8]
 

@@ -36,6 +36,7 @@ class Body(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds results of a batch (`custom_id`, `result` with a `type`), messages, or logs with them."""
+    # Batches of OpenAI also have a `custom_id`; only the type of the result is Anthropic's.
     if has_fields(document, "custom_id", "result"):
         result = surface_if_any(next(iter(document.beginning), {}).get("result"))
         return isinstance(result, dict) and surface_if_any(result.get("type")) in RESULTS
@@ -90,6 +91,7 @@ def _replied(record: Mapping[str, Any], within: str) -> Reply:
     sent, received = usage.sent(), usage.received()
     extras = without_nulls({"reasoning": thoughts(body.content)})
     return Reply(
+        # An object without the role assistant is an error.
         [Answer(Message("assistant", body.content), extras)] if body.role == "assistant" else [],
         body.id,
         body.model,

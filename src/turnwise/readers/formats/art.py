@@ -105,6 +105,7 @@ def read_art(document: Document, table: Table) -> None:
             attempts[group] += 1
             messages = trajectory.messages if trajectory.messages is not None else trajectory.messages_and_choices
             turns = split(_chat(messages or []), "messages")
+            # The reward is for the whole trajectory.
             complete_last(turns, reward=trajectory.reward)
             table.add(
                 document.name,
@@ -130,6 +131,7 @@ def _rows(document: Document) -> Iterator[Trial]:
         shared = {name: value for name, value in row.items() if name.startswith("group_") and name != "group_index"}
         record = {name: value for name, value in row.items() if not name.startswith("group_")}
         group = row["group_index"] if isinstance(row["group_index"], int) else 0
+        # Nulls fill the columns of metadata that other trajectories have.
         yield str(place), group, record, {**_flat(shared), **without_nulls(leftovers(record, Trajectory))}
 
 
@@ -156,6 +158,7 @@ def _chat(values: Iterable[Any]) -> list[Message]:
     messages: list[PolicyMessage] = []
     for place, value in enumerate(values):
         where = f"messages[{place}]"
+        # The older lines hold the policy's messages as OpenAI's choices, the Parquet files mark them as trainable.
         if isinstance(value, dict) and "message" in value:  # a choice: the policy wrote it
             choice = parse(value, Choice, where)
             messages.append(msgspec.structs.replace(choice.message, trainable=True))

@@ -110,6 +110,7 @@ def read_astra(document: Document, table: Table) -> None:
         with table.record(document.name, position):
             graph = parse(record, Graph)
             turns = [_turn(place, values) for place, values in enumerate(graph.per_turn)]
+            # Metrics may differ from turn to turn: a turn without one has null.
             extras = [leftovers(values, PerTurn) for values in graph.per_turn]
             names = dict.fromkeys(name for values in extras for name in values)
             table.add(
@@ -133,6 +134,7 @@ def _turn(place: int, record: dict[str, Any]) -> Turn:
         turn, toxicity = parse(record, PerTurn), parse(record, Toxicity)
     except BrokenError as error:
         raise BrokenError(error.reason, field=f"{where}.{error.field}") from error
+    # Versions that do not number turns list them in order.
     if turn.turn not in {None, place + 1}:
         raise BrokenError(f"is {turn.turn}, not {place + 1}: turns count from 1 without gaps", field=f"{where}.turn")
     score = toxicity.target_toxicity
@@ -150,4 +152,5 @@ def _turn(place: int, record: dict[str, Any]) -> Turn:
 def _outcome(graph: Graph) -> str | None:
     if not graph.per_turn or FIRST not in graph.overall:
         return None
+    # The field is null where no turn was toxic; versions without it have no verdict.
     return FAILURE if graph.overall[FIRST] is None else SUCCESS

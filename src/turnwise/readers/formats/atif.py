@@ -124,6 +124,7 @@ def read_atif(document: Document, table: Table) -> None:
 
 def _add(document: Document, table: Table, record: dict[str, Any]) -> None:
     trajectory = parse(record, Trajectory)
+    # Only the agent's steps are answers of the target.
     steps = [parse(value, Step, f"steps[{place}]") for place, value in enumerate(trajectory.steps)]
     answers = [(place, step) for place, step in enumerate(steps) if step.source == AGENT]
     model = next((step.model_name for _, step in answers if step.model_name), None)
@@ -168,6 +169,7 @@ def _chat(steps: Sequence[Step]) -> list[Message]:
     chat = []
     for place, step in enumerate(steps):
         where = f"steps[{place}]"
+        # NAT writes an empty message beside tool calls, which means none.
         text = text_of(step.message, f"{where}.message") or None  # NAT writes an empty text beside tool calls
         role = "assistant" if step.source == AGENT else step.source
         called = calls(step.tool_calls, f"{where}.tool_calls")

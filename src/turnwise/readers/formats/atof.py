@@ -74,6 +74,7 @@ def read_atof(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             events.append(parse(value, Event))
+    # A run is one tree of scopes, and its root is the agent.
     root = next((event for event in events if event.parent_uuid is None), None)
     if root is None:
         raise BrokenError("holds no event without a parent: the start of the run is missing")
@@ -104,6 +105,7 @@ def _turns(events: list[Event], root: Event) -> list[Turn]:
     question = _content(root.data, "input")
     prompts = [] if question is None else [question]
     for number, event in enumerate(events):
+        # Only ends hold outputs; a start repeats the input.
         if event.scope_category != "end":
             continue
         if event.category == "llm":
@@ -148,6 +150,7 @@ def _answer(data: Any, where: str) -> tuple[str | None, list[Any]]:
         data = choices[0].get("message") if isinstance(choices[0].get("message"), dict) else data
     requests = data.get("tool_calls")
     content = data.get("content")
+    # An unknown dialect: the whole answer as JSON text, rather than nothing.
     if "content" not in data and not requests:
         return json_text(data), []
     # Anthropic puts tool calls among the blocks of the content.

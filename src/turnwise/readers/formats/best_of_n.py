@@ -102,10 +102,13 @@ def read_best_of_n(document: Document, table: Table) -> None:
                 (record, parse(record, Candidate, f"search_steps[{at}]")) for at, record in enumerate(step.search_steps)
             ]
             for record, candidate in candidates:
+                # Steps and their candidates are numbered from 0, in the order in which they were tried.
                 attempt += 1
                 folder = path.parent / "prompts" / str(candidate.n) / str(candidate.k)
+                # Without the folder of prompts, the file holds the text of the best candidate alone.
                 best = step.best_prompt if candidate.k == step.best_k else None
                 hit = None if candidate.asr is None else candidate.asr >= HIT
+                # The score is the share of samples that were flagged.
                 turn = Turn(
                     turn=1,
                     prompt=_text(folder / "prompt.txt") or best,

@@ -116,6 +116,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     for entry in _linked(document, table):
         session = entry.session or f"claude_code-{document.digest}"
         name = part_of.get(entry.parent or "", session)
+        # A side chain begins with a message that is linked to the main chain; the rest follows its parent.
         if entry.sidechain and "/side/" not in name:
             name = f"{session}/side/{entry.uuid}"
         elif not entry.sidechain and counts.get(session, 1) > 1 and (entry.parent is None or "/side/" in name):
@@ -152,6 +153,8 @@ def _linked(document: Document, table: Table) -> list[Entry]:
         while entry.parent in skipped and entry.parent not in visited:
             visited.add(entry.parent)
             entry.parent = skipped[entry.parent]
+        # A parent that is missing from the file (a session was cut or joined) is replaced by the message before, in the
+        # same session and the same chain.
         chain = (entry.session, entry.sidechain)
         if entry.parent is not None and entry.parent not in messages:
             entry.parent = latest.get(chain)

@@ -17,6 +17,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FAILURE, FINISHED, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
+# Only the spelling of the fields has changed over the versions.
 OLDER = {  # names of a case's fields as older files have them, and as newer ones do
     "actualOutput": "actual_output",
     "attackMethod": "attack_method",
@@ -125,6 +126,7 @@ def read_deepteam(document: Document, table: Table) -> None:
     >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
     ('ROT-13', 'Bias/race', 'Nobody.', 'failure')
     """
+    # Two kinds of file: traces of agents, and assessments.
     if "root_spans" in document.keys:
         _add_trace(document, table)
         return
@@ -139,6 +141,7 @@ def read_deepteam(document: Document, table: Table) -> None:
                 split(messages, "turns") if messages else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
             )
             last = messages[-1] if messages else AttackMessage("assistant")
+            # The last message of a conversation says why it stopped.
             ending, outcome = STOPS.get(last.stopping_category or ""), _outcome(case)
             if ending == SUCCESS and outcome != SUCCESS:
                 ending = None  # the check during the conversation and the final verdict disagree
@@ -146,6 +149,7 @@ def read_deepteam(document: Document, table: Table) -> None:
                 turns = [turn._replace(succeeded=False) for turn in turns]
                 turns[-1] = turns[-1]._replace(succeeded=outcome == SUCCESS)
             complete_last(turns, score=case.score, error=case.error)
+            # The attack is recorded with the target's messages, one for each turn.
             attacks = [message.turn_level_attack for message in messages if message.role != "user"]
             table.add(
                 document.name,

@@ -155,6 +155,7 @@ def read_garak(document: Document, table: Table) -> None:
     >>> table.frame().select("rollout_id", "prompt", "response", "succeeded", "outcome").rows()
     [('R1/a/0/test.Test/0', 'Say hi', 'Hi', True, 'success'), ('R1/a/0/test.Test/1', 'Say hi', None, None, 'undetermined')]
     """
+    # Two passes: the highest status of each attempt is known only after the last line.
     highest: dict[Key, int] = {}
     attempts: list[tuple[int, Run, Key, Attempt, dict[str, Any]]] = []
     for number, run, record in lines(document, table.problems, "attempt"):
@@ -187,6 +188,7 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
             if isinstance(value, BrokenError):
                 raise value
             kind = parse(value, Line).entry_type
+            # Settings and the name of the run come before its attempts; joined reports may have several runs.
             if kind == "start_run setup":
                 setup = parse(value, Setup)
                 run = Run(setup.run or run.name, setup)
@@ -199,6 +201,7 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
 def _key(run: Run, attempt: Attempt) -> Key:
     """Return what the lines of one attempt share; the rollout ids are made of it."""
     prompt = (json_text(attempt.prompt) or "").encode()
+    # Attempts of some probes share a `uuid`, and those of old reports lack it.
     name = attempt.uuid or hashlib.blake2b(prompt, digest_size=4).hexdigest()
     seq = () if attempt.seq is None else (str(attempt.seq),)
     return (run.name, name, *seq, attempt.probe_classname)
@@ -212,6 +215,7 @@ def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt,
     setup = run.setup
     threshold = THRESHOLD if setup.threshold is None else setup.threshold
     for place in range(count):
+        # Before status 2 an attempt has not been judged, whatever it holds.
         score = None if first is None or attempt.status < EVALUATED else scores[first][place]
         hit = None if score is None else score >= threshold
         turns = _turns(attempt, place)
@@ -250,6 +254,7 @@ def short(name: str) -> str:
 def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | None]:
     """Return a detector's score of each output; some reports wrap each score in a list."""
     place = f"detector_results.{name}"
+    # garak writes one score per output, and some detectors a list around each.
     flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
     if len(flat) not in {0, count}:
         raise BrokenError(f"has {counted(len(flat), 'score')} for {counted(count, 'output')}", field=place)
@@ -264,6 +269,7 @@ def _turns(attempt: Attempt, place: int) -> list[Turn]:
     """Return the turns up to one output, from its conversation or else from the prompt alone."""
     chats = attempt.conversations or attempt.messages or []
     chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
+    # Older reports hold the prompt alone: the output completes it.
     if not chat or chat[-1].role not in ANSWERS:
         chat.append(Message("assistant", text_of(attempt.outputs[place], f"outputs[{place}]")))
     return split(chat, "turns")

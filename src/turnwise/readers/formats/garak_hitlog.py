@@ -105,12 +105,14 @@ def _add(document: Document, table: Table, name: str, hits: list[Hit], extras: d
     if not chat or chat[-1].role not in ANSWERS:
         chat.append(Message("assistant", garak.text_of(first.output, "output")))
     turns = split(chat, "turns")
+    # One line per detector: all scores of one output belong to one rollout.
     scores = {
         f"score_{garak.short(detector)}": None if hit.score is None else float(hit.score)
         for hit in hits
         for detector in (hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"])
     }
     turns[-1] = turns[-1]._replace(succeeded=True, score=next(iter(scores.values())))
+    # The generator is `type name`; a generator without a name is `type None`.
     kind, _, target = (first.generator or "").rpartition(" ")
     target = kind if target == NAMELESS else target
     table.add(

@@ -110,10 +110,12 @@ def _replied(record: Mapping[str, Any], within: str) -> Reply:
     fields = _camel(record)
     body = parse(fields, Body, within)
     usage = parse(_camel(body.usage_metadata or {}), Usage, f"{within}.usageMetadata")
+    # Gemini counts thoughts apart from candidates; both are output.
     received = total((usage.candidates_token_count, usage.thoughts_token_count), "usageMetadata")
     own_fields = Body.__struct_encode_fields__
     blocked = _camel(body.prompt_feedback or {}).get("blockReason")
     answers = list(_answers(body.candidates or [], f"{within}.candidates"))
+    # A blocked prompt has no candidates, but it was a call of the target.
     if not answers and blocked is not None:
         answers = [Answer(Message("assistant"), {"finish_reason": blocked})]
     return Reply(

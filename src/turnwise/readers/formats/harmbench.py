@@ -35,6 +35,7 @@ def sniff(document: Document) -> bool:
         return False
     # Only the first behavior that has any answers is looked at: the files are large.
     first = next((value for value in map(surface_if_any, document.top.values()) if value), None)
+    # The website's files hold an object of models instead of a list.
     if isinstance(first, dict):
         first = list(first.values())
     return isinstance(first, list) and names_if_any(first[0]) >= CASE
@@ -79,6 +80,7 @@ def read_harmbench(document: Document, table: Table) -> None:
             completion = parse(record, Completion)
             success = _verdict(completion)
             has_picture = isinstance(completion.test_case, list) and len(completion.test_case) == 2  # and a text
+            # Multimodal test cases are a pair of a picture and a text.
             prompt = completion.test_case[1] if has_picture else completion.test_case
             table.add(
                 document.name,

@@ -68,6 +68,7 @@ def read_hh_rlhf(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             pair = parse(value, Pair)
+            # Some pairs are two copies of one dialogue, which says nothing of preference.
             same = pair.chosen == pair.rejected
             for side, text in (("chosen", pair.chosen), ("rejected", pair.rejected)):
                 table.add(

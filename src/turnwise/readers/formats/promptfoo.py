@@ -160,6 +160,8 @@ def read_promptfoo(document: Document, table: Table) -> None:
             case = _case(result)
             results.append((number, value, result, case))
             places.setdefault(case, set()).add(result.test_place)
+    # With `--repeat`, promptfoo copies a test case under new numbers: the order of its numbers gives the attempt. Without
+    # it, results that share a number are repeats of each other.
     numbers = {case: sorted(case_places) for case, case_places in places.items()}
     repeats: Counter[str] = Counter()
     for number, value, result, case in results:
@@ -185,6 +187,7 @@ def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
 
 def _case(result: Result) -> str:
     """Return the key of a test case: a repeat of it differs only in its number."""
+    # A test case without variables of its own is identified by those of the result, and without any by its number.
     test = _object(result.test)
     content = test if test.get("vars") else {**test, "vars": result.vars} if result.vars else None
     return json_text(content) or str(result.test_place)
@@ -213,8 +216,10 @@ def _goal(result: Result, about: dict[str, Any]) -> str | None:
 def _add(document: Document, table: Table, names: Names, record: Any, result: Result) -> None:
     about = _about(result)
     plugin, strategy = _word(about.get("pluginId")), _word(about.get("strategyId"))
+    # Only results of a red team have a plugin or a strategy.
     is_red_team = plugin is not None or strategy is not None
     response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()
+    # `error` also holds the reason of a failed assertion, which is not an error.
     error = result.error if result.failure == TEST_ERROR or result.success is None else None
     error = error or response.error
     # Strategies record their conversation in the metadata of the result or of the response.

@@ -72,6 +72,7 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
         metadata.get("redteamTreeHistory"),
         _decoded(metadata.get("messages")),
     )
+    # Three forms of a recorded conversation, depending on the strategy: a list, a tree, or messages.
     if isinstance(history, list) and history:
         recorded = [parse(value, Exchange, f"redteamHistory[{at}]") for at, value in enumerate(history)]
         return Conversation([entry.turn(place) for place, entry in enumerate(recorded, start=1)], {})
@@ -87,6 +88,7 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
             [Turn(turn=None if failed else 1, prompt=worded(final or None), response=worded(response or None))], {}
         )
     sent = _prompt(prompt)
+    # Nothing was recorded: the result is one exchange.
     answer = worded(response)
     if answer is None:
         return Conversation([split(sent, "prompt")[0]._replace(turn=None if failed else 1)], {})
@@ -119,6 +121,7 @@ def _tree(nodes: list[Node]) -> Conversation:
     turns: list[Turn] = []
     depths: dict[str, int] = {}
     for place, node in enumerate(nodes):
+        # Ids that are missing or repeated would merge nodes.
         name = node.id if node.id and node.id not in depths else f"node-{place}"
         above = node.parent if node.parent in depths else None
         depths[name] = node.depth + 1 if node.depth is not None else depths.get(above or "", 0) + 1

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.formats.common import first_of
 from turnwise.readers.formats.pyrit_memory import (
     PIECES,
     Attack,
@@ -105,6 +106,7 @@ def read_pyrit(document: Document, table: Table) -> None:
             assigned |= {attack.conversation_id, *pruned, *names_in(attack.adversarial_chat_conversation_ids)}
             name = attack.conversation_id or str(number)  # an attack of which every branch failed has no conversation
             _add(document, table, (run, name), memory, attack, pruned)
+    # What belongs to no attack is a rollout of its own, except for chats with judges and attackers.
     for name in memory.conversations:
         if name not in assigned and not memory.helps(name):
             with table.record(document.name, name):
@@ -123,40 +125,40 @@ def _add(
         turns, turn_extras = _tree(
             [(turns, turn_extras), *(_turns(memory.conversations[branch], memory, judge) for branch in pruned)]
         )
+    result = attack or Attack(conversation)  # a conversation without a result has nothing but null
+    if result.outcome == ERROR and turns[-1].error is None:
+        turns[-1] = turns[-1]._replace(error=result.error_message)
+    # Where each fact is stored depends on the version of PyRIT: the first place that has it counts. The pieces of a
+    # conversation repeat the same facts, most reliably in the answers of the target.
     first = next((piece for piece in pieces if piece.role in ANSWERS), None) or next(iter(pieces), None)
-    identifiers = [] if first is None else [first.attack_identifier, first.orchestrator_identifier]
-    if attack is not None:
-        identifiers = [attack.attack_identifier, attack.atomic_attack_identifier, *identifiers]
-    harms = [source.targeted_harm_categories for source in (attack, first) if source is not None]
-    categories = next((names for value in harms if (names := names_in(value))), [])
-    target_identifiers = [memory.targets.get(conversation), None if first is None else first.prompt_target_identifier]
-    target_identifiers += [] if attack is None else [target_of(attack.atomic_attack_identifier)]
-    labels = [source.labels for source in (attack, first) if source is not None and source.labels]
-    if attack is not None and attack.outcome == ERROR and turns[-1].error is None:
-        turns[-1] = turns[-1]._replace(error=attack.error_message)
-    seconds = None if attack is None or not attack.execution_time_ms else attack.execution_time_ms / 1000
+    attacks = [result.attack_identifier, result.atomic_attack_identifier]
+    targets = [memory.targets.get(conversation), target_of(result.atomic_attack_identifier)]
+    harms, labels = [result.targeted_harm_categories], [result.labels]
+    if first is not None:
+        attacks += [first.attack_identifier, first.orchestrator_identifier]
+        targets.insert(1, first.prompt_target_identifier)
+        harms.append(first.targeted_harm_categories)
+        labels.append(first.labels)
     table.add(
         document.name,
         f"{run}/{conversation}",
         turns,
         {
             "run": run,
-            "target": next(
-                (kind for identifier in target_identifiers if (kind := kind_of(identifier, model=True))), None
-            ),
-            "attack": next((kind for identifier in identifiers if (kind := kind_of(identifier))), None),
-            "goal": None if attack is None else attack.objective,
-            "category": ", ".join(categories) or None,
+            "target": first_of(*(kind_of(identifier, model=True) for identifier in targets)),
+            "attack": first_of(*map(kind_of, attacks)),
+            "goal": result.objective,
+            "category": ", ".join(next(filter(None, map(names_in, harms)), [])) or None,
             "attempt": 1,
-            "ending": None if attack is None else ENDINGS.get(attack.outcome or ""),
-            "outcome": None if attack is None else OUTCOMES.get(attack.outcome or "", UNDETERMINED),
-            "total_seconds": seconds,
+            "ending": ENDINGS.get(result.outcome or ""),
+            "outcome": None if attack is None else OUTCOMES.get(result.outcome or "", UNDETERMINED),
+            "total_seconds": result.execution_time_ms / 1000 if result.execution_time_ms else None,
         },
         {
-            "outcome_reason": None if attack is None else attack.outcome_reason,
-            "executed_turns": None if attack is None else attack.executed_turns,
-            "error_message": None if attack is None else attack.error_message,
-            "labels": labels[0] if labels else None,
+            "outcome_reason": result.outcome_reason,
+            "executed_turns": result.executed_turns,
+            "error_message": result.error_message,
+            "labels": next(filter(None, labels), None),
         },
         {key: values for key, values in turn_extras.items() if len(values) == len(turns) and key != "answer"},
     )
@@ -169,6 +171,7 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
         messages.setdefault(piece.sequence, []).append(piece)
     chat = [Message(_role(parts[0]), _text(parts)) for parts in messages.values()]
     turns = split(chat, "conversation")
+    # Every answer makes one turn, so turns and answers go together one by one.
     answers = [parts for parts in messages.values() if parts[0].role in ANSWERS]
     if not answers:
         return turns, {}
@@ -178,7 +181,8 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
     scores_of = [[score for part in parts for score in memory.scores.get(part.origin, [])] for parts in answers]
     names = dict.fromkeys(scorer_of(score) for scores in scores_of for score in scores)
     columns |= {f"score_{name}": [] for name in names}
-    questions: list[Piece | None] = []  # for each answer, the last piece that was sent before it
+    # A converter may have changed the last piece that was sent before an answer: its original is a column.
+    questions: list[Piece | None] = []
     question: Piece | None = None
     for parts in messages.values():
         question = parts[-1] if parts[0].role == "user" else question
@@ -188,8 +192,9 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
         for name in names:
             columns[f"score_{name}"].append(by_name.get(name))
         sent = questions[place]
-        changed = sent is not None and sent.original_value is not None and sent.original_value != sent.text
-        columns["original_prompt"].append(sent.original_value if changed and sent is not None else None)
+        converted = sent is not None and sent.original_value != sent.text
+        columns["original_prompt"].append(sent.original_value if sent is not None and converted else None)
+        # Only the scorer of the attack decides success; a scorer may have judged an answer again, and the last score counts.
         verdicts = [score for score in scores if scorer_of(score) == judge]
         value = value_of(verdicts[-1]) if verdicts else None
         refusals = [value_of(score) for score in scores if "refusal" in scorer_of(score).lower()]
@@ -211,6 +216,7 @@ def _tree(branches: Sequence[tuple[list[Turn], dict[str, list[Any]]]]) -> tuple[
     for number, (turns, extras) in enumerate(branches):
         above: str | None = None
         for place, turn in enumerate(turns):
+            # Branches begin as copies of one conversation: PyRIT keeps the id of the original piece, so shared answers meet.
             name = extras["answer"][place] if "answer" in extras else f"branch-{number}"
             if name not in nodes:
                 nodes[name] = turn._replace(

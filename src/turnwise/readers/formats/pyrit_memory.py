@@ -165,6 +165,7 @@ def _typed(record: Any) -> Any:
         name: _decoded(value) if name in JSON_COLUMNS or name.endswith("_identifier") else value
         for name, value in record.items()
     }
+    # CSV readers infer numbers, but ids and messages are text.
     for name in ("id", "conversation_id", "original_prompt_id", "converted_value", "original_value"):
         if isinstance(row.get(name), int | float):
             row[name] = str(row[name])
@@ -180,6 +181,7 @@ def _decoded(value: Any) -> Any:
     except BrokenError:
         pass
     try:
+        # PyRIT's CSV export writes nested values with `str`, which is Python's notation and not JSON.
         return ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
@@ -233,6 +235,7 @@ def kind_of(identifier: Any, *, model: bool = False) -> str | None:
         return identifier if isinstance(identifier, str) and identifier else None
     params = identifier.get("params")
     settings = params if isinstance(params, dict) else {}
+    # The name of a model is at the top of an identifier, or among its parameters since PyRIT 1.0.
     models = [identifier.get("model_name"), settings.get("model_name")] if model else []
     names = (*models, identifier.get("class_name"), identifier.get("__type__"), identifier.get("name"))
     return next((name for name in names if isinstance(name, str) and name), None)

@@ -149,6 +149,7 @@ def read_quesma(document: Document, table: Table) -> None:
     >>> table.frame().select("rollout_id", "goal", "response", "outcome").row(0)
     ('E/f1', 't', 'No', 'failure')
     """
+    # Three kinds of file, which share nothing but the project.
     if "findings" in document.keys:
         _read_export(document, table)
     elif "attempts" in document.keys:
@@ -183,6 +184,7 @@ def _read_export(document: Document, table: Table) -> None:
 def _answers(finding: Finding) -> list[Turn]:
     """Return a turn for each response of a finding, with its prompt and its time."""
     responses = finding.all_responses or [finding.response]
+    # Older findings join the prompts of a conversation with empty lines.
     prompts: list[str | None] = [*(finding.conversation_turns or [])]
     if len(prompts) != len(responses):
         paragraphs = finding.prompt.split("\n\n")
@@ -199,6 +201,7 @@ def _answers(finding: Finding) -> list[Turn]:
 
 def _reasoning(finding: Finding) -> dict[str, list[str | None]] | None:
     """Return the column of the target's reasoning, cut or filled to the number of responses."""
+    # Lists of a finding may differ in length: reasoning is cut or filled to the responses.
     count = len(finding.all_responses or [None])
     thoughts = (finding.all_thinking or [])[:count]
     return {"reasoning": [*thoughts, *[None] * (count - len(thoughts))]} if any(thoughts) else None
@@ -247,6 +250,7 @@ def _read_written(document: Document, table: Table) -> None:
             messages = [part.groupdict() for part in HARMONY.finditer(text)]
             if not messages:
                 raise BrokenError("is not a transcript in Harmony's format", field=WALKTHROUGHS)
+            # Harmony's analysis channel is the model's reasoning, all other channels are messages.
             spoken = [message for message in messages if message["channel"] != "analysis"]
             reasoning = [message["text"] for message in messages if message["channel"] == "analysis"]
             turns = split([Message(message["role"], message["text"]) for message in spoken])

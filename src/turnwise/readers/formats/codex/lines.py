@@ -144,6 +144,7 @@ class SessionLog:
             self._answer().texts += _texts(item.content)
         elif item.type == "message" and item.role in SYSTEM and not self.answers:
             self.context += _texts(item.content)
+        # Input of the model: user messages and results of tools.
         elif item.type in {"message", "agent_message"} or item.type.endswith(OUTPUT):
             self._open = None
             self.prompts += _texts(item.output if item.type.endswith(OUTPUT) else item.content)
@@ -166,10 +167,12 @@ class SessionLog:
             self._questions.append(self._above)
         elif event.type == "token_count" and event.info is not None:
             spent = event.info.all
+            # The count comes after the call that it counts.
             if self.answers and spent != self.tokens:  # a repeated total is not a new call
                 self.answers[-1].usage = self.answers[-1].usage or event.info.last
                 self._open = None
             self.tokens = spent or self.tokens
+        # An error is an answer without a text, between the answers around it.
         elif event.type == "error":
             self._open = None
             self._answer().error = worded(event.message) or "[error]"
@@ -186,6 +189,7 @@ class SessionLog:
             return
         above, answer = self._questions[-count], self._above
         del self._questions[-count:]
+        # Go up from the last answer: all since the user message are pruned, and the conversation continues above.
         while answer is not None and answer is not above:
             answer.pruned, answer = True, answer.above
         self._above, self._open, self.prompts = above, None, []

@@ -29,6 +29,7 @@ def sniff(document: Document) -> bool:
     if document.kind not in {"lines", "json"}:
         return False
     first = next(iter(document.beginning), {})
+    # Sessions of early 2025: the second line tells them from other files with an id.
     if first.keys() >= OLD and "type" not in first:
         return "record_type" in document.early or {"type", "role", "content"} <= document.early
     kind = surface_if_any(first.get("type"))
@@ -99,6 +100,7 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(kind), parse(record["payload"], dict[str, Any], "payload")
     elif kind is None:
         yield META, record if "id" in record else {}
+    # Types of the stream have a dot, such as `item.completed`.
     elif "." in str(kind):
         yield from lines_of(record)
     else:
@@ -109,10 +111,12 @@ def _add(document: Document, table: Table, log: SessionLog) -> None:
     session, answers = log.session, log.answers
     name = session.id or f"codex-{document.digest}"
     turns = [_turn(answer) for answer in answers] or [Turn(turn=None, prompt=joined(log.prompts))]
+    # Instructions come before the first answer; input after the last answer was never answered.
     turns[0] = turns[0]._replace(context=joined(log.context))
     if answers:
         turns[-1] = turns[-1]._replace(observation=joined(log.prompts))
     if any(answer.pruned for answer in answers):  # the session is a tree
+        # Only a session that was rolled back is a tree; its answers are numbered in the order in which they were given.
         names = {id(answer): str(number) for number, answer in enumerate(answers, start=1)}
         turns = [
             turn._replace(

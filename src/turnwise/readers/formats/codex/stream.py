@@ -46,6 +46,7 @@ def _item(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield ITEM, {"type": "reasoning", "content": item.get("text")}
     elif kind in TOOL_ITEMS:
         fields = {name: value for name, value in item.items() if name not in NOT_ARGUMENTS}
+        # Commands and file changes have no name of a tool: their type takes its place.
         name = item.get("tool") if isinstance(item.get("tool"), str) else kind
         output = next((item[name] for name in RESULTS if item.get(name) not in (None, "")), None)
         yield ITEM, {"type": f"{kind}{CALL}", "name": name, "arguments": item.get("arguments", fields)}

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,14 @@ def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
     assert judged or kind.name == "native"
     assert kind.about
     assert all(suffix.startswith(".") for suffix in kind.suffixes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind.name != "native"], ids=lambda kind: kind.name)
+def test_the_file_of_a_reader_begins_with_its_format(kind: Format):
+    doc = sys.modules[kind.read.__module__].__doc__ or ""
+    labels = [line.split(":", 1)[0] for line in doc.splitlines() if line.startswith("- ")]
+    assert labels == ["- File", "- Format", "- Checked on", "- Lost"]
+    assert "https://" in doc
 
 
 @pytest.mark.parametrize("path", sorted(path for path in FIXTURES.rglob("*") if path.is_file()), ids=lambda p: p.name)

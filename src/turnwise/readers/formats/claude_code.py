@@ -116,7 +116,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     for entry in _linked(document, table):
         session = entry.session or f"claude_code-{document.digest}"
         name = part_of.get(entry.parent or "", session)
-        # A side chain begins with a message that is linked to the main chain; the rest follows its parent.
+        # A message of a side chain whose parent is not part of one begins a side chain; the rest follow their parents.
         if entry.sidechain and "/side/" not in name:
             name = f"{session}/side/{entry.uuid}"
         elif not entry.sidechain and counts.get(session, 1) > 1 and (entry.parent is None or "/side/" in name):

@@ -102,6 +102,7 @@ def read_intercode(document: Document, table: Table) -> None:
     for key, record in parse(document.value, dict[str, Any]).items():
         with table.record(document.name, key):
             trajectory = parse(record, Trajectory)
+            # The environment is named in each trajectory, and is the same in a file.
             run = run or f"{trajectory.environment}-{document.digest}"
             history = _history(trajectory)
             summary = parse(trajectory.summary or {}, Summary)
@@ -132,10 +133,12 @@ def _history(trajectory: Trajectory) -> History:
         except BrokenError as error:
             raise BrokenError(error.reason, field=f"turn_history.{error.field}") from error
     else:
+        # A human's log lists actions with their observations; its one reward is that of the end.
         steps = trajectory.trajectory or []
         final = [*([None] * (len(steps) - 1)), trajectory.reward] if steps else []
         history = History([step.action for step in steps], [step.observation for step in steps], final)
     count = len(history.actions)
+    # An empty list means that the log does not record them.
     for name, values in (("observations", history.observations), ("rewards", history.rewards)):
         if len(values) not in {0, count}:
             raise BrokenError(
@@ -187,6 +190,7 @@ def _extras(record: dict[str, Any], trajectory: Trajectory, history: History) ->
     return {
         "environment": trajectory.environment,
         "dataset": trajectory.dataset,
+        # A field that the summary shares with the trajectory keeps a prefix, so that neither is lost.
         **{f"summary_{name}" if name in record else spare(name): value for name, value in summary.items()},
         **{f"turn_history_{name}": value for name, value in further.items() if not _per_turn(value, history)},
         **leftovers(record, Trajectory),

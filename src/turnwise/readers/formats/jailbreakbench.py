@@ -90,6 +90,7 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     artifact = parse(document.value, Artifact)
     shared = parse(artifact.parameters, Parameters)
     run = run_of(shared, document)
+    # All records of a file share the method and the model.
     facts = {"run": run, "target": shared.model, "attack": shared.method, "attempt": 1}
     for position, record in enumerate(artifact.jailbreaks):
         with table.record(document.name, position):
@@ -129,6 +130,7 @@ def _facts(jailbreak: Jailbreak) -> dict[str, Any]:
     tokens = (whole(jailbreak.prompt_tokens, "prompt_tokens"), whole(jailbreak.response_tokens, "response_tokens"))
     return {
         "goal": jailbreak.goal,
+        # llm-adaptive-attacks lists several categories, in one text or as a list.
         "category": jailbreak.category if isinstance(jailbreak.category, str) else json_text(jailbreak.category),
         "outcome": outcome_of(verdict),
         "ending": SUCCESS if verdict else GAVE_UP if jailbreak.response is None else BUDGET,

@@ -144,6 +144,7 @@ def read_langfuse(document: Document, table: Table) -> None:
                 observations.append(_span(record))
             else:
                 _add(document, table, run, record)
+    # Observations without their traces: those with the same trace id are one rollout.
     for trace, spans in traces_of(observations).items():
         with table.record(document.name, trace):
             add_trace(document, table, run, spans, {"attempt": 1}, {})
@@ -156,8 +157,10 @@ def _add(document: Document, table: Table, run: str, record: dict[str, Any]) -> 
     if not any(span.calls for span in spans):  # the trace itself takes the place of a model call
         messages, answer = given(trace.input), gave_back(trace.output)
         spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=messages, said=answer), *spans]
+    # The id of the trace counts for all observations in it.
     spans = [span._replace(trace=str(trace.id)) for span in spans]
     facts: dict[str, Any] = {"attempt": 1}
+    # The totals of the trace, where it has them, replace sums over its observations.
     facts |= {} if trace.total_cost is None else {"total_cost_usd": trace.total_cost}
     facts |= {} if trace.latency is None else {"total_seconds": trace.latency}
     extras = {column: record[name] for name, column in TRACE_COLUMNS.items() if record.get(name) is not None}
@@ -174,6 +177,7 @@ def _add(document: Document, table: Table, run: str, record: dict[str, Any]) -> 
 def _span(record: Any, within: str = "") -> Span:
     observation = parse(record, Observation, within)
     usage = observation.usage_details or observation.usage or Details()
+    # Older versions have one number instead of details.
     cost = observation.calculated_total_cost if observation.cost_details is None else observation.cost_details.total
     return Span(
         str(observation.trace_id),

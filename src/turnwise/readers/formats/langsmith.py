@@ -116,10 +116,12 @@ def _spans(value: Any, within: str) -> Iterator[Span]:
 def _span(run: Run, within: str) -> Span:
     extra = run.extra or {}
     feedback = run.feedback_stats or {}
+    # Feedback is aggregated by key; a key without an average has no numbers.
     averages = {
         name: figures["avg"] for name, figures in feedback.items() if isinstance(figures, dict) and "avg" in figures
     }
     scores = {f"score_{name}": average for name, average in averages.items()}
+    # Only the outermost run of a trace has these; `of_trace` moves them to the rollout.
     columns = {
         "task": None if run.reference_example_id is None else str(run.reference_example_id),
         "tags": run.tags or None,

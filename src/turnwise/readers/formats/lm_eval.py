@@ -86,6 +86,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
     run = f"lm_eval-{document.digest}"
     match = NAME.fullmatch(document.path.name)
     task = None if match is None else match["task"]
+    # One document has a line for each filter, which may be far apart in the file.
     by_document: dict[str, list[tuple[int, Sample, dict[str, Any]]]] = {}
     for number, value in document.records():
         with table.record(document.name, number):
@@ -97,6 +98,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
             scores: dict[str, Any] = {}
             for position, (_, sample, extras) in enumerate(samples):
                 for metric in sample.metrics or []:
+                    # Scores of the first filter have no suffix; a name that is taken already gets the position of its line.
                     key = f"score_{metric}" if position == 0 else f"score_{metric}_{sample.filter}"
                     scores[key if key not in scores else f"{key}_{position}"] = extras.get(metric)
             prompt, response, likelihood = _exchange(first)
@@ -162,6 +164,7 @@ def _choices(requests: list[tuple[str | None, str | None]]) -> int | None:
 
 def _rolling(arguments: Any, answer: Any) -> float | None:
     """Return the log-likelihood of a text, where the text is the only argument and a number the only answer."""
+    # `loglikelihood_rolling` has one argument, the text, and one answer, its log-likelihood.
     parts = next(iter(_listed(arguments)), None)
     if isinstance(parts, str) or len(_listed(parts)) != 1:
         return None
@@ -191,6 +194,7 @@ def _innermost(value: Any) -> Any:
 
 def _likelihood(answer: Any) -> float | None:
     """Return the log-likelihood in an answer: ``[[-1.5, false]]``, with or without the outer list."""
+    # Each repeat of a request adds a list around its answer.
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     if isinstance(answer, list) and len(answer) == 2 and str(answer[1]) in {"True", "False"}:

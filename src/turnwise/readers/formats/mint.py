@@ -116,6 +116,7 @@ def read_mint(document: Document, table: Table) -> None:
         with table.record(document.name, number):
             line = parse(value, Line)
             state, task = parse(line.state, State, "state"), parse(line.task, Task, "task")
+            # The history includes the messages of the user and the feedback of the other model.
             turns = split(state.history, "state.history")
             complete_last(turns, error=worded(state.error))
             source = folders["task"] or task.task_name
@@ -152,6 +153,7 @@ def _tokens(state: dict[str, Any]) -> int | None:
 
 def _folders(document: Document) -> dict[str, Any]:
     """Return the settings in the folders of the file; all null where the folders are not MINT's."""
+    # The settings of a run are only in the names of its folders.
     match = FOLDERS.search(document.path.absolute().as_posix())
     settings: dict[str, Any] = dict.fromkeys(FOLDERS.groupindex) if match is None else match.groupdict()
     for name in ("k", "proposals"):

@@ -99,8 +99,10 @@ def read_nat(document: Document, table: Table) -> None:
             item = parse(value, Item)
             steps = _payloads(item)
             model_ends = [step for step in steps if step.event_type == "LLM_END"]
+            # The steps need not be in order of time.
             stamps = [seconds_at(step.event_timestamp, "event_timestamp") for step in steps]
             times = [time for time in stamps if time is not None]
+            # With several repetitions, the toolkit copies each item under a new id.
             repeat = REPEAT.fullmatch(str(item.id))
             answer = worded(item.generated_answer) or None
             turn = Turn(
@@ -140,6 +142,7 @@ def _tokens(step: Payload) -> Count:
 
 def _tool_calls(steps: Iterable[Payload]) -> list[dict[str, Any]]:
     """Return the calls of tools, from their starts; some frameworks report only the ends."""
+    # A step reports its start and its end; both hold the input.
     tools = [step for step in steps if step.event_type in {"TOOL_START", "TOOL_END"}]
     reported = [step for step in tools if step.event_type == "TOOL_START"] or tools
     return [{"name": step.name or "tool", "arguments": inner(step.data, "input")} for step in reported]

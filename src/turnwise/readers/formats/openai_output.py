@@ -58,6 +58,7 @@ def sniff(document: Document) -> bool:
     if document.keys >= BATCH or "openai" in providers(document):
         return True
     first = next(iter(document.beginning), {})
+    # A log of requests may hold only the text of an answer.
     has_request = "messages" in names_if_any(first.get("request"))
     return has_request and isinstance(surface_if_any(first.get("response")), str)
 
@@ -133,6 +134,7 @@ def _answers(body: Body, within: str) -> Iterator[Answer]:
         content = fields.get("content")
         text = choice.text if choice.message is None else text_of(content, f"{where}.message.content".lstrip("."))
         refusal = text_in(fields, "refusal")
+        # `function_call` is the form of tool calls before `tool_calls`.
         requests = fields.get("tool_calls") or ([fields["function_call"]] if fields.get("function_call") else None)
         reasonings = (fields[key] for key in ("reasoning_content", "reasoning") if isinstance(fields.get(key), str))
         message = Message("assistant", text or refusal, parse(requests, list[Any] | None, "tool_calls"))  # type: ignore[arg-type]
@@ -150,6 +152,7 @@ def _answers(body: Body, within: str) -> Iterator[Answer]:
 
 def _response(output: list[dict[str, Any]]) -> Answer:
     """Return the items of a response as one answer: its messages, function calls, and summaries of reasoning."""
+    # A response is a list of items, in which messages, function calls and reasoning are mixed.
     parts = [part for item in output if item.get("type") == "message" for part in _parts(item.get("content"))]
     summaries = [part for item in output if item.get("type") == "reasoning" for part in _parts(item.get("summary"))]
     texts, refusals, reasons = (

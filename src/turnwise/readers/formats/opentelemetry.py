@@ -26,6 +26,7 @@ def sniff(document: Document) -> bool:
     """Return whether the file holds spans of models, as OTLP writes them in JSON or as the SDK's exporter prints them."""
     if document.kind not in {"json", "lines"}:
         return False
+    # Spans that are printed by the SDK look like Phoenix's, except for `span_kind`.
     exported = EXPORTED in document.keys or (document.keys >= PRINTED and "span_kind" not in document.keys)
     return exported and any(f"{name}.".encode() in document.data for name in CONVENTIONS)
 
@@ -83,6 +84,7 @@ def read_opentelemetry(document: Document, table: Table) -> None:
             for plain in spans_in(parse(value, dict[str, Any]), document.name, number, table.problems):
                 spans.append(_span(plain))
                 if not CONVENTIONS.isdisjoint(plain.told):
+                    # Any span of a trace may name these: the first one that does counts.
                     extras = traces.setdefault(plain.trace, dict.fromkeys(("service", "conversation", "agent")))
                     extras["service"] = extras["service"] or text_in(plain.around, "service", "name")
                     extras["conversation"] = extras["conversation"] or text_in(
@@ -97,6 +99,7 @@ def read_opentelemetry(document: Document, table: Table) -> None:
 
 def _span(plain: Plain) -> Span:
     extras = {"span_name": plain.name}
+    # OpenInference's attributes are the same here as in Phoenix: let its reader convert them.
     if "openinference" in plain.told:
         row = {
             "context": {"trace_id": plain.trace, "span_id": plain.id},

@@ -157,6 +157,7 @@ def span_of(row: dict[str, Any]) -> Span:
     tokens = model.token_count or Tokens()
     messages, answers = _chat(model.input_messages, "input"), _chat(model.output_messages, "output")
     input_text, output_text = inner(attributes, "input", "value"), inner(attributes, "output", "value")
+    # Many instrumentations record only the input and output of a call as texts.
     if not messages and input_text is not None:
         messages = [Message("user", worded(input_text))]
     if not answers and output_text is not None:
@@ -190,6 +191,7 @@ def _chat(items: Any, side: str) -> list[Message]:
     for place, item in enumerate(parse(items or [], list[Any], where)):
         fields = parse(item, dict[str, Any], f"{where}[{place}]")
         logged = parse(fields.get("message", fields), SpanMessage, f"{where}[{place}]")
+        # Parts and tool calls are wrapped in objects with one field, as messages are.
         parts = [part.get("message_content", part) for part in logged.contents or []]
         requests = [call.get("tool_call", call) for call in logged.tool_calls or []]
         if logged.function_call_name is not None:
@@ -228,6 +230,7 @@ def undotted(flat: Any) -> Any:
         elif isinstance(value, dict):
             parent[last] = {**present, **value}
     nested = {name: undotted(value) for name, value in objects.items()}
+    # Numbers as names are the positions of a list.
     if nested and all(name.isdecimal() for name in nested):
         return [nested[name] for name in sorted(nested, key=int)]
     return nested

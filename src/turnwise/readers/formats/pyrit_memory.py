@@ -124,6 +124,7 @@ def memory_of(document: Document, table: Table) -> Memory:
     memory = Memory()
     if document.kind == "sqlite":
         rows = tables_in(document, (PIECES, SCORES, ATTACKS, CONVERSATIONS, SCORERS, STRATEGIES))
+        # From PyRIT 1.0 on, the target is stored with the conversation, and judges and attackers in tables of their own.
         memory.targets = {
             row.get("conversation_id"): _decoded(row.get("target_identifier")) for row in rows[CONVERSATIONS]
         }

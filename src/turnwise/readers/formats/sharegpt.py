@@ -153,6 +153,7 @@ class _Conversations:
         name = f"{self._run}/{number if record.id is None else record.id}"
         if record.rollout_id is not None:
             name = str(record.rollout_id)
+        # Ids repeat in corpora that were merged or split into parts.
         elif record.id is not None and self._table.knows(name):
             name = f"{name}/{number}"
         facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **stated_facts}
@@ -202,6 +203,7 @@ def _calls(text: str | None) -> list[Any] | None:
 
 
 def _add_answers(document: Document, table: Table, run: str, number: int, value: Any) -> None:
+    # MT-Bench stores several attempts of a model at one question in one record.
     record = parse(value, ModelAnswer)
     if not record.choices:
         table.problems.left_out(document.name, number, "holds no choices: the model did not answer")

@@ -80,8 +80,10 @@ def read_skyrl(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             sample = parse(value, Sample)
+            # Samples of one prompt have no id in common: the text itself identifies the task.
             task = prompt_id(sample.input_prompt)
             attempts[task] += 1
+            # The total reward of a sample is the sum over its tokens.
             score = sum(sample.score) if isinstance(sample.score, list) else sample.score
             table.add(
                 document.name,

@@ -109,6 +109,7 @@ def read_swe_agent(document: Document, table: Table) -> None:
             parse(record, HistoryMessage, f"history[{place}]") for place, record in enumerate(trajectory.history or [])
         ]
         steps = [parse(record, Step, f"trajectory[{place}]") for place, record in enumerate(trajectory.trajectory)]
+        # The trajectory has what was executed; the history of an unfinished run may be all there is.
         turns = _turns(steps, history) if steps else split(_without_examples(history), "history")
         info = trajectory.info or {}
         stats = parse(info.get("model_stats") or {}, Stats)
@@ -152,11 +153,13 @@ def _without_examples(messages: Sequence[HistoryMessage]) -> list[Message]:
 def _turns(steps: Sequence[Step], history: Sequence[HistoryMessage]) -> list[Turn]:
     """Return a turn for each step; only the history has the messages before the first, and tool calls by their names."""
     chat = _without_examples(history)
+    # The system message and the task come before the first answer; an empty answer cuts them into context and prompt.
     first = next((place for place, message in enumerate(chat) if message.role in ANSWERS), len(chat))
     opening = split([*chat[:first], Message("assistant")], "history")[0]
     answers = [message for message in chat if message.role in ANSWERS]
     turns = []
     for place, step in enumerate(steps):
+        # The trajectory holds actions as text; the history may hold the tool calls that they were made of.
         tool_calls = answers[place].tool_calls if place < len(answers) else None
         requests = tool_calls or ([{"name": "action", "arguments": step.action}] if step.action else None)
         turns.append(

@@ -155,6 +155,7 @@ def _add(document: Document, table: Table, run: str, record: Any, run_info: dict
         turns, turn_extras = _written(simulation.messages or []), None
     complete_last(turns, reward=reward)
     trial = simulation.trial or 0
+    # Ids of simulations may repeat between runs, and those of tasks and trials within a run.
     name = "/".join((run, str(simulation.task_id), str(trial), *([] if run == simulation.id else [simulation.id])))
     reason = simulation.termination_reason
     extras = {name: value for name, value in leftovers(record, Simulation).items() if name != "effect_timeline"}
@@ -195,6 +196,7 @@ def _written(messages: Iterable[Any]) -> list[Turn]:
         chat += [part for part in parts if part.requestor != "user"]
     # The user's tool calls, like the results above, are not shown to the agent.
     shown_to_agent = [Message(message.role, message.content) if message.role == "user" else message for message in chat]
+    # Each message of the agent makes one turn, so they go together one by one.
     answers = [message for message in chat if message.role == "assistant"]
     turns = split(shown_to_agent, "messages")
     return [_measured(turn, message) for turn, message in zip(turns, answers, strict=True)] if answers else turns
@@ -217,6 +219,7 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[Turn], dict[str, list[int]] | No
     speaking: dict[str, list[Chunk]] = {}  # the utterance that each side has begun; a tick of silence ends it
     for place, value in enumerate(ticks):
         tick = parse(value, Tick, f"ticks[{place}]")
+        # Both sides may speak at once: each has an utterance of its own.
         for role, chunk in (("user", tick.user_chunk), ("assistant", tick.agent_chunk)):
             if chunk is None or not (chunk.content or chunk.contains_speech or chunk.tool_calls):
                 speaking.pop(role, None)
@@ -252,6 +255,7 @@ def _about(info: Any) -> dict[str, str | None]:
 
 def _header(document: Document) -> Any:
     """Return the run's description from the file above the folder of its simulations; null if it is missing."""
+    # A run may store its simulations one by one, in a folder next to its description.
     path = document.path.absolute().parent.parent / HEADER
     try:
         header = json.loads(path.read_bytes()) if path.is_file() else None

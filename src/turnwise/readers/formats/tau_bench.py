@@ -111,6 +111,7 @@ def _add(document: Document, table: Table, run: str, simulation: Simulation, ext
 def _ending(chat: list[Message]) -> str:
     if not chat:
         return BUDGET
+    # tau-bench does not record why it stopped: the last message shows it.
     last = chat[-1]
     if last.role == "user" and isinstance(last.content, str) and STOP in last.content:
         return FINISHED

@@ -71,6 +71,7 @@ def read_trl(document: Document, table: Table) -> None:
     for place, row in enumerate(frame.iter_rows(named=True)):
         with table.record(document.name, place):
             turns = split(exchange(row["prompt"], row["completion"]), "completion")
+            # TRL writes NaN where a reward function returned no value.
             scores = {f"score_{name}": _number(row[name]) for name in rewards}
             complete_last(turns, reward=next(iter(scores.values())) if len(rewards) == 1 else None)
             task = prompt_id(row["prompt"] if isinstance(row["prompt"], str) else json_text(row["prompt"]) or "")

@@ -195,6 +195,7 @@ def read_verifiers(document: Document, table: Table) -> None:
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"
                 with table.record(document.name, where):
+                    # Versions before 1 wrote results, of which an episode may hold several too.
                     if isinstance(trace, dict) and "nodes" not in trace:
                         _add_result(document, table, run, number, trace, attempts)
                     else:
@@ -212,12 +213,14 @@ def _traces(record: dict[str, Any]) -> tuple[list[Any], Episode]:
     episode = parse({name: value for name, value in record.items() if name != "traces"}, Episode)
     if traces or not episode.errors:
         return traces, episode
+    # Everything that failed before the first trace is known only of the episode.
     trace_fields = {name: record[name] for name in ("id", "task", "errors", "ok", "is_timeout") if name in record}
     return [{**trace_fields, "nodes": []}], Episode(episode.id, episode.env, episode.group, episode.run)
 
 
 def _step(document: Document, record: Mapping[str, Any], run: Any) -> dict[str, int]:
     """Return the column of the training step, from the run in the record, else from the folder; none where a record has it."""
+    # The step is in `run`, or in the unit of work that the run was part of.
     stated = inner(run, "step") if inner(run, "work") is None else inner(run, "work", "step")
     if type(stated) is int and record.get("train_step") is None:
         return {"train_step": stated}
@@ -273,15 +276,18 @@ def _turns(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
     for at, node in enumerate(nodes):
         if node.parent is not None and node.parent >= at:
             raise BrokenError(f"is {node.parent}, which is not before it", field=f"nodes[{at}].parent")
+    # Nodes that the model wrote are marked; in traces without marks, its role says so.
     marked = any(node.sampled is not None for node in nodes)
     answers = [at for at, node in enumerate(nodes) if (node.sampled if marked else node.message.role in ANSWERS)]
     if not answers:
         return split([node.message for node in nodes], "nodes")
+    # A call is linked to the node of its answer.
     by_node = {call.node: call for call in calls if call.node is not None}
     links = Links({at: node.parent for at, node in enumerate(nodes)}, answers, "nodes.parent")
     turns: list[Turn] = []
     for number, at in enumerate(answers):
         chat = [as_prompt(nodes[place].message) for place in links.between[at]]
+        # The messages between two answers are the prompt of the later one; `split` cuts them like any chat.
         turn = _measured(split([*chat, nodes[at].message], f"nodes[{at}]")[-1], by_node.get(at))
         orphans = links.after.get(None, []) if number == len(answers) - 1 else []  # messages that follow no answer
         replies = [

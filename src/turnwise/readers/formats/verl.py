@@ -66,6 +66,7 @@ def read_verl(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             sample = parse(value, Sample)
+            # Samples of one prompt have no id in common: the text itself identifies the task.
             task = prompt_id(sample.input)
             attempts[task] += 1
             table.add(

@@ -44,6 +44,7 @@ def turns_of_parts(document: Document, archive: Archive, sample: Sample, folder:
         chunks = sorted((name for name in names if starts[name].isdecimal()), key=lambda name: (len(name), name))
         return [part for name in chunks for part in document.typed(archive.read(name), decoder) or []]
 
+    # A pool is stored in chunks, which are named by the number of their first item.
     refs = document.typed(sample.message_refs, logs.RANGES, "message_refs")
     sample.messages = _expanded(refs, parts("messages", logs.MESSAGES))
     if f"{folder}/metadata.json" in archive.names:
@@ -68,6 +69,7 @@ def _lookup(load: Callable[[], Mapping[str, str]]) -> Lookup:
 
 def _expanded(refs: Iterable[Range] | None, pool: Sequence[LoggedMessage]) -> list[LoggedMessage]:
     """Return the messages of a pool that some ranges refer to."""
+    # Ranges out of bounds are cut, as Python's slices are.
     spans = [range(len(pool))[start:end] for start, end in refs or []]
     if sum(map(len, spans)) > MOST_MESSAGES:
         raise BrokenError(f"refers to more than {MOST_MESSAGES} messages", field="message_refs")
@@ -107,6 +109,7 @@ def _turns(chat: Iterable[LoggedMessage], lookup: Lookup) -> tuple[Turns, list[s
             continue
         content, thought = _content(logged, lookup)
         if logged.role not in ANSWERS or logged.source == INPUT:
+            # An assistant message of the input is an example, which the target did not write.
             role = "user" if logged.role in ANSWERS else logged.role
             messages.append(Message(role, content, error=_fault(logged.error)))
         else:
@@ -135,6 +138,7 @@ def _content(message: LoggedMessage, lookup: Lookup) -> tuple[Any, str | None]:
         return message.content, joined(thoughts)
     parts = []
     for part in message.content:
+        # Reasoning that the provider redacted is unreadable; its summary, if any, is text.
         if isinstance(part, dict) and part.get("type") == "reasoning" and message.role in ANSWERS:
             texts = (part.get(name) for name in (("summary",) if part.get("redacted") else ("reasoning", "summary")))
             thoughts.extend([lookup(text) for text in texts if isinstance(text, str)][:1])

@@ -10,6 +10,7 @@ from turnwise.readers.records import Count, Key, Small
 
 NULL = msgspec.Raw(b"null")
 
+# Start and end of messages in a pool: the end is not included.
 Range = tuple[Small, Small]
 
 
@@ -229,6 +230,7 @@ class Event(Happening):
     output: Output | None = None
 
 
+# One decoder for each kind of text: building one takes longer than decoding a small text.
 HEADER = msgspec.json.Decoder(Header)
 LOG = msgspec.json.Decoder(Log)
 SAMPLE = msgspec.json.Decoder(Sample)

@@ -34,6 +34,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
     spec, count = log.eval, len(samples)
     usage = [_usage(sample.model_usage, spec.model) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]
+    # The first scorer of the run decides; a sample that it did not score has no verdict.
     first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
     other_scorers = {*later} - {first}
     return {
@@ -66,6 +67,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "task_args": [json_text(spec.task_args or None)] * count,
         "tags": [json_text(spec.tags or None)] * count,
         "eval_metadata": [json_text(spec.metadata or None)] * count,
+        # Empty objects and lists mean the same as null.
         "metadata": [json_text(sample.metadata or None) for sample in samples],
         "choices": [json_text(sample.choices or None) for sample in samples],
         "model_usage": [json_text(sample.model_usage or None) for sample in samples],
@@ -101,6 +103,7 @@ def _stop_reason(sample: Epoch | Summary) -> str | None:
 
 
 def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | BareScore]:
+    # The oldest logs have one score instead of scores by name.
     old = {} if sample.score is None else {"score": sample.score}
     return old if sample.scores is None else sample.scores
 
@@ -138,6 +141,7 @@ def _scored(scores: Iterable[Mapping[str, Score | BareScore]]) -> dict[str, list
 def _columns_of(scores: Mapping[str, Score | BareScore]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, score in scores.items():
+        # A scorer with several values makes a column for each.
         if isinstance(score.value, dict):
             columns |= {f"score_{name}_{key}": value for key, value in score.value.items()}
         else:

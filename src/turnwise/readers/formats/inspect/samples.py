@@ -70,11 +70,12 @@ def read_inspect(document: Document, table: Table) -> None:
     `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Not read:
     events, store, files, plan and arguments of the model.
 
-    The turns are cut from the messages of the sample, including repeated ones. An assistant message of the input (its `source` is input)
-    is not an answer of this target but part of the `prompt`. A sample stored without messages gets the messages of its last
-    model call (`input_refs` into `message_pool`), else its `input`. Samples are in order of epoch and id. A sample that a
-    retry copied into another log has the same `uuid`, and is reported as a duplicate, as is one that is in both the `.eval`
-    and the `.json` of a log. A run that is still going, or crashed, is read as far as its archive goes.
+    The turns are cut from the messages of the sample, including repeated ones. An assistant message of the input (its
+    `source` is input) is not an answer of this target but part of the `prompt`. A sample stored without messages gets
+    the messages of its last model call (`input_refs` into `message_pool`), else its `input`. Samples are in order of
+    epoch and id. A sample that a retry copied into another log has the same `uuid`, and is reported as a duplicate, as
+    is one that is in both the `.eval` and the `.json` of a log. A run that is still going, or crashed, is read as far
+    as its archive goes.
 
     The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2, and
     leaves out NaN, which means unscored.
@@ -109,6 +110,7 @@ def is_log(document: Document) -> bool:
 def _holds_samples(document: Document) -> bool | None:
     """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
     if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
+        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
         samples = surface(document.top.get("samples"))
         return isinstance(samples, list) and bool(samples)
     if document.kind != "zip":
@@ -117,6 +119,7 @@ def _holds_samples(document: Document) -> bool | None:
         with Archive(document) as archive:
             return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
     except BrokenError:
+        # A broken archive is still a log if its name says so: reading it then reports what is broken.
         return True if document.suffix == ".eval" else None
 
 
@@ -128,6 +131,7 @@ def _members(archive: Archive) -> list[str]:
     """Return the members that are samples, by epoch and id, without the members that are parts of a sample."""
     names = [name for name in archive.names if _is_sample(name)]
     folders = {name.removesuffix(SHELL) for name in names if name.endswith(SHELL)}
+    # In version 3 a sample is a folder; the other files in it are parts, which may end in `.json` too.
     if folders:
         names = [name for name in names if name.endswith(SHELL) or folders.isdisjoint(_folders(name))]
     return sorted(names, key=_place)
@@ -147,6 +151,7 @@ def _place(name: str) -> tuple[int, str]:
 
 def _read_archive(document: Document, archive: Archive, table: Table) -> None:
     header, members = opened(document, archive)
+    # A zip archive may be appended to: an edited sample is added under its old name, and the later copy counts.
     for name in archive.outdated:
         table.problems.left_out(document.name, name, "occurs twice in the archive; the later one is read")
     _Reading(document, table, header, archive).add(_blocks(archive, members))
@@ -195,6 +200,7 @@ class _Reading:
 
     def add(self, blocks: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
         """Add the samples in order: blocks of samples with plain texts at once, others one by one."""
+        # Most samples have plain texts only, and are added by column; a block with any other sample goes one by one.
         for names, texts, plain in batches(blocks, _plain):
             if not (plain and self._add_plain(plain)):
                 for name, text in zip(names, texts, strict=True):
@@ -233,6 +239,7 @@ class _Reading:
             {**turns, **_faults([sample], [len(turns["turn"])])},
             {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()},
             turn_extras={"reasoning": thoughts} if any(thoughts) else None,
+            # A retry copies finished samples into its own log: the same uuid is the same rollout.
             also=sample.uuid,
         )
 
@@ -250,6 +257,7 @@ def _faults(samples: Sequence[Epoch], counts: Sequence[int]) -> dict[str, list[s
     """Return the column of the samples' errors, each at the last turn; no column where all are null."""
     errors: list[str | None] = []
     for sample, count in zip(samples, counts, strict=True):
+        # An error halts a sample, so it belongs to the last turn.
         errors += [None] * (count - 1)
         errors.append(fault_of(sample))
     return {"error": errors} if any(error is not None for error in errors) else {}

@@ -39,8 +39,10 @@ def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
         summaries = fitting(archive.read(SUMMARIES), logs.SUMMARIES)
     except BrokenError:
         return None
+    # The summary of an incomplete sample is not final.
     if summaries is None or not all(summary.completed for summary in summaries):
         return None
+    # Summaries are in order of completion; names of members put them in the order of the samples.
     by_member = {f"{SAMPLES}{summary.id}_epoch_{summary.epoch}.json": summary for summary in summaries}
     names = [f"{name.removesuffix(SHELL)}.json" if name.endswith(SHELL) else name for name in members]
     return (

@@ -122,7 +122,7 @@ def test_trees_and_plain_sessions_in_one_table():
 def test_a_message_that_stands_twice_and_a_circle(tmp_path):
     lines = (FIXTURES / "forked.jsonl").read_text().splitlines()
     (tmp_path / "twice.jsonl").write_text("\n".join([*lines, lines[-1]]))
-    with pytest.raises(ReadError, match="record 7: the message 'f6' stands twice"):
+    with pytest.raises(ReadError, match="record 7: the message 'f6' occurs twice"):
         read(tmp_path / "twice.jsonl")
     looped = [line.replace('"parentUuid": null', '"parentUuid": "f6"') for line in lines]
     (tmp_path / "loop.jsonl").write_text("\n".join(looped))

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -115,8 +116,8 @@ def test_a_reader_fills_what_the_log_has(kind: Format):
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
     doc = kind.read.__doc__ or ""
-    assert "theirs" in doc
-    assert "ours" in doc
+    assert "in the file" in doc
+    assert "in the table" in doc
     judged = {
         word
         for word in ("every_turn", "stops_on_success", "whole_rollout")
@@ -125,6 +126,14 @@ def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
     assert judged or kind.name == "native"
     assert kind.about
     assert all(suffix.startswith(".") for suffix in kind.suffixes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind.name != "native"], ids=lambda kind: kind.name)
+def test_the_file_of_a_reader_begins_with_its_format(kind: Format):
+    doc = sys.modules[kind.read.__module__].__doc__ or ""
+    labels = [line.split(":", 1)[0] for line in doc.splitlines() if line.startswith("- ")]
+    assert labels == ["- File", "- Format", "- Checked on", "- Lost"]
+    assert "https://" in doc
 
 
 @pytest.mark.parametrize("path", sorted(path for path in FIXTURES.rglob("*") if path.is_file()), ids=lambda p: p.name)

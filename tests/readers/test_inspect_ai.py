@@ -630,7 +630,7 @@ def test_an_older_copy_of_a_sample_in_the_archive_is_reported(tmp_path, log, pac
     frame, problems = read(tmp_path, errors="collect")
     assert frame.filter(rollout_id="E1/1/2")["turn"].to_list() == [None]
     assert problems.select("record", "reason").rows() == [
-        ("samples/1_epoch_2.json", "stands twice in the archive; the later one is read")
+        ("samples/1_epoch_2.json", "occurs twice in the archive; the later one is read")
     ]
 
 

@@ -68,7 +68,7 @@ def test_a_missing_reward_is_null_and_not_zero():
 def test_a_node_below_itself_is_named(tmp_path):
     text = (FIXTURES / "traces.jsonl").read_text().splitlines()[0].replace('"parent": 3', '"parent": 4')
     (tmp_path / "a.jsonl").write_text(text)
-    with pytest.raises(ReadError, match=r"nodes\[4\]\.parent.* is 4, which does not stand before it"):
+    with pytest.raises(ReadError, match=r"nodes\[4\]\.parent.* is 4, which is not before it"):
         read(tmp_path / "a.jsonl")
 
 

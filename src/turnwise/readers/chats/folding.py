@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from turnwise.readers.chats.layouts import RESPONSES, Layout, layouts, words_of
-from turnwise.readers.formats.openai_chat import OF_MESSAGES, TOLD, Chats
+from turnwise.readers.formats.openai_chat import OF_MESSAGES, ANSWER_COLUMNS, Chats
 from turnwise.readers.native.facts import FACTS
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.documents import Document
@@ -14,7 +14,7 @@ from turnwise.readers.table import Table
 Row = dict[str, Any]
 
 ANSWERED = frozenset({"prompt", "response", *RESPONSES})  # columns of rows that are turns
-OF_A_MESSAGE = OF_MESSAGES | TOLD.keys()  # what is never said of the whole rollout
+OF_A_MESSAGE = OF_MESSAGES | ANSWER_COLUMNS.keys()  # what is never said of the whole rollout
 
 
 def message_rows(document: Document) -> Layout | None:

@@ -1,4 +1,5 @@
 """One file per producer: `sniff(document)` recognizes its files and `read_<name>(document, table)` reads one.
 
-The list of them is in `readers/registry.py`.
+Each file begins with the tool, the file it writes, a link to its format, the files on which the reader was checked, and
+what is lost. The steps that many readers share are in `common.py`. The list of readers is in `readers/registry.py`.
 """

@@ -1,18 +1,25 @@
-"""AgentDojo runs: one rollout per file, a user's task crossed with an injected one."""
+"""AgentDojo: runs of an agent on a user's task, with or without an injected one.
+
+- File: `<pipeline>/<suite>/<user task>/<attack>/<injection task>.json`, one rollout per file.
+- Format: https://github.com/ethz-spylab/agentdojo
+- Checked on: runs of gpt-4o-mini with the DRIFT defense (https://github.com/SaFoLab-WISC/DRIFT).
+- Lost: nothing.
+"""
 
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
+from turnwise.readers.formats.common import complete_last, outcome_of
 from turnwise.readers.records import Count, leftovers, parse, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
-from turnwise.schema import ERROR, FAILURE, FINISHED, NO_ATTACK, SUCCESS, UNDETERMINED
+from turnwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
 
 
 class Trace(msgspec.Struct):
-    """One file."""
+    """One file: the run of one user task."""
 
     suite_name: str
     pipeline_name: str
@@ -35,31 +42,31 @@ def sniff(document: Document) -> bool:
 
 
 def read_agentdojo(document: Document, table: Table) -> None:
-    """One trace into one rollout; a turn is one assistant message.
+    """Read one trace as one rollout; a turn is one assistant message.
 
     ================================= =====================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= =====================================================================
     `pipeline_name`                   `run` and `target`
     `suite_name` + `user_task_id`     `task`: ids of tasks repeat between suites
     `attack_type`                     `attack`; null is `none`
     `suite_name` + injection task     `goal`; null without an attack
-    pipeline, suite, user task,       `rollout_id`, ``none`` for what there is not
+    pipeline, suite, user task,       `rollout_id`, with ``none`` for a missing part
     attack, injection task
     `messages` or `conversations`     turns
     `security`                        `outcome`: true is success **of the attack**; null without an attack,
-                                      where it is always true and means nothing
+                                      where AgentDojo always writes true
     `utility`                         `solved`
     `error`                           `error` of the last turn, `ending` error (else finished), and with an
-                                      attack `outcome` error: the producer writes `security` true there
+                                      attack `outcome` error: AgentDojo writes `security` true there
     `total_tokens`, `duration`        `total_tokens`, `total_seconds`
     ================================= =====================================================================
 
-    A tool that failed says so in the next `prompt`: its error is what came back, not an error of the target.
-    `attempt` is 1. Everything else is kept under its own name, objects and lists as JSON text.
+    The error of a tool is part of the next `prompt`: it came back to the target and is not an error of the target.
+    `attempt` is 1. All other fields become columns under their own names, objects and lists as JSON text.
 
     The producer judges the `whole_rollout`: `succeeded` is null everywhere. Rollouts are crossed: each user task
-    meets every injection task, so intervals want both as clusters.
+    is run with every injection task, so give intervals both as clusters.
 
     Examples
     --------
@@ -77,10 +84,11 @@ def read_agentdojo(document: Document, table: Table) -> None:
     trace = parse(record, Trace)
     attack = trace.attack_type or NO_ATTACK
     injection = trace.injection_task_id
+    # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if trace.messages is None else "messages"
     turns = split(getattr(trace, chat) or [], chat)
-    if trace.error is not None:
-        turns[-1] = turns[-1]._replace(error=worded(trace.error))
+    # The agent failed or the run was cut off; errors of tools are in the messages.
+    complete_last(turns, error=worded(trace.error))
     table.add(
         document.name,
         "/".join((trace.pipeline_name, trace.suite_name, trace.user_task_id, attack, injection or "none")),
@@ -102,9 +110,5 @@ def read_agentdojo(document: Document, table: Table) -> None:
     )
 
 
-def _outcome(trace: Trace) -> str:
-    if trace.error is not None:
-        return ERROR
-    if trace.security is None:
-        return UNDETERMINED
-    return SUCCESS if trace.security else FAILURE
+def _outcome(trace: Trace) -> str | None:
+    return outcome_of(trace.security, UNDETERMINED) if trace.error is None else ERROR

@@ -1,11 +1,20 @@
-"""Trajectories of ART (OpenPipe's agent reinforcement trainer): Parquet, or the JSON lines before it."""
+"""ART (OpenPipe's Agent Reinforcement Trainer): trajectories of a policy in training, in groups of one scenario.
 
-from collections.abc import Iterable, Iterator
+- File: `<step>.parquet`, one row per trajectory; before that `<step>.jsonl`, one line per group.
+- Format: https://github.com/OpenPipe/ART, `write_trajectory_groups_parquet` in art/utils/trajectory_logging.py and the
+  migration of the older lines.
+- Checked on: files built from that source.
+- Lost: nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
+from turnwise.readers.formats.common import complete_last, has_fields, without_nulls
 from turnwise.readers.native.files import from_binary
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import leftovers, parse
@@ -14,7 +23,7 @@ from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Table
 from turnwise.schema import NO_ATTACK
 
-Trial = tuple[str, int, Any, dict[str, Any]]  # its place, its group, the trajectory, what the group says
+Trial = tuple[str, int, Any, dict[str, Any]]  # position, group, trajectory, further columns
 
 
 class Group(msgspec.Struct):
@@ -24,7 +33,7 @@ class Group(msgspec.Struct):
 
 
 class Trajectory(msgspec.Struct):
-    """One of them."""
+    """One attempt of the policy at a scenario."""
 
     messages: list[Any] | None = None
     messages_and_choices: list[Any] | None = None
@@ -34,7 +43,7 @@ class Trajectory(msgspec.Struct):
     logs: Any = None
 
 
-class Said(Message):
+class PolicyMessage(Message):
     """One message; messages that the policy wrote are `trainable`."""
 
     tool_calls: Any = None
@@ -44,7 +53,7 @@ class Said(Message):
 class Choice(msgspec.Struct):
     """A message that the policy wrote, in JSON lines."""
 
-    message: Said
+    message: PolicyMessage
     finish_reason: str | None = None
 
 
@@ -52,30 +61,28 @@ def sniff(document: Document) -> bool:
     """Return whether the file holds trajectories: a Parquet table of groups, or lines of `trajectories`."""
     if document.kind == "parquet":
         return {"group_index", "messages", "reward"} <= document.keys
-    lines = document.kind in {"lines", "json"} and "trajectories" in document.keys
-    return lines and b'"messages_and_choices"' in document.head
+    return has_fields(document, "trajectories") and b'"messages_and_choices"' in document.head
 
 
 def read_art(document: Document, table: Table) -> None:
-    r"""Each trajectory into a rollout; a turn is one message that the policy wrote.
+    r"""Read each trajectory as a rollout; a turn is one message that the policy wrote.
 
     ====================================== ===============================================================
-    theirs                                 ours
+    in the file                            in the table
     ====================================== ===============================================================
-    hash of the content                    `run`: the file has no name but its step
+    hash of the content                    `run`: the file is named only by its step
     run, group, place in it                `rollout_id`
     run, `group_index`                     `task`: the trajectories of a group answer one scenario
     place in the group                     `attempt`, from 1
-    `messages`, `messages_and_choices`     turns: of messages marked `trainable` (choices in JSON lines) only
-                                           these; where none is marked, every assistant message
+    `messages`, `messages_and_choices`     turns: the messages marked `trainable` (choices, in JSON lines);
+                                           every assistant message where none is marked
     `reward`                               `reward` of the last turn
     `metrics`                              `score_<name>`
     `metadata`, `group_metadata`, ...      columns ``metadata_<name>``, ``group_metadata_<name>``, ...
     ====================================== ===============================================================
 
     `attack` is `none`, so `goal` and `outcome` are null, as are `solved` (a reward need not be 0 or 1) and `ending`.
-    `logs` and `tools` are kept as JSON text. Built from the fields of `write_trajectory_groups_parquet`
-    (art/utils/trajectory_logging.py) and of the migration of the older lines.
+    `logs` and `tools` become columns of JSON text.
 
     The producer judges the `whole_rollout`.
 
@@ -91,71 +98,80 @@ def read_art(document: Document, table: Table) -> None:
     ('Hi', 'Yo', 1.0, 1)
     """
     run = f"art-{document.digest}"
-    met: dict[int, int] = {}
-    for place, group, record, beside in _trials(document, table):
+    attempts: Counter[int] = Counter()  # of each group
+    for place, group, record, extras in _trials(document, table):
         with table.record(document.name, place):
             trajectory = parse(record, Trajectory)
-            met[group] = met.get(group, 0) + 1
-            given = trajectory.messages if trajectory.messages is not None else trajectory.messages_and_choices
-            turns = split(_chat(given or []), "messages")
-            turns[-1] = turns[-1]._replace(reward=trajectory.reward if turns[-1].turn else None)
+            attempts[group] += 1
+            messages = trajectory.messages if trajectory.messages is not None else trajectory.messages_and_choices
+            turns = split(_chat(messages or []), "messages")
+            # The reward is for the whole trajectory.
+            complete_last(turns, reward=trajectory.reward)
             table.add(
                 document.name,
-                f"{run}/{group}/{met[group] - 1}",
+                f"{run}/{group}/{attempts[group] - 1}",
                 turns,
-                {"run": run, "attack": NO_ATTACK, "task": f"{run}/{group}", "attempt": met[group]},
+                {"run": run, "attack": NO_ATTACK, "task": f"{run}/{group}", "attempt": attempts[group]},
                 {
                     **{f"score_{name}": value for name, value in _object(trajectory.metrics).items()},
                     **{f"metadata_{name}": value for name, value in _object(trajectory.metadata).items()},
                     "logs": trajectory.logs or None,
-                    **beside,
+                    **extras,
                 },
             )
 
 
 def _trials(document: Document, table: Table) -> Iterator[Trial]:
-    if document.kind == "parquet":
-        for place, row in enumerate(from_binary(document).iter_rows(named=True)):
-            about = {name: value for name, value in row.items() if name.startswith("group_") and name != "group_index"}
-            beside = {
-                f"{kind}_{name}": value for kind, given in about.items() for name, value in _object(given).items()
-            }
-            mine = {name: value for name, value in row.items() if not name.startswith("group_")}
-            rest = {name: value for name, value in leftovers(mine, Trajectory).items() if value is not None}
-            group = row["group_index"] if isinstance(row["group_index"], int) else 0
-            yield str(place), group, mine, {**beside, **rest}
-        return
+    return _rows(document) if document.kind == "parquet" else _lines(document, table)
+
+
+def _rows(document: Document) -> Iterator[Trial]:
+    """Yield the trajectories of a Parquet file, a row each; columns of the group begin with ``group_``."""
+    for place, row in enumerate(from_binary(document).iter_rows(named=True)):
+        shared = {name: value for name, value in row.items() if name.startswith("group_") and name != "group_index"}
+        record = {name: value for name, value in row.items() if not name.startswith("group_")}
+        group = row["group_index"] if isinstance(row["group_index"], int) else 0
+        # Nulls fill the columns of metadata that other trajectories have.
+        yield str(place), group, record, {**_flat(shared), **without_nulls(leftovers(record, Trajectory))}
+
+
+def _lines(document: Document, table: Table) -> Iterator[Trial]:
+    """Yield the trajectories of JSON lines, each of which is a group; its further fields describe the group."""
     for number, value in document.records():
         with table.record(document.name, number):
             trajectories = parse(value, Group).trajectories
             if not trajectories:
                 table.problems.left_out(document.name, number, "holds no trajectories")
-            about = leftovers(value, Group)
-            beside = {
-                f"group_{kind}_{name}": inner for kind, given in about.items() for name, inner in _object(given).items()
-            }
+            shared = _flat({f"group_{name}": item for name, item in leftovers(value, Group).items()})
             for place, record in enumerate(trajectories):
-                rest = leftovers(record, Trajectory) if isinstance(record, dict) else {}
-                yield f"{number}[{place}]", number, record, {**beside, **rest}
+                extras = leftovers(record, Trajectory) if isinstance(record, dict) else {}
+                yield f"{number}[{place}]", number, record, {**shared, **extras}
 
 
-def _chat(given: Iterable[Any]) -> list[Message]:
-    said: list[Said] = []
-    for place, value in enumerate(given):
+def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of these objects in one, each name after that of its object."""
+    return {f"{outer}_{name}": value for outer, text in objects.items() for name, value in _object(text).items()}
+
+
+def _chat(values: Iterable[Any]) -> list[Message]:
+    """Return the messages; where some are marked as trainable, other assistant messages belong to the prompt."""
+    messages: list[PolicyMessage] = []
+    for place, value in enumerate(values):
         where = f"messages[{place}]"
-        if isinstance(value, dict) and "message" in value:
+        # The older lines hold the policy's messages as OpenAI's choices, the Parquet files mark them as trainable.
+        if isinstance(value, dict) and "message" in value:  # a choice: the policy wrote it
             choice = parse(value, Choice, where)
-            said.append(msgspec.structs.replace(choice.message, trainable=True))
+            messages.append(msgspec.structs.replace(choice.message, trainable=True))
         else:
-            said.append(parse(value, Said, where))
-    marked = any(message.trainable for message in said)
+            messages.append(parse(value, PolicyMessage, where))
+    marked = any(message.trainable for message in messages)
     return [
         Message(
             "user" if marked and not message.trainable and message.role == "assistant" else message.role,
             message.content,
             _calls(message.tool_calls),
         )
-        for message in said
+        for message in messages
     ]
 
 
@@ -167,7 +183,7 @@ def _calls(calls: Any) -> list[Any] | None:
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """Return an object, decoded where it is JSON text; anything else becomes an object without names."""
+    """Return an object, decoded where it is JSON text; anything else as the only field of an object."""
     try:
         value = lenient(text.encode())[0] if isinstance(text, str) else text
     except BrokenError:

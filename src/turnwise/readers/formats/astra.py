@@ -1,4 +1,10 @@
-"""ASTRA-RL's `metrics.json`: what its evaluators write of the rollouts they made, in every spelling."""
+"""ASTRA-RL: the rollouts of its evaluators and the toxicity of each turn.
+
+- File: `metrics.json`, one object.
+- Format: https://github.com/sisl/astra-rl, src/astra_rl/core/evaluator.py
+- Checked on: files built from that source, in all spellings that it has had.
+- Lost: nothing. The file's `summary` is read by `read_summary`.
+"""
 
 from typing import Any
 
@@ -11,9 +17,9 @@ from turnwise.readers.sources.json_texts import names_in, surface
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import FAILURE, SUCCESS
 
-TOXIC = 0.5  # from where on ASTRA-RL calls a turn toxic
+TOXIC = 0.5  # toxicity from which ASTRA-RL calls a turn toxic
 FIRST = "first_target_toxicity_turn"
-PROMPTS = ("attack", "probe", "prompt", "audit", "utterance", "challenge")  # names of one thing, over the years
+PROMPTS = ("attack", "probe", "prompt", "audit", "utterance", "challenge")  # names of the prompt in successive versions
 
 
 class Metrics(msgspec.Struct):
@@ -64,26 +70,25 @@ def sniff(document: Document) -> bool:
 
 
 def read_astra(document: Document, table: Table) -> None:
-    """The `details` of one file into rollouts; a turn is one entry of `per_turn`.
+    """Read each entry of `details` as a rollout; a turn is one entry of `per_turn`.
 
     =========================== ===========================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ===========================================================================
     hash of the content         `run`: the file names neither run, target nor seeds
     run, place in `details`     `rollout_id`: from 0, as the seeds are counted
-    `attack`, `probe`, ...      `prompt`: the name has changed over the years (`audit`, `utterance`,
-                                `challenge`)
+    `attack`, `probe`, ...      `prompt`, which was also called `audit`, `utterance` and `challenge`
     `response`, `reward`        `response`, `reward`
-    `context`                   `context`: the last 100 characters of it, which is all the producer keeps
+    `context`                   `context`: its last 100 characters, which is all that ASTRA-RL writes
     `target_toxicity`           `score`, and `succeeded` from 0.5 on; also under its own name, as is
                                 `adversarial_toxicity`: the metrics `AST` read them
     first_target_toxicity_turn  `outcome`: success where there is one, else failure
-    `overall`                   columns with ``overall_`` before the name
+    `overall`                   columns ``overall_<name>``
     =========================== ===========================================================================
 
-    Facts that the file does not hold (`target`, `attack`, `goal`, `attempt`, `ending`) are null: give them as
-    ``read(path, target=..., attack=...)``. Further metrics of a turn are kept under their own names. A rollout
-    without turns has `turn` null and no `outcome`: nothing was asked. ASTRA-RL counts it as 0 in every mean, so that
+    Facts that are not in the file (`target`, `attack`, `goal`, `attempt`, `ending`) are null: give them as
+    ``read(path, target=..., attack=...)``. Further metrics of a turn become columns under their own names. A rollout
+    without turns has `turn` null and no `outcome`, since no prompt was sent. ASTRA-RL counts it as 0 in every mean, so
     its `summary`, which `tw.readers.read_summary` reads, is lower.
 
     The producer judges `every_turn`, by the toxicity of the answer.
@@ -104,30 +109,32 @@ def read_astra(document: Document, table: Table) -> None:
     for position, record in enumerate(parse(document.value, Metrics).details):
         with table.record(document.name, position):
             graph = parse(record, Graph)
-            turns = [_turn(place, given) for place, given in enumerate(graph.per_turn)]
-            rest = [leftovers(given, PerTurn) for given in graph.per_turn]
-            names = dict.fromkeys(name for given in rest for name in given)
+            turns = [_turn(place, values) for place, values in enumerate(graph.per_turn)]
+            # Metrics may differ from turn to turn: a turn without one has null.
+            extras = [leftovers(values, PerTurn) for values in graph.per_turn]
+            names = dict.fromkeys(name for values in extras for name in values)
             table.add(
                 document.name,
                 f"{run}/{position}",
                 turns or [Turn(turn=None)],
                 {"run": run, "outcome": _outcome(graph)},
                 {f"overall_{name}": value for name, value in graph.overall.items()} | leftovers(record, Graph),
-                {name: [given.get(name) for given in rest] for name in names},
+                {name: [values.get(name) for values in extras] for name in names},
             )
 
 
 def run_of(document: Document) -> str:
-    """The name of the run that a file holds."""
+    """Return the name of the run in a file."""
     return f"astra-{document.digest}"
 
 
-def _turn(place: int, given: dict[str, Any]) -> Turn:
+def _turn(place: int, record: dict[str, Any]) -> Turn:
     where = f"per_turn[{place}]"
     try:
-        turn, toxicity = parse(given, PerTurn), parse(given, Toxicity)
+        turn, toxicity = parse(record, PerTurn), parse(record, Toxicity)
     except BrokenError as error:
         raise BrokenError(error.reason, field=f"{where}.{error.field}") from error
+    # Versions that do not number turns list them in order.
     if turn.turn not in {None, place + 1}:
         raise BrokenError(f"is {turn.turn}, not {place + 1}: turns count from 1 without gaps", field=f"{where}.turn")
     score = toxicity.target_toxicity
@@ -145,4 +152,5 @@ def _turn(place: int, given: dict[str, Any]) -> Turn:
 def _outcome(graph: Graph) -> str | None:
     if not graph.per_turn or FIRST not in graph.overall:
         return None
+    # The field is null where no turn was toxic; versions without it have no verdict.
     return FAILURE if graph.overall[FIRST] is None else SUCCESS

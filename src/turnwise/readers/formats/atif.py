@@ -1,21 +1,28 @@
-"""ATIF: the Agent Trajectory Interchange Format of Harbor and the NeMo Agent Toolkit, one rollout per file."""
+"""ATIF: the Agent Trajectory Interchange Format of Harbor and the NeMo Agent Toolkit (NAT).
+
+- File: `trajectory.json`, one trajectory; also lists or lines of them.
+- Format: https://www.harborframework.com/docs/agents/trajectory-format
+- Checked on: versions 1.5 to 1.7, from the golden files of Harbor and of NAT.
+- Lost: definitions of tools, and `extra` of steps, where NAT repeats its own events.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import Message, calls, joined, split, text_of
+from turnwise.readers.chats.turns import Message, calls, split, text_of
+from turnwise.readers.formats.common import has_fields, join_texts
 from turnwise.readers.records import Count, leftovers, parse, total, whole, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table
+from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
-AGENT = "agent"
+AGENT = "agent"  # source of a step
 
 
 class Agent(msgspec.Struct):
-    """Actor of a step."""
+    """The agent that ran, its version and its model."""
 
     name: str
     version: str | None = None
@@ -23,7 +30,7 @@ class Agent(msgspec.Struct):
 
 
 class Trajectory(msgspec.Struct):
-    """One file."""
+    """One run of an agent."""
 
     schema_version: str
     agent: Agent
@@ -35,7 +42,7 @@ class Trajectory(msgspec.Struct):
 
 
 class Step(msgspec.Struct):
-    """One message, or one answer with the tools it called and what they gave back."""
+    """One message, or one answer with its tool calls and their results."""
 
     source: str
     message: Any = None
@@ -70,21 +77,21 @@ class Observation(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file is a trajectory, or a list of them: objects with a `schema_version`, an agent and steps."""
-    return document.kind in {"json", "lines"} and {"schema_version", "agent", "steps"} <= document.keys
+    return has_fields(document, "schema_version", "agent", "steps")
 
 
 def read_atif(document: Document, table: Table) -> None:
-    """Each trajectory into one rollout; a turn is one step whose source is the agent.
+    """Read each trajectory as one rollout; a turn is one step whose source is the agent.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
     `agent.name`                `run`
-    run, `session_id`           `rollout_id`; `trajectory_id` where there is one, a hash of the content where
-                                neither is
-    `agent.model_name`          `target`; else that of the first step that names one, else the agent's name
+    run, `session_id`           `rollout_id`; `trajectory_id` where there is one, and a hash of the content
+                                where there is neither
+    `agent.model_name`          `target`; else the model of the first step that names one, else `agent.name`
     steps of the agent          turns: `message` (empty is null), `tool_calls`
-    steps of user and system    `prompt`; what the system says before the first answer is `context`
+    steps of user and system    `prompt`; system messages before the first answer are `context`
     `observation.results`       part of the next turn's `prompt`; after the last answer `observation`
     `metrics` of a step         `prompt_tokens`, `response_tokens`, `cost_usd`
     `reasoning_content`         column `reasoning`
@@ -93,11 +100,11 @@ def read_atif(document: Document, table: Table) -> None:
 
     `attack` is `none` (give another as ``read(path, attack=...)``), so `goal` and `outcome` are null, as are `solved`
     and `ending`: the format holds no verdict. `attempt` is 1. A trajectory that goes on in another file names it in
-    `continued_trajectory_ref`; each file is a rollout. Kept: `schema_version`, `agent_name`, `agent_version`, `step_id`
-    and `model_name` of each turn, and what else stands at the top, as JSON text. Left where they are: the definitions
+    `continued_trajectory_ref`; each file is a rollout. Further columns: `schema_version`, `agent_name`, `agent_version`,
+    `step_id` and `model_name` of each turn, and all other fields of the trajectory, as JSON text. Not read: the definitions
     of the tools, and `extra` of steps, where NAT repeats its own events.
 
-    The producer judges the `whole_rollout`, elsewhere.
+    The producer judges the `whole_rollout`, in other files.
 
     Examples
     --------
@@ -116,75 +123,79 @@ def read_atif(document: Document, table: Table) -> None:
 
 
 def _add(document: Document, table: Table, record: dict[str, Any]) -> None:
-    log = parse(record, Trajectory)
-    steps = [parse(value, Step, f"steps[{place}]") for place, value in enumerate(log.steps)]
-    ours = [(place, step) for place, step in enumerate(steps) if step.source == AGENT]
-    named = next((step.model_name for _, step in ours if step.model_name), None)
-    totals = parse(log.final_metrics or {}, Totals)
+    trajectory = parse(record, Trajectory)
+    # Only the agent's steps are answers of the target.
+    steps = [parse(value, Step, f"steps[{place}]") for place, value in enumerate(trajectory.steps)]
+    answers = [(place, step) for place, step in enumerate(steps) if step.source == AGENT]
+    model = next((step.model_name for _, step in answers if step.model_name), None)
+    totals = parse(trajectory.final_metrics or {}, Totals)
     tokens = total((totals.total_prompt_tokens, totals.total_completion_tokens), "final_metrics")
     turns = split(_chat(steps), "steps")
-    turns = [_measured(turn, step) for turn, (_, step) in zip(turns, ours, strict=True)] if ours else turns
-    name = log.trajectory_id or log.session_id or document.digest
+    # Every step of the agent makes one turn, so turns and steps go together one by one.
+    turns = [_measured(turn, step) for turn, (_, step) in zip(turns, answers, strict=True)] if answers else turns
+    name = trajectory.trajectory_id or trajectory.session_id or document.digest
     table.add(
         document.name,
-        f"{log.agent.name}/{name}",
+        f"{trajectory.agent.name}/{name}",
         turns,
         {
-            "run": log.agent.name,
-            "target": log.agent.model_name or named or log.agent.name,
+            "run": trajectory.agent.name,
+            "target": trajectory.agent.model_name or model or trajectory.agent.name,
             "attack": NO_ATTACK,
             "attempt": 1,
             "total_tokens": tokens,
             "total_cost_usd": totals.total_cost_usd,
         },
         {
-            "schema_version": log.schema_version,
-            "session_id": log.session_id,
-            "agent_name": log.agent.name,
-            "agent_version": log.agent.version,
-            "continued_trajectory_ref": log.continued_trajectory_ref,
+            "schema_version": trajectory.schema_version,
+            "session_id": trajectory.session_id,
+            "agent_name": trajectory.agent.name,
+            "agent_version": trajectory.agent.version,
+            "continued_trajectory_ref": trajectory.continued_trajectory_ref,
             **leftovers(record, Trajectory),
         },
         {
-            "step_id": [log.steps[place].get("step_id") for place, _ in ours],
-            "model_name": [step.model_name for _, step in ours],
-            "reasoning": [step.reasoning_content for _, step in ours],
+            "step_id": [trajectory.steps[place].get("step_id") for place, _ in answers],
+            "model_name": [step.model_name for _, step in answers],
+            "reasoning": [step.reasoning_content for _, step in answers],
         }
-        if ours
+        if answers
         else None,
     )
 
 
 def _chat(steps: Sequence[Step]) -> list[Message]:
-    """The steps as messages; what came back after one is a message of its own."""
+    """Return the steps as messages; the results of tools after a step are a message of their own."""
     chat = []
     for place, step in enumerate(steps):
         where = f"steps[{place}]"
-        text = text_of(step.message, f"{where}.message") or None
+        # NAT writes an empty message beside tool calls, which means none.
+        text = text_of(step.message, f"{where}.message") or None  # NAT writes an empty text beside tool calls
         role = "assistant" if step.source == AGENT else step.source
         called = calls(step.tool_calls, f"{where}.tool_calls")
         chat.append(Message(role, text, called))
-        seen = _seen(step.observation, f"{where}.observation")
-        if seen is not None:
-            chat.append(Message("tool", seen))
+        result = _result_of(step.observation, f"{where}.observation")
+        if result is not None:
+            chat.append(Message("tool", result))
     return chat
 
 
-def _seen(observation: Any, where: str) -> str | None:
+def _result_of(observation: Any, where: str) -> str | None:
+    """Return the text of what the environment gave back: a text, or a list of results."""
     if observation is None or isinstance(observation, str):
         return observation
-    texts = [_text(result, where) for result in parse(observation, Observation, where).results]
-    return joined([text for text in texts if text is not None])
+    return join_texts(_text(result, where) for result in parse(observation, Observation, where).results)
 
 
 def _text(result: dict[str, Any], where: str) -> str | None:
     content = result.get("content")
-    if content is None:
+    if content is None:  # the work was left to another agent, whose trajectory is named
         return worded(result.get("subagent_trajectory_ref"))
     return text_of(content, where) if isinstance(content, str | list) else worded(content)
 
 
-def _measured(turn: Any, step: Step) -> Any:
+def _measured(turn: Turn, step: Step) -> Turn:
+    """Return the turn with the tokens and the cost of its step."""
     metrics = parse(step.metrics or {}, Metrics)
     return turn._replace(
         prompt_tokens=whole(metrics.prompt_tokens, "metrics.prompt_tokens"),

@@ -1,10 +1,17 @@
-"""ATOF: the event stream of a run of the NeMo Agent Toolkit, one rollout per file."""
+"""ATOF: the event stream of a run of the NeMo Agent Toolkit (NAT).
+
+- File: `events.jsonl`, one event per line and one run per file.
+- Format: https://github.com/NVIDIA/NeMo-Agent-Toolkit
+- Checked on: four streams of NAT's repository, with models of OpenAI, Anthropic and Gemini.
+- Lost: starts of models and tools, times, and events of other kinds.
+"""
 
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import calls, joined, text_of
+from turnwise.readers.formats.common import has_fields
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import json_text, parse, worded
 from turnwise.readers.sources.documents import Document
@@ -13,7 +20,7 @@ from turnwise.schema import NO_ATTACK
 
 
 class Event(msgspec.Struct):
-    """One line."""
+    """One event: the start or the end of a scope, or a mark."""
 
     kind: str
     uuid: str
@@ -27,28 +34,28 @@ class Event(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file is a stream of events: lines with an `atof_version`."""
-    return document.kind in {"lines", "json"} and {"atof_version", "kind", "uuid"} <= document.keys
+    return has_fields(document, "atof_version", "kind", "uuid")
 
 
 def read_atof(document: Document, table: Table) -> None:
-    r"""The events of one run into one rollout; a turn is one call of a model that ended.
+    r"""Read the events of one run as one rollout; a turn is one completed model call.
 
     ========================== =============================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== =============================================================================
     `name` of the root         `run`: the agent, as in the ATIF file of the same run
-    run, `uuid` of the root    `rollout_id`: likewise
+    run, `uuid` of the root    `rollout_id`, also as in the ATIF file
     `data.input` of the root   `prompt` of turn 1
-    end of a scope of an llm   a turn: text and tool calls in the dialect of OpenAI, Anthropic or Gemini
-    end of a scope of a tool   part of the next `prompt`, or the last `observation`
-    `model_name`               `target` (that of the first call), else the name of the root
+    end of an llm scope        a turn: text and tool calls in the dialect of OpenAI, Anthropic or Gemini
+    end of a tool scope        part of the next `prompt`, or the last `observation`
+    `model_name`               `target` (the model of the first call), else the name of the root
     ========================== =============================================================================
 
-    A run in which no model is seen (an opaque workflow) has one turn: what the root gave back. A run whose ATIF file is
-    read as well is also in it: this copy is left out and reported. `attack` is `none`, so `goal` and `outcome` are null,
-    as are `solved` and `ending`; `attempt` is 1.
+    A run without model events (an opaque workflow) has one turn: the output of the root. If the ATIF file of the same run
+    is read too, this copy is left out and reported. `attack` is `none`, so `goal` and `outcome` are null, as are `solved`
+    and `ending`; `attempt` is 1.
 
-    The producer judges the `whole_rollout`, elsewhere.
+    The producer judges the `whole_rollout`, in other files.
 
     Examples
     --------
@@ -67,9 +74,10 @@ def read_atof(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             events.append(parse(value, Event))
+    # A run is one tree of scopes, and its root is the agent.
     root = next((event for event in events if event.parent_uuid is None), None)
     if root is None:
-        raise BrokenError("holds no event without a parent: the run has no beginning")
+        raise BrokenError("holds no event without a parent: the start of the run is missing")
     run = root.name or "nat"
     rollout_id = f"{run}/{root.uuid}"
     if table.knows(rollout_id):
@@ -92,31 +100,34 @@ def read_atof(document: Document, table: Table) -> None:
 
 
 def _turns(events: list[Event], root: Event) -> list[Turn]:
+    """Return a turn for each completed model call; what came before it, results of tools included, is its prompt."""
     turns: list[Turn] = []
-    asked = _told(root.data, "input")
-    said = [] if asked is None else [asked]
+    question = _content(root.data, "input")
+    prompts = [] if question is None else [question]
     for number, event in enumerate(events):
+        # Only ends hold outputs; a start repeats the input.
         if event.scope_category != "end":
             continue
         if event.category == "llm":
-            text, called = _answer(event.data, f"[{number}].data")
+            text, requests = _answer(event.data, f"[{number}].data")
             turns.append(
-                Turn(turn=len(turns) + 1, prompt=joined(said), response=text or None, tool_calls=calls(called))
+                Turn(turn=len(turns) + 1, prompt=joined(prompts), response=text or None, tool_calls=calls(requests))
             )
-            said = []
+            prompts = []
         elif event.category == "tool":
-            seen = _told(event.data, "result")
-            said += [] if seen is None else [seen]
+            result = _content(event.data, "result")
+            prompts += [] if result is None else [result]
     if turns:
-        turns[-1] = turns[-1]._replace(observation=joined(said))
+        turns[-1] = turns[-1]._replace(observation=joined(prompts))
         return turns
+    # No model event: the workflow is opaque, and its own end is the only answer.
     last = next((event for event in events if event.uuid == root.uuid and event.scope_category == "end"), root)
-    answer = None if last is root else _told(last.data, "response", "output")
-    return [Turn(turn=None if last is root else 1, prompt=joined(said), response=answer)]
+    answer = None if last is root else _content(last.data, "response", "output")
+    return [Turn(turn=None if last is root else 1, prompt=joined(prompts), response=answer)]
 
 
-def _told(data: Any, *names: str) -> str | None:
-    """Return the content of an event under the first of the names that it has, or its only one; else all of it."""
+def _content(data: Any, *names: str) -> str | None:
+    """Return the data of an event as text: the first of these fields, else its only field, else all of it."""
     if isinstance(data, dict):
         names = tuple(name for name in names if name in data) or (tuple(data) if len(data) == 1 else ())
         data = data[names[0]] if names else (data or None)
@@ -124,24 +135,26 @@ def _told(data: Any, *names: str) -> str | None:
 
 
 def _answer(data: Any, where: str) -> tuple[str | None, list[Any]]:
-    """The text and the tool calls of a model's answer, in whichever dialect."""
+    """Return the text and the tool calls of a model's answer, in any of the three dialects."""
     if not isinstance(data, dict):
         return worded(data), []
-    candidates = data.get("candidates")
+    candidates = data.get("candidates")  # Gemini
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
         content = candidates[0].get("content")
-        given = content.get("parts") if isinstance(content, dict) else None
-        parts = [part for part in given if isinstance(part, dict)] if isinstance(given, list) else []
+        items = content.get("parts") if isinstance(content, dict) else None
+        parts = [part for part in items if isinstance(part, dict)] if isinstance(items, list) else []
         texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
         return joined(texts), [part["functionCall"] for part in parts if "functionCall" in part]
-    choices = data.get("choices")
+    choices = data.get("choices")  # OpenAI
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         data = choices[0].get("message") if isinstance(choices[0].get("message"), dict) else data
-    called = data.get("tool_calls")
+    requests = data.get("tool_calls")
     content = data.get("content")
-    if "content" not in data and not called:
+    # An unknown dialect: the whole answer as JSON text, rather than nothing.
+    if "content" not in data and not requests:
         return json_text(data), []
-    inside = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    uses = [part for part in inside if part.get("type") == "tool_use"]
+    # Anthropic puts tool calls among the blocks of the content.
+    blocks = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    tool_uses = [part for part in blocks if part.get("type") == "tool_use"]
     text = text_of(content, f"{where}.content") if isinstance(content, str | list | None) else worded(content)
-    return text, [*(called if isinstance(called, list) else []), *uses]
+    return text, [*(requests if isinstance(requests, list) else []), *tool_uses]

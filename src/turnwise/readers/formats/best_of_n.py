@@ -1,4 +1,10 @@
-"""The search of best-of-N jailbreaking: `<name>_search_steps.jsonl`, one file per behavior."""
+"""Best-of-N jailbreaking: the search over augmented prompts for one behavior.
+
+- File: `<behavior>/<data>_search_steps.jsonl`, one line per step of the search; prompts and answers in a folder next to it.
+- Format: https://github.com/jplhughes/bon-jailbreaking, `EndOfStepResult` in almj/attacks/run_text_bon.py
+- Checked on: files built from that source. The audio and image searches have other augmentations.
+- Lost: `best_asr` and `best_augmentation`, which repeat one of the candidates.
+"""
 
 import re
 from pathlib import Path
@@ -6,19 +12,20 @@ from typing import Any
 
 import msgspec
 
+from turnwise.readers.formats.common import has_fields, outcome_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Small, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Table, Turn
-from turnwise.schema import BUDGET, FAILURE, SUCCESS
+from turnwise.schema import BUDGET, SUCCESS
 
 NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst)?", re.DOTALL)
-MOST_BYTES = 1 << 20  # of a prompt or an answer beside the log
-HIT = 1.0
+MOST_BYTES = 1 << 20  # of a file with a prompt or an answer
+HIT = 1.0  # share of flagged samples at which the search calls a prompt successful
 
 
-class End(msgspec.Struct):
+class Step(msgspec.Struct):
     """One line: a step of the search, which tries several augmentations at once."""
 
     n: Small
@@ -27,7 +34,7 @@ class End(msgspec.Struct):
     best_prompt: str | None = None
 
 
-class Tried(msgspec.Struct):
+class Candidate(msgspec.Struct):
     """One augmented prompt."""
 
     n: Small
@@ -38,34 +45,33 @@ class Tried(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds steps of a search: lines with `n`, `best_k`, `best_asr` and `search_steps`."""
-    return document.kind in {"lines", "json"} and {"n", "best_k", "best_asr", "search_steps"} <= document.keys
+    return has_fields(document, "n", "best_k", "best_asr", "search_steps")
 
 
 def read_best_of_n(document: Document, table: Table) -> None:
-    r"""Each augmented prompt into a rollout of one turn: an attempt at the file's one behavior.
+    r"""Read each augmented prompt as a rollout of one turn: an attempt at the file's one behavior.
 
     ========================= =============================================================================
-    theirs                    ours
+    in the file               in the table
     ========================= =============================================================================
     hash of the content       `run`: the file has no name of its own
     run, `n`, `k`             `rollout_id`
     ``best-of-n``             `attack`
-    folder of the file        `goal`, with the name of the data before it: each behavior has its folder
+    folder of the file        `goal`, after the name of the data: each behavior has its folder
     order of `n` and `k`      `attempt`, from 1
-    ``prompts/<n>/<k>/``      beside the file: `prompt.txt` is the `prompt`, the first of `lm_responses_*.json`
-                              the `response`; without them `best_prompt` is the prompt of `best_k`, all else
-                              null
-    `asr`                     `score`, share of samples that were flagged; `outcome` is success of the attack
+    ``prompts/<n>/<k>/``      next to the file: `prompt.txt` is the `prompt`, the first of `lm_responses_*.json`
+                              the `response`; without them, `best_prompt` is the prompt of `best_k`, and the
+                              other texts are null
+    `asr`                     `score`: share of samples that were flagged; `outcome` is success of the attack
                               where it is 1, else failure; null where it is null
     `augmentation`            columns ``augmentation_<name>``
     ========================= =============================================================================
 
-    `ending` is success, else budget; `solved` is null. The prompts of one step are tried at once, and the search ends
-    with the step in which one hits: `tw.attempts` sees that, and refuses what does not hold then. A prompt whose call
-    failed has `asr` 0.0 in the file like one that was refused; only the file `errors/` beside it tells. Built from
-    the fields of `EndOfStepResult` (almj/attacks/run_text_bon.py); the audio and image searches have other augmentations.
+    `ending` is success, else budget; `solved` is null. The prompts of one step are tried at once, and the search ends with
+    the first step that has a hit: `tw.attempts` recognizes that, and refuses estimates that it rules out. A prompt whose
+    call failed has `asr` 0.0 in the file, like one that was refused; only the folder `errors/` next to it shows the failure.
 
-    The producer judges `stops_on_success`: attempts after the step that hit do not exist.
+    The producer judges `stops_on_success`: there are no attempts after the step with the hit.
 
     Examples
     --------
@@ -79,36 +85,45 @@ def read_best_of_n(document: Document, table: Table) -> None:
     """
     run = f"best_of_n-{document.digest}"
     path = document.path.absolute()
-    named = NAME.fullmatch(path.name)
-    goal = "/".join(filter(None, ("" if named is None else named["name"], path.parent.name)))
+    match = NAME.fullmatch(path.name)
+    goal = "/".join(filter(None, ("" if match is None else match["name"], path.parent.name)))
     attempt = 0
     for number, value in document.records():
         with table.record(document.name, number):
-            end = parse(value, End)
-            if not end.search_steps:
+            step = parse(value, Step)
+            if not step.search_steps:
                 table.problems.left_out(document.name, number, "holds no search steps")
-            rest = {
+            step_extras = {
                 name: item
-                for name, item in leftovers(value, End).items()
+                for name, item in leftovers(value, Step).items()
                 if name not in {"best_asr", "best_augmentation"}
             }
-            tries = [(one, parse(one, Tried, f"search_steps[{at}]")) for at, one in enumerate(end.search_steps)]
-            for one, tried in tries:
+            candidates = [
+                (record, parse(record, Candidate, f"search_steps[{at}]")) for at, record in enumerate(step.search_steps)
+            ]
+            for record, candidate in candidates:
+                # Steps and their candidates are numbered from 0, in the order in which they were tried.
                 attempt += 1
-                folder = path.parent / "prompts" / str(tried.n) / str(tried.k)
-                best = end.best_prompt if tried.k == end.best_k else None
-                hit = None if tried.asr is None else tried.asr >= HIT
+                folder = path.parent / "prompts" / str(candidate.n) / str(candidate.k)
+                # Without the folder of prompts, the file holds the text of the best candidate alone.
+                best = step.best_prompt if candidate.k == step.best_k else None
+                hit = None if candidate.asr is None else candidate.asr >= HIT
+                # The score is the share of samples that were flagged.
                 turn = Turn(
                     turn=1,
                     prompt=_text(folder / "prompt.txt") or best,
                     response=_answer(folder),
-                    score=tried.asr,
+                    score=candidate.asr,
                     succeeded=hit,
                 )
-                given = tried.augmentation if isinstance(tried.augmentation, dict) else {"value": tried.augmentation}
+                augmentation = (
+                    candidate.augmentation
+                    if isinstance(candidate.augmentation, dict)
+                    else {"value": candidate.augmentation}
+                )
                 table.add(
                     document.name,
-                    f"{run}/{tried.n}/{tried.k}",
+                    f"{run}/{candidate.n}/{candidate.k}",
                     [turn],
                     {
                         "run": run,
@@ -116,20 +131,20 @@ def read_best_of_n(document: Document, table: Table) -> None:
                         "goal": goal or run,
                         "attempt": attempt,
                         "ending": SUCCESS if hit else BUDGET,
-                        "outcome": None if hit is None else SUCCESS if hit else FAILURE,
+                        "outcome": outcome_of(hit),
                     },
                     {
-                        "step": tried.n,
-                        "candidate": tried.k,
-                        **{f"augmentation_{name}": item for name, item in given.items()},
-                        **leftovers(one, Tried),
-                        **rest,
+                        "step": candidate.n,
+                        "candidate": candidate.k,
+                        **{f"augmentation_{name}": item for name, item in augmentation.items()},
+                        **leftovers(record, Candidate),
+                        **step_extras,
                     },
                 )
 
 
 def _text(path: Path) -> str | None:
-    """Return the content of a small text file beside the log; null if there is none."""
+    """Return the content of a small text file near the log; null if it is missing."""
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None
@@ -139,11 +154,12 @@ def _text(path: Path) -> str | None:
 
 
 def _answer(folder: Path) -> str | None:
+    """Return the first stored answer to a prompt; null where none can be read."""
     try:
-        found = sorted(folder.glob("lm_responses_*.json")) if folder.is_dir() else []
+        files = sorted(folder.glob("lm_responses_*.json")) if folder.is_dir() else []
     except OSError:
         return None
-    text = _text(found[0]) if found else None
+    text = _text(files[0]) if files else None
     try:
         answers = None if text is None else lenient(text.encode())[0]
     except BrokenError:

@@ -1,4 +1,10 @@
-"""Sessions of Claude Code: JSON lines, each message linked to the one before it."""
+"""Claude Code: sessions, in which each message names the one before it.
+
+- File: `~/.claude/projects/<folder>/<session>.jsonl`, one message or event per line.
+- Format: https://docs.anthropic.com/en/docs/claude-code (the lines themselves are not documented)
+- Checked on: sessions with tool calls, side chains, forks and `/clear`, of 2025.
+- Lost: lines that are not messages: summaries, snapshots of files, hooks, progress.
+"""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -8,9 +14,10 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.links import Links
-from turnwise.readers.chats.turns import calls, joined, text_of, thoughts
+from turnwise.readers.chats.turns import calls, text_of, thoughts
+from turnwise.readers.formats.common import AnthropicUsage, first_of, join_texts
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, parse, total, whole
+from turnwise.readers.records import parse, total
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
@@ -20,21 +27,12 @@ CLEAR = "<command-name>/clear</command-name>"
 
 
 class Line(msgspec.Struct):
-    """One line, as far as all lines are alike."""
+    """The fields that all kinds of lines share."""
 
     type: str | None = None
     uuid: str | None = None
     parent: str | None = msgspec.field(name="parentUuid", default=None)
     logical: str | None = msgspec.field(name="logicalParentUuid", default=None)
-
-
-class Usage(msgspec.Struct):
-    """Usage of one model call."""
-
-    input_tokens: Count = None
-    output_tokens: Count = None
-    cache_creation_input_tokens: Count = None
-    cache_read_input_tokens: Count = None
 
 
 class Message(msgspec.Struct):
@@ -45,7 +43,7 @@ class Message(msgspec.Struct):
     id: str | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: Usage | None = None
+    usage: AnthropicUsage | None = None
 
 
 class Entry(msgspec.Struct):
@@ -71,34 +69,34 @@ def sniff(document: Document) -> bool:
 
 
 def read_claude_code(document: Document, table: Table) -> None:
-    r"""The messages of one file into rollouts: one for each session, and for each part of it after a ``/clear``.
+    r"""Read the messages of one file as rollouts: one for each session, and one for each part after a ``/clear``.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
     `sessionId`                 `run`
-    run, part                   `rollout_id`: the session, with ``/2`` and so on for what follows a ``/clear``;
+    run, part                   `rollout_id`: the session, with ``/2`` and so on for the parts after a ``/clear``;
                                 a side chain (a sub-agent) is a rollout of its own, named by its first `uuid`
-    `message.model`             `target`: of the first answer
-    assistant                   a turn; lines with one `message.id` are parts of one answer
+    `message.model`             `target`: the model of the first answer
+    assistant                   a turn; lines with the same `message.id` are one answer
     `tool_use` in the content   `tool_calls`
     `thinking` in the content   column `reasoning`
     user, tool results          `prompt`; after the last answer `observation`
     `usage`                     `prompt_tokens` (cached ones included), `response_tokens`, and their sum over
                                 the rollout `total_tokens`
     first and last `timestamp`  `total_seconds`
-    `uuid`, `parentUuid`        where a message was edited and asked again, the session forks: `node_id`,
+    `uuid`, `parentUuid`        where a message was edited and sent again, the session forks: `node_id`,
                                 `parent_id` and `target_call` of each turn
-    `isApiErrorMessage`         `error` of the turn: the call failed, its text is not an answer
+    `isApiErrorMessage`         `error` of the turn: the call failed, and its text is not an answer
     =========================== ============================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. The ``/clear`` itself
     belongs to no rollout. A session that forked is a tree: `tw.trees.paths` gives one rollout for each of its branches.
-    Lines of other kinds (summaries, snapshots of files, hooks, progress) are passed over, links through them followed; a message
-    whose parent was never written follows the one before it. Kept: `slug`, which joins the sessions
-    of one piece of work, `cwd`, `version`, `git_branch`, `stop_reason`.
+    Lines of other kinds (summaries, snapshots of files, hooks, progress) are skipped, but links through them are followed.
+    A message whose parent is not in the file follows the message before it. Further columns: `slug`, which joins the
+    sessions of one piece of work, `cwd`, `version`, `git_branch`, `stop_reason`.
 
-    The producer judges the `whole_rollout`: not at all.
+    The producer judges the `whole_rollout`, but writes no verdict.
 
     Examples
     --------
@@ -113,20 +111,22 @@ def read_claude_code(document: Document, table: Table) -> None:
     ('S', 'claude', 'Hi', 'Hello')
     """
     parts: dict[str, list[Entry]] = {}
-    placed: dict[str, str] = {}  # of each message: its part
-    counts: dict[str, int] = {}
+    part_of: dict[str, str] = {}  # of each message: name of its rollout
+    counts: dict[str, int] = {}  # of each session: its parts so far
     for entry in _linked(document, table):
         session = entry.session or f"claude_code-{document.digest}"
-        name = placed.get(entry.parent or "", session)
+        name = part_of.get(entry.parent or "", session)
+        # A message of a side chain whose parent is not part of one begins a side chain; the rest follow their parents.
         if entry.sidechain and "/side/" not in name:
             name = f"{session}/side/{entry.uuid}"
         elif not entry.sidechain and counts.get(session, 1) > 1 and (entry.parent is None or "/side/" in name):
             name = f"{session}/{counts[session]}"
         if isinstance(entry.message.content, str) and CLEAR in entry.message.content:
+            # The command belongs to no rollout, but messages that name it as their parent begin the next part.
             counts[session] = counts.get(session, 1) + 1
-            placed[entry.uuid] = f"{session}/{counts[session]}"
+            part_of[entry.uuid] = f"{session}/{counts[session]}"
             continue
-        placed[entry.uuid] = name
+        part_of[entry.uuid] = name
         parts.setdefault(name, []).append(entry)
     for name, entries in parts.items():
         with table.record(document.name, name):
@@ -134,29 +134,31 @@ def read_claude_code(document: Document, table: Table) -> None:
 
 
 def _linked(document: Document, table: Table) -> list[Entry]:
-    """The messages of a file, each linked to a message or to nothing."""
+    """Return the messages of a file, each linked to another message of the file or to nothing."""
     messages: dict[str, Entry] = {}
-    others: dict[str, str | None] = {}  # lines that are no messages, and what they are linked to
+    skipped: dict[str, str | None] = {}  # lines that are not messages, and their parents
     for number, value in document.records():
         with table.record(document.name, number):
             line = parse(value, Line)
             if line.type not in MESSAGES:
-                others |= {} if line.uuid is None else {line.uuid: line.parent or line.logical}
+                skipped |= {} if line.uuid is None else {line.uuid: line.parent or line.logical}
                 continue
             entry = parse(value, Entry)
             if entry.uuid in messages:
-                raise BrokenError(f"the message {entry.uuid!r} stands twice in this file")
+                raise BrokenError(f"the message {entry.uuid!r} occurs twice in this file")
             messages[entry.uuid] = entry
-    last: dict[tuple[str | None, bool], str] = {}
+    latest: dict[tuple[str | None, bool], str] = {}
     for entry in messages.values():
-        passed = set()
-        while entry.parent in others and entry.parent not in passed:
-            passed.add(entry.parent)
-            entry.parent = others[entry.parent]
+        visited = set()  # a guard against lines that are linked in a circle
+        while entry.parent in skipped and entry.parent not in visited:
+            visited.add(entry.parent)
+            entry.parent = skipped[entry.parent]
+        # A parent that is missing from the file (a session was cut or joined) is replaced by the message before, in the
+        # same session and the same chain.
         chain = (entry.session, entry.sidechain)
         if entry.parent is not None and entry.parent not in messages:
-            entry.parent = last.get(chain)
-        last[chain] = entry.uuid
+            entry.parent = latest.get(chain)
+        latest[chain] = entry.uuid
     return list(messages.values())
 
 
@@ -179,7 +181,7 @@ def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) 
         },
         {"slug": first.slug, "cwd": first.cwd, "version": first.version, "git_branch": first.branch},
         {
-            "reasoning": [joined(_texts(thoughts(part.message.content) for part in lines)) for lines in answers],
+            "reasoning": [join_texts(thoughts(part.message.content) for part in lines) for lines in answers],
             "stop_reason": [lines[-1].message.stop_reason for lines in answers],
         }
         if answers
@@ -197,49 +199,53 @@ def _answers(entries: Iterable[Entry]) -> list[list[Entry]]:
 
 
 def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list[Turn]:
+    """Return a turn for each answer: its prompt is all messages on the way to it from the answer above."""
     if not answers:
-        return [Turn(turn=None, prompt=joined(_texts(map(_said, entries))))]
+        return [Turn(turn=None, prompt=join_texts(map(_text, entries)))]
     by_uuid = {entry.uuid: (place, entry) for place, entry in enumerate(entries)}
-    whole_of = {part.uuid: lines[0].uuid for lines in answers for part in lines}  # an answer goes by its first line
+    # An answer may be several lines: it is named by the first of them, and links to the others lead to it.
+    first_line = {part.uuid: lines[0].uuid for lines in answers for part in lines}
     parents = {
-        entry.uuid: whole_of.get(entry.parent or "", entry.parent)
+        entry.uuid: first_line.get(entry.parent or "", entry.parent)
         for entry in entries
-        if whole_of.get(entry.uuid, entry.uuid) == entry.uuid
+        if first_line.get(entry.uuid, entry.uuid) == entry.uuid
     }
     links = Links(parents, [lines[0].uuid for lines in answers], "parentUuid")
     following = {above: name for name, above in links.above.items() if above is not None}
-    beside: dict[str, list[str]] = {}  # results of tools called at once: only one of them leads to the next answer
-    after: dict[str | None, list[str]] = {}
+    # Of the results of tools called at once, only one leads to the next answer; the others are part of its prompt too.
+    # What no answer follows is the observation of the answer above.
+    parallel: dict[str, list[str]] = {}
+    trailing: dict[str | None, list[str]] = {}
     for above, messages in links.after.items():
         following_answer = following.get(above) if above is not None else None
-        into = after.setdefault(above, []) if following_answer is None else beside.setdefault(following_answer, [])
+        into = trailing.setdefault(above, []) if following_answer is None else parallel.setdefault(following_answer, [])
         into += messages
     turns = []
     for place, lines in enumerate(answers):
         name = lines[0].uuid
-        asked = sorted((by_uuid[said] for said in [*links.between[name], *beside.get(name, [])]), key=itemgetter(0))
-        lost = after.get(None, []) if place == len(answers) - 1 else []  # what hangs on nothing that is here
-        said = [by_uuid[message][1] for message in [*after.get(name, []), *lost]]
-        turn = _turn(lines, [entry for _, entry in asked], links.depth[name])
-        turn = turn._replace(observation=joined(_texts(map(_said, said))))
+        before = sorted((by_uuid[uuid] for uuid in [*links.between[name], *parallel.get(name, [])]), key=itemgetter(0))
+        orphans = trailing.get(None, []) if place == len(answers) - 1 else []  # messages that lead to no answer
+        replies = [by_uuid[message][1] for message in [*trailing.get(name, []), *orphans]]
+        turn = _turn(lines, [entry for _, entry in before], links.depth[name])
+        turn = turn._replace(observation=join_texts(map(_text, replies)))
         above = links.above[name]
         turns.append(turn._replace(node_id=name, parent_id=above, target_call=place + 1) if links.forks else turn)
     return turns
 
 
-def _turn(one: Sequence[Entry], said: Iterable[Entry], depth: int) -> Turn:
-    content = [part for entry in one for part in _parts(entry)]
-    usage = next((entry.message.usage for entry in reversed(one) if entry.message.usage is not None), Usage())
-    read = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
-    failed = one[0].api_error
+def _turn(lines: Sequence[Entry], prompts: Iterable[Entry], depth: int) -> Turn:
+    content = [part for line in lines for part in _parts(line)]
+    # Each line repeats the usage of the answer so far, so the last one counts.
+    usage = first_of(*(line.message.usage for line in reversed(lines))) or AnthropicUsage()
+    failed = lines[0].api_error
     text = text_of(content)
     return Turn(
         turn=depth,
-        prompt=joined(_texts(map(_said, said))),
+        prompt=join_texts(map(_text, prompts)),
         response=None if failed else text,
         tool_calls=calls([part for part in content if isinstance(part, dict) and part.get("type") == "tool_use"]),
-        prompt_tokens=total(read, "usage"),
-        response_tokens=whole(usage.output_tokens, "usage.output_tokens"),
+        prompt_tokens=usage.sent(),
+        response_tokens=usage.received(),
         error=text if failed else None,
     )
 
@@ -249,18 +255,14 @@ def _parts(entry: Entry) -> list[Any]:
     return content if isinstance(content, list) else [] if content is None else [content]
 
 
-def _said(entry: Entry) -> str | None:
+def _text(entry: Entry) -> str | None:
     return text_of(entry.message.content, "message.content")
-
-
-def _texts(texts: Iterable[str | None]) -> list[str]:
-    return [text for text in texts if text is not None]
 
 
 def _seconds(entries: Sequence[Entry]) -> float | None:
     times = [_time(entry.timestamp) for entry in entries]
-    known = [time for time in times if time is not None]
-    return (max(known) - min(known)).total_seconds() if len(known) > 1 else None
+    stamps = [time for time in times if time is not None]
+    return (max(stamps) - min(stamps)).total_seconds() if len(stamps) > 1 else None
 
 
 def _time(text: str | None) -> dt.datetime | None:

@@ -1,15 +1,23 @@
-"""DeepTeam's risk assessments, and the traces of agents that it and deepeval keep."""
+"""DeepTeam: risk assessments of a red team, and the traces of agents that DeepTeam and deepeval keep.
+
+- File: an assessment or a trace, one JSON object.
+- Format: https://github.com/confident-ai/deepteam, `RiskAssessment.save` in deepteam/red_teamer/risk_assessment.py
+- Checked on: real traces; assessments that DeepTeam 1.0 wrote, and older ones built from its source.
+- Lost: the spans of a trace.
+"""
 
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
+from turnwise.readers.formats.common import complete_last, outcome_of
 from turnwise.readers.records import leftovers, parse, spare, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FAILURE, FINISHED, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
+# Only the spelling of the fields has changed over the versions.
 OLDER = {  # names of a case's fields as older files have them, and as newer ones do
     "actualOutput": "actual_output",
     "attackMethod": "attack_method",
@@ -18,8 +26,8 @@ OLDER = {  # names of a case's fields as older files have them, and as newer one
     "vulnerabilityType": "vulnerability_type",
 }
 
-
-WATCHED = {(SUCCESS, SUCCESS), (BUDGET, FAILURE)}  # a check after every turn stopped at the last, or saw nothing in any
+# Ending and outcome of conversations in which every turn was checked: the last one succeeded, or none did.
+CHECKED = {(SUCCESS, SUCCESS), (BUDGET, FAILURE)}
 STOPS = {
     "SHIFT_DETECTED": SUCCESS,
     "BUDGET_EXHAUSTED": BUDGET,
@@ -48,7 +56,7 @@ class Case(msgspec.Struct):
     error: str | None = None
 
 
-class Said(Message):
+class AttackMessage(Message):
     """One message of a multi-turn attack."""
 
     turn_level_attack: str | None = None
@@ -76,23 +84,23 @@ def sniff(document: Document) -> bool:
 
 
 def read_deepteam(document: Document, table: Table) -> None:
-    """Each test case of an assessment, or one trace, into a rollout.
+    """Read each test case of an assessment, or one trace, as a rollout.
 
     ================================ =====================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ =====================================================================
     hash of the content              `run` of an assessment, which has no name; of a trace its `uuid`
     run, place among the cases       `rollout_id`; of a trace its `uuid`
-    `attack_method`                  `attack`; null is a prompt sent as it was made: ``baseline``
+    `attack_method`                  `attack`; null is a prompt sent without an attack: ``baseline``
     `vulnerability` + its type       `goal`
     `risk_category`                  `category`
-    `turns`, or `input` and          turns; column `turn_level_attack` for those of a conversation
+    `turns`, or `input` and          turns; column `turn_level_attack` for the turns of a conversation
     `actual_output`
     `score`                          `score` of the last turn: 1 is **safe**; `outcome` is failure of the attack
                                      where it is above 0, else success; undetermined where it is null
     `stopping_category` of the last  `ending`: SHIFT_DETECTED is success, BUDGET_EXHAUSTED and RUNTIME_EXCEEDED budget,
     message                          SIMULATOR_REFUSED gave up
-    `error`                          `error` of the last turn, `outcome` and `ending` error: the producer
+    `error`                          `error` of the last turn, `outcome` and `ending` error: DeepTeam
                                      leaves such cases out of every count
     `start_time`, `end_time`         `total_seconds` of a trace
     `status`                         `ending` of a trace: SUCCESS is finished, ERRORED error. It says that the
@@ -101,12 +109,11 @@ def read_deepteam(document: Document, table: Table) -> None:
 
     Older files have `attackMethod` (before that `attackEnhancement`), `riskCategory` and `actualOutput`.
 
-    Of a trace `attack` is `none`; what its spans did stays where it is. `attempt` is 1 and `solved` null. Everything
-    else (`reason`, `metadata`, costs) is kept under its own name, objects and lists as JSON text. Real traces were at
-    hand; assessments are those of `RiskAssessment.save` (red_teamer/risk_assessment.py), tried on DeepTeam 1.0.
+    The `attack` of a trace is `none`, and its spans are not read. `attempt` is 1 and `solved` null. All other fields
+    (`reason`, `metadata`, costs) become columns under their own names, objects and lists as JSON text.
 
-    The producer judges the `whole_rollout`; where it stops a conversation at the first shift, every turn: those before
-    are no success, and none is where the budget ran out.
+    The producer judges the `whole_rollout`. Where it checks every turn and stops the conversation at the first shift, the
+    turns before it did not succeed, and no turn succeeded where the budget ran out.
 
     Examples
     --------
@@ -119,6 +126,7 @@ def read_deepteam(document: Document, table: Table) -> None:
     >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
     ('ROT-13', 'Bias/race', 'Nobody.', 'failure')
     """
+    # Two kinds of file: traces of agents, and assessments.
     if "root_spans" in document.keys:
         _add_trace(document, table)
         return
@@ -126,17 +134,23 @@ def read_deepteam(document: Document, table: Table) -> None:
     for place, record in enumerate(parse(document.value, Assessment).test_cases):
         with table.record(document.name, place):
             case = parse(_renamed(record), Case)
-            said = [parse(value, Said, f"turns[{number}]") for number, value in enumerate(case.turns or [])]
-            turns = split(said, "turns") if said else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
-            stopped = said[-1] if said else Said("assistant")
-            ending, outcome = STOPS.get(stopped.stopping_category or ""), _outcome(case)
+            messages = [
+                parse(value, AttackMessage, f"turns[{number}]") for number, value in enumerate(case.turns or [])
+            ]
+            turns = (
+                split(messages, "turns") if messages else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
+            )
+            last = messages[-1] if messages else AttackMessage("assistant")
+            # The last message of a conversation says why it stopped.
+            ending, outcome = STOPS.get(last.stopping_category or ""), _outcome(case)
             if ending == SUCCESS and outcome != SUCCESS:
-                ending = None
-            if (ending, outcome) in WATCHED:
+                ending = None  # the check during the conversation and the final verdict disagree
+            if (ending, outcome) in CHECKED:
                 turns = [turn._replace(succeeded=False) for turn in turns]
                 turns[-1] = turns[-1]._replace(succeeded=outcome == SUCCESS)
-            turns[-1] = turns[-1]._replace(score=case.score if turns[-1].turn else None, error=case.error)
-            attacks = [message.turn_level_attack for message in said if message.role != "user"]
+            complete_last(turns, score=case.score, error=case.error)
+            # The attack is recorded with the target's messages, one for each turn.
+            attacks = [message.turn_level_attack for message in messages if message.role != "user"]
             table.add(
                 document.name,
                 f"{run}/{place}",
@@ -150,23 +164,23 @@ def read_deepteam(document: Document, table: Table) -> None:
                     "ending": ending if case.error is None else ERROR,
                     "outcome": outcome,
                 },
-                {"stopping_reason": stopped.stopping_reason, **leftovers(_renamed(record), Case)},
+                {"stopping_reason": last.stopping_reason, **leftovers(_renamed(record), Case)},
                 {"turn_level_attack": attacks} if any(attacks) and len(attacks) == len(turns) else None,
             )
 
 
 def _renamed(record: Any) -> Any:
-    """The case with the older names of its fields as the newer ones."""
+    """Return the case with the newer names of its fields."""
     if not isinstance(record, dict):
         return record
     older = {old: new for old, new in OLDER.items() if old in record and new not in record}
     return {older.get(name, name): value for name, value in record.items()}
 
 
-def _outcome(case: Case) -> str:
+def _outcome(case: Case) -> str | None:
     if case.error is not None:
         return ERROR
-    return UNDETERMINED if case.score is None else FAILURE if case.score > 0 else SUCCESS
+    return outcome_of(None if case.score is None else case.score <= 0, UNDETERMINED)  # above 0 the answer is safe
 
 
 def _add_trace(document: Document, table: Table) -> None:

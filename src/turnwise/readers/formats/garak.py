@@ -1,4 +1,10 @@
-"""garak reports: what a probe sent, what came back each time, and what the detectors make of it."""
+"""garak: what each probe sent, every answer to it, and the scores of the detectors.
+
+- File: `garak.<run>.report.jsonl`, one entry per line.
+- Format: https://github.com/NVIDIA/garak, `Attempt.as_dict` in garak/attempt.py
+- Checked on: a real report of many probes, and the reports among garak's own tests, before and after `conversations`.
+- Lost: lines other than attempts and settings; results are read by `read_summary`.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,19 +15,20 @@ import msgspec
 
 from turnwise.errors import counted
 from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.formats.common import has_fields, outcome_of
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Whole, json_text, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
-from turnwise.schema import FAILURE, SUCCESS, UNDETERMINED
+from turnwise.schema import UNDETERMINED
 
-JUDGED = 2  # status of an attempt that the detectors have seen
-THRESHOLD = 0.5  # garak's own, where a report does not say another
+EVALUATED = 2  # status of an attempt that the detectors have judged
+THRESHOLD = 0.5  # garak's default, where a report does not state another
 PACKAGE = "garak.detectors."
 
 
 class Line(msgspec.Struct):
-    """One line of a report, as far as all lines are alike."""
+    """The field that all lines of a report share."""
 
     entry_type: str
 
@@ -38,7 +45,7 @@ class Setup(msgspec.Struct):
 
     @property
     def kind(self) -> str | None:
-        """Kind of the target."""
+        """Type of the target."""
         return self.target_type or self.model_type
 
     @property
@@ -71,7 +78,7 @@ class Attempt(msgspec.Struct):
     reverse_translation_outputs: list[Any] | None = None
 
 
-class Said(msgspec.Struct):
+class PlainMessage(msgspec.Struct):
     """One message."""
 
     role: str
@@ -81,7 +88,7 @@ class Said(msgspec.Struct):
 class Conversation(msgspec.Struct):
     """The messages, as newer reports wrap them."""
 
-    turns: list[Said]
+    turns: list[PlainMessage]
 
 
 @dataclass
@@ -106,36 +113,35 @@ def sniff_results(document: Document) -> bool:
 
 
 def read_garak(document: Document, table: Table) -> None:
-    r"""The attempts of one report into rollouts: every output of every attempt is one.
+    r"""Read the attempts of one report: each output of each attempt is a rollout.
 
     ============================ ==========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ ==========================================================================
     `run` of the line `init`     `run`; otherwise a hash of the content
     run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the
-    place among the outputs      prompt for a `uuid` that is missing
+    place among the outputs      prompt if `uuid` is missing
     place among the outputs      `attempt`, from 1
-    `plugins.target_name`        `target` (`model_name` in older reports; the type where it has no name)
+    `plugins.target_name`        `target` (`model_name` in older reports; the type if the name is missing)
     `probe_classname`            `attack`
     `goal`                       `goal`
     `conversations`, else        turns
     `prompt` and `outputs`
     first of `detector_results`  `score` of the last turn, and its `succeeded`: 0.5 or more is a hit
-                                 (`run.eval_threshold`, where the report has another)
-    that, at status 2            `outcome`: success or failure **of the attack**; undetermined where the
+                                 (or `run.eval_threshold` or more, where the report has it)
+    the same, at status 2        `outcome`: success or failure **of the attack**; undetermined where the
                                  detector returned nothing, and at status 1: not judged
-    every detector               `score_<detector>`, and `detector` says which was the first
+    every detector               `score_<detector>`; column `detector` names the first
     ============================ ==========================================================================
 
-    An attempt is written once it is sent (status 1) and again once it is judged (2): of the lines of one key those of
-    the highest status count. An attempt without an output (a verdict of the EarlyStop harness on an intent) is no
-    rollout and is reported as left out. `ending` and `solved` are null. Kept: `status`, `target_type`, `uuid` and
-    `seq` as they are, `reverse_translation` where it differs from the output, and what else an attempt holds
-    (`notes`, `probe_params`, `targets`, `intent`), objects and lists as JSON text. Lines of results are for
-    `tw.readers.read_summary`.
+    An attempt is written when it is sent (status 1) and again when it is judged (2): of its lines, those with the highest
+    status are read. An attempt without an output (a verdict of the EarlyStop harness on an intent) is not a rollout, and is
+    reported as left out. `ending` and `solved` are null. Further columns: `status`, `target_type`, `uuid`, `seq`,
+    `reverse_translation` where it differs from the output, and all other fields of an attempt (`notes`, `probe_params`,
+    `targets`, `intent`), objects and lists as JSON text. `tw.readers.read_summary` reads the lines with results.
 
-    The producer judges `every_turn` where an output is all there is; of a longer conversation, the last. Detectors may
-    disagree, and a report may state results of attempts that it does not hold.
+    The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.
+    Detectors may disagree, and a report may state results of attempts that it does not hold.
 
     Examples
     --------
@@ -149,38 +155,40 @@ def read_garak(document: Document, table: Table) -> None:
     >>> table.frame().select("rollout_id", "prompt", "response", "succeeded", "outcome").rows()
     [('R1/a/0/test.Test/0', 'Say hi', 'Hi', True, 'success'), ('R1/a/0/test.Test/1', 'Say hi', None, None, 'undetermined')]
     """
+    # Two passes: the highest status of each attempt is known only after the last line.
     highest: dict[Key, int] = {}
-    found: list[tuple[int, Run, Key, Attempt, dict[str, Any]]] = []
+    attempts: list[tuple[int, Run, Key, Attempt, dict[str, Any]]] = []
     for number, run, record in lines(document, table.problems, "attempt"):
         with table.record(document.name, number):
             attempt = parse(record, Attempt)
             key = _key(run, attempt)
             highest[key] = max(attempt.status, highest.get(key, attempt.status))
-            found.append((number, run, key, attempt, record))
-    for number, run, key, attempt, record in found:
+            attempts.append((number, run, key, attempt, record))
+    for number, run, key, attempt, record in attempts:
         if attempt.status < highest[key]:
             continue
         with table.record(document.name, number):
             if attempt.outputs:
                 _add(document, table, run, key, attempt, record)
             else:
-                what = f"{attempt.probe_classname} holds no output: a verdict or a plan, not a rollout"
-                table.problems.left_out(document.name, number, what)
+                reason = f"{attempt.probe_classname} holds no output: a verdict or a plan, not a rollout"
+                table.problems.left_out(document.name, number, reason)
 
 
 def is_report(document: Document) -> bool:
     """Return whether the file is a report, with attempts or without."""
-    return document.kind in {"lines", "json"} and "entry_type" in document.keys
+    return has_fields(document, "entry_type")
 
 
 def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple[int, Run, dict[str, Any]]]:
-    """The lines of the wanted `entry_type`, each with its number and its run."""
+    """Yield the lines of the wanted `entry_type`, each with its number and its run."""
     run = Run(f"garak-{document.digest}")
     for number, value in document.records():
         with problems.record(document.name, number):
             if isinstance(value, BrokenError):
                 raise value
             kind = parse(value, Line).entry_type
+            # Settings and the name of the run come before its attempts; joined reports may have several runs.
             if kind == "start_run setup":
                 setup = parse(value, Setup)
                 run = Run(setup.run or run.name, setup)
@@ -191,7 +199,9 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
 
 
 def _key(run: Run, attempt: Attempt) -> Key:
+    """Return what the lines of one attempt share; the rollout ids are made of it."""
     prompt = (json_text(attempt.prompt) or "").encode()
+    # Attempts of some probes share a `uuid`, and those of old reports lack it.
     name = attempt.uuid or hashlib.blake2b(prompt, digest_size=4).hexdigest()
     seq = () if attempt.seq is None else (str(attempt.seq),)
     return (run.name, name, *seq, attempt.probe_classname)
@@ -199,13 +209,14 @@ def _key(run: Run, attempt: Attempt) -> Key:
 
 def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]) -> None:
     count = len(attempt.outputs)
-    given = attempt.detector_results or {}
-    scores = {short(name): _each(values or [], count, name) for name, values in given.items()}
+    results = attempt.detector_results or {}
+    scores = {short(name): _scores_of(values or [], count, name) for name, values in results.items()}
     first = next(iter(scores), None)
     setup = run.setup
     threshold = THRESHOLD if setup.threshold is None else setup.threshold
     for place in range(count):
-        score = None if first is None or attempt.status < JUDGED else scores[first][place]
+        # Before status 2 an attempt has not been judged, whatever it holds.
+        score = None if first is None or attempt.status < EVALUATED else scores[first][place]
         hit = None if score is None else score >= threshold
         turns = _turns(attempt, place)
         turns[-1] = turns[-1]._replace(succeeded=hit, score=score)
@@ -219,7 +230,7 @@ def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt,
                 "attack": attempt.probe_classname,
                 "goal": attempt.goal,
                 "attempt": place + 1,
-                "outcome": UNDETERMINED if hit is None else SUCCESS if hit else FAILURE,
+                "outcome": outcome_of(hit, UNDETERMINED),
             },
             {
                 "status": attempt.status,
@@ -236,13 +247,14 @@ def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt,
 
 
 def short(name: str) -> str:
-    """A detector's name without its package."""
+    """Return a detector's name without its package."""
     return name.removeprefix(PACKAGE)
 
 
-def _each(values: Sequence[Any], count: int, name: str) -> list[float | None]:
-    """A detector's score of each output; some reports put them into a list of their own."""
+def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | None]:
+    """Return a detector's score of each output; some reports wrap each score in a list."""
     place = f"detector_results.{name}"
+    # garak writes one score per output, and some detectors a list around each.
     flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
     if len(flat) not in {0, count}:
         raise BrokenError(f"has {counted(len(flat), 'score')} for {counted(count, 'output')}", field=place)
@@ -254,26 +266,28 @@ def _each(values: Sequence[Any], count: int, name: str) -> list[float | None]:
 
 
 def _turns(attempt: Attempt, place: int) -> list[Turn]:
+    """Return the turns up to one output, from its conversation or else from the prompt alone."""
     chats = attempt.conversations or attempt.messages or []
     chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
+    # Older reports hold the prompt alone: the output completes it.
     if not chat or chat[-1].role not in ANSWERS:
         chat.append(Message("assistant", text_of(attempt.outputs[place], f"outputs[{place}]")))
     return split(chat, "turns")
 
 
 def chat_of(value: Any, place: str) -> list[Message]:
-    """The messages of a conversation, or of a prompt, which may be no more than a text."""
+    """Return the messages of a conversation, or of a prompt, which may be a text alone."""
     if value is None or isinstance(value, str) or (isinstance(value, dict) and "turns" not in value):
         return [Message("user", text_of(value, place))]
     try:
-        messages = parse(value, list[Said]) if isinstance(value, list) else parse(value, Conversation).turns
+        messages = parse(value, list[PlainMessage]) if isinstance(value, list) else parse(value, Conversation).turns
     except BrokenError as error:
         raise BrokenError(error.reason, field=".".join(filter(None, (place, error.field)))) from error
     return [Message(message.role, text_of(message.content, place)) for message in messages]
 
 
 def text_of(value: Any, place: str) -> str | None:
-    """Return the text of a message: a text, or an object with one; a picture or a sound is named as such."""
+    """Return the text of a message: a text, or an object with one; a picture or a sound becomes ``[image]`` or the like."""
     if isinstance(value, dict):
         data = value.get("data_path") and f"[{value.get('data_type') or 'data'}]"
         value = data if value.get("text") is None else value["text"]
@@ -283,6 +297,7 @@ def text_of(value: Any, place: str) -> str | None:
 
 
 def _translated(attempt: Attempt, place: int) -> str | None:
+    """Return the output translated back into the language of the detectors, where that changed it."""
     translations = attempt.reverse_translation_outputs or []
     if place >= len(translations):
         return None

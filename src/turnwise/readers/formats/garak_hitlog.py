@@ -1,4 +1,10 @@
-"""garak hit logs: only the outputs that a detector took for a hit."""
+"""garak: hit logs, which hold only the outputs that a detector called a hit.
+
+- File: `garak.<run>.hitlog.jsonl`, one hit of one detector per line.
+- Format: https://github.com/NVIDIA/garak, garak/evaluators/base.py
+- Checked on: files built from that source.
+- Lost: nothing; the file itself lacks all outputs that were not hits.
+"""
 
 from typing import Any
 
@@ -6,6 +12,7 @@ import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, Message, split
 from turnwise.readers.formats import garak
+from turnwise.readers.formats.common import has_fields
 from turnwise.readers.records import Small, Whole, json_text, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -15,7 +22,7 @@ NAMELESS = "None"  # as Python writes the name of a generator that has none
 
 
 class Hit(msgspec.Struct):
-    """One line."""
+    """One output, with the detector that flagged it."""
 
     attempt_id: str
     probe: str
@@ -32,35 +39,35 @@ class Hit(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file is a hit log: lines with `attempt_id`, `probe` and `output`, without an `entry_type`."""
-    names = {"attempt_id", "attempt_idx", "output", "probe"}
-    return document.kind in {"lines", "json"} and names <= document.keys and "entry_type" not in document.keys
+    hit = has_fields(document, "attempt_id", "attempt_idx", "output", "probe")
+    return hit and "entry_type" not in document.keys
 
 
 def read_garak_hitlog(document: Document, table: Table) -> None:
-    r"""The hits of one log into rollouts, named as `read_garak` names them.
+    r"""Read the hits of one log as rollouts, named as `read_garak` names them.
 
     ================================ ==================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ ==================================================================
     `run_id`                         `run`; otherwise a hash of the content
     run, `attempt_id`,               `rollout_id`: the same as in the report of the run
     `attempt_seq`, probe,
     `attempt_idx`
     `attempt_idx`                    `attempt`, from 1
-    `generator`                      `target`: the type before the name stays in `target_type`, and stands for a name
-                                     where there is none, as in the report
+    `generator`                      `target`; the type before the name is `target_type`, and also the target
+                                     if the name is missing, as in the report
     `probe`                          `attack`
     `goal`                           `goal`
     `prompt`, `output`               turns
-    `score`                          `score` of the last turn, which `succeeded`; several detectors may have
-                                     found one hit: `score_<detector>` of each
+    `score`                          `score` of the last turn, which `succeeded`; `score_<detector>` for each
+                                     detector, of which several may flag one output
     ================================ ==================================================================
 
-    **Every rollout is a success**: what did not hit is not in the file, so a rate over it is 1 and means nothing. Read
-    the report instead, where there is one. Of a run whose report is read as well, the report's rollouts stand and these
-    are left out, and said so. `ending` and `solved` are null. Built from the fields garak writes (evaluators/base.py).
+    **Every rollout is a success**: other outputs are not in the file, so a rate over it is 1 and means nothing. Read the
+    report instead, where there is one. If the report of the same run is read too, its rollouts are kept, and these are left
+    out and reported. `ending` and `solved` are null.
 
-    The producer judges `every_turn` where an output is all there is; of a longer conversation, the last.
+    The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.
 
     Examples
     --------
@@ -74,15 +81,16 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     >>> table.frame().select("rollout_id", "target", "response", "succeeded", "outcome").row(0)
     ('R1/a/0/test.Test/0', 'parrot', 'Hi', True, 'success')
     """
-    found: dict[str, list[tuple[int, Hit, dict[str, Any]]]] = {}
+    # One output may have several lines, one for each detector: together they are one rollout.
+    hits_of: dict[str, list[tuple[int, Hit, dict[str, Any]]]] = {}
     for number, value in document.records():
         with table.record(document.name, number):
             hit = parse(value, Hit)
             run = hit.run_id or f"garak-{document.digest}"
             seq = () if hit.attempt_seq is None else (str(hit.attempt_seq),)
             name = "/".join((run, hit.attempt_id, *seq, hit.probe, str(hit.attempt_idx)))
-            found.setdefault(name, []).append((number, hit, value))
-    for name, hits in found.items():
+            hits_of.setdefault(name, []).append((number, hit, value))
+    for name, hits in hits_of.items():
         number, _, record = hits[0]
         with table.record(document.name, number):
             if table.knows(name):
@@ -97,12 +105,14 @@ def _add(document: Document, table: Table, name: str, hits: list[Hit], extras: d
     if not chat or chat[-1].role not in ANSWERS:
         chat.append(Message("assistant", garak.text_of(first.output, "output")))
     turns = split(chat, "turns")
+    # One line per detector: all scores of one output belong to one rollout.
     scores = {
         f"score_{garak.short(detector)}": None if hit.score is None else float(hit.score)
         for hit in hits
         for detector in (hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"])
     }
     turns[-1] = turns[-1]._replace(succeeded=True, score=next(iter(scores.values())))
+    # The generator is `type name`; a generator without a name is `type None`.
     kind, _, target = (first.generator or "").rpartition(" ")
     target = kind if target == NAMELESS else target
     table.add(

@@ -1,4 +1,10 @@
-"""Output of Google's Gemini, from its own API or Vertex AI: batch results, answers, and logs of requests."""
+"""Google's Gemini: results of batches (also of Vertex AI), answers, and logs of requests with their answers.
+
+- File: any JSON or JSON lines.
+- Format: https://ai.google.dev/api/generate-content
+- Checked on: files built from that documentation.
+- Lost: nothing.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,6 +13,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, thoughts
+from turnwise.readers.formats.common import without_nulls
 from turnwise.readers.records import Count, parse, spare, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -54,35 +61,35 @@ def sniff(document: Document) -> bool:
 
 
 def read_gemini_output(document: Document, table: Table) -> None:
-    """Each candidate into a rollout; a turn is one message of the model, the last of them the candidate.
+    """Read each candidate as a rollout; a turn is one message of the model, and the last turn is the candidate.
 
     ================================ ====================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ ====================================================================
     hash of the content              `run`: the file has no name of its own
-    run, `key`, else `responseId`    `rollout_id`; the number of the record where there is neither; of a
-                                     further candidate with ``/2`` and so on after it; in a log, its
-                                     `rollout_id` as it stands, or run and its `id`
+    run, `key`, else `responseId`    `rollout_id`; the number of the record where there is neither; further
+                                     candidates end in ``/2`` and so on; in a log, its `rollout_id`
+                                     unchanged, or run and its `id`
     `key`                            `task`
     place among `candidates`         `attempt`, where there is a `key` or several candidates
     `modelVersion`                   `target`
-    `content` of a candidate         `response`, `tool_calls`; what was thought is the column `reasoning`
-    `request`: `systemInstruction`,  `context`, and the turns before, where the record has them
+    `content` of a candidate         `response`, `tool_calls`; thoughts are the column `reasoning`
+    `request`: `systemInstruction`,  `context`, and the earlier turns, where the record has them
     `contents`
-    `usageMetadata`                  `prompt_tokens`, `response_tokens` (those of thoughts included),
-                                     `total_tokens`, of a request with one candidate
-    `finishReason`; `blockReason`    column `finish_reason`; a prompt that was blocked has an answer without
-    of `promptFeedback`              text
+    `usageMetadata`                  `prompt_tokens`, `response_tokens` (with thoughts),
+                                     `total_tokens`, only of a request with one candidate
+    `finishReason`; `blockReason`    column `finish_reason`; a blocked prompt has a turn without a response
+    of `promptFeedback`
     `error`, `status` of Vertex AI   `error`, `ending` error; no answer
     ================================ ====================================================================
 
-    Names may also be written with underscores, as the Python client writes them. Of a log each record is a rollout of its
-    own, so that a conversation logged call by call appears once for each call. A column of a record that is called as a fact
-    of the rollout in TURNS is that fact where its value fits. Everything else is kept under its own name, objects and lists as
-    JSON text. Built from the objects that Google documents for the Gemini API and for batches of Vertex AI.
+    Names may also have underscores, as the Python client writes them. Each record of a log is a rollout of its own, so a
+    conversation logged call by call appears once for each call. A column of a record that has the name of a fact of the
+    rollout in TURNS is that fact where its value fits. All other fields become columns under their own names, objects and
+    lists as JSON text.
 
-    The producer judges the `whole_rollout`: not at all. `attack`, `goal`, `outcome` and `solved` are null where the record
-    does not state them.
+    The producer judges the `whole_rollout`, but writes no verdict. `attack`, `goal`, `outcome` and `solved` are null where
+    the record does not state them.
 
     Examples
     --------
@@ -98,14 +105,17 @@ def read_gemini_output(document: Document, table: Table) -> None:
     read_exchanges(document, table, "gemini", _replied)
 
 
-def _replied(given: Mapping[str, Any], within: str) -> Reply:
-    told = _camel(given)
-    body = parse(told, Body, within)
+def _replied(record: Mapping[str, Any], within: str) -> Reply:
+    """Read an answer with its candidates; `within` names the field that holds it."""
+    fields = _camel(record)
+    body = parse(fields, Body, within)
     usage = parse(_camel(body.usage_metadata or {}), Usage, f"{within}.usageMetadata")
+    # Gemini counts thoughts apart from candidates; both are output.
     received = total((usage.candidates_token_count, usage.thoughts_token_count), "usageMetadata")
-    known = Body.__struct_encode_fields__
+    own_fields = Body.__struct_encode_fields__
     blocked = _camel(body.prompt_feedback or {}).get("blockReason")
     answers = list(_answers(body.candidates or [], f"{within}.candidates"))
+    # A blocked prompt has no candidates, but it was a call of the target.
     if not answers and blocked is not None:
         answers = [Answer(Message("assistant"), {"finish_reason": blocked})]
     return Reply(
@@ -117,22 +127,22 @@ def _replied(given: Mapping[str, Any], within: str) -> Reply:
         whole(usage.total_token_count, "usageMetadata.totalTokenCount"),
         body.error,
         {
-            **({} if body.prompt_feedback is None else {"prompt_feedback": body.prompt_feedback}),
-            **{spare(name): value for name, value in told.items() if name not in known},
+            **without_nulls({"prompt_feedback": body.prompt_feedback}),
+            **{spare(name): value for name, value in fields.items() if name not in own_fields},
         },
     )
 
 
 def _answers(candidates: list[dict[str, Any]], within: str) -> Iterator[Answer]:
-    for place, given in enumerate(candidates):
-        told = _camel(given)
-        candidate = parse(told, Candidate, f"{within}[{place}]")
+    for place, record in enumerate(candidates):
+        fields = _camel(record)
+        candidate = parse(fields, Candidate, f"{within}[{place}]")
         parts = None if candidate.content is None else candidate.content.parts
-        rest = {name: value for name, value in told.items() if name not in Candidate.__struct_encode_fields__}
-        beside = {"reasoning": thoughts(parts), "finish_reason": candidate.finish_reason, **rest}
-        yield Answer(Message("assistant", parts), {name: value for name, value in beside.items() if value is not None})
+        other_fields = {name: value for name, value in fields.items() if name not in Candidate.__struct_encode_fields__}
+        extras = {"reasoning": thoughts(parts), "finish_reason": candidate.finish_reason, **other_fields}
+        yield Answer(Message("assistant", parts), without_nulls(extras))
 
 
-def _camel(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object under the names of the API, where a client used its own."""
-    return {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in given.items()}
+def _camel(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the object with the names of the API: ``finish_reason`` of the Python client is ``finishReason``."""
+    return {re.sub(r"_(\w)", lambda match: match[1].upper(), name): value for name, value in record.items()}

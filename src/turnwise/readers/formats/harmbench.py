@@ -1,16 +1,22 @@
-"""HarmBench's completions and results: what a target answered to the test cases of each behavior."""
+"""HarmBench: the answers of a target to the test cases of each behavior, with or without verdicts.
+
+- File: `<model>.json` of completions or of results; `<method>.json` of the website, with the answers of several models.
+- Format: https://github.com/centerforaisafety/HarmBench
+- Checked on: files built from what HarmBench's pipeline and website hold.
+- Lost: nothing.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from turnwise.readers.formats.common import is_object, outcome_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
 from turnwise.readers.table import Table, Turn
-from turnwise.schema import FAILURE, SUCCESS
 
 CASE = frozenset({"test_case", "generation"})
 
@@ -25,37 +31,38 @@ class Completion(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file is one object of behaviors, with lists of test cases and generations (or one of each model)."""
-    if document.kind != "json" or not isinstance(document.top, dict):
+    if not is_object(document):
         return False
+    # Only the first behavior that has any answers is looked at: the files are large.
     first = next((value for value in map(surface_if_any, document.top.values()) if value), None)
+    # The website's files hold an object of models instead of a list.
     if isinstance(first, dict):
         first = list(first.values())
     return isinstance(first, list) and names_if_any(first[0]) >= CASE
 
 
 def read_harmbench(document: Document, table: Table) -> None:
-    """Each completion into a rollout of one turn.
+    """Read each completion as a rollout of one turn.
 
     ============================ =========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ =========================================================================
-    hash of the content          `run`: the file names neither the method nor (in the lists that the pipeline
-                                 writes) the model: ``read(path, target=..., attack=...)``
-    run, behavior, place         `rollout_id`; of a file with the answers of several models, its name
+    hash of the content          `run`: the file names neither the method nor (in the lists of the pipeline)
+                                 the model, so give them: ``read(path, target=..., attack=...)``
+    run, behavior, place         `rollout_id`; the model's name instead of the place, in a file of several models
     behavior                     `goal`: its id, as in HarmBench's table of behaviors
-    name of a model              `target`, where the file is of several
+    name of a model              `target`, in a file of several models
     place among the test cases   `attempt`, from 1
-    `test_case`                  `prompt`; of a picture with a text, the text, and the picture is column `image`
+    `test_case`                  `prompt`; of a picture with a text, the text (the picture is column `image`)
     `generation`                 `response`
     `label`                      `succeeded` and `outcome`: 1 is success, 0 failure; null in completions that
-                                 nobody has judged yet
+                                 are not judged yet
     ============================ =========================================================================
 
-    `advbench_label` (no refusal was found) and whatever else there is are kept under their own names; `ending` and
-    `solved` are null. HarmBench's rate is the mean over behaviors of the mean over their test cases. Built from the
-    files that HarmBench's pipeline and website hold.
+    `advbench_label` (no refusal was found) and all other fields become columns under their own names; `ending` and `solved`
+    are null. HarmBench's rate is the mean over behaviors of the mean over their test cases.
 
-    The producer judges `every_turn`: the one that there is.
+    The producer judges `every_turn`: each rollout has one.
 
     Examples
     --------
@@ -70,36 +77,37 @@ def read_harmbench(document: Document, table: Table) -> None:
     run = f"harmbench-{document.digest}"
     for goal, name, target, attempt, record in _completions(document):
         with table.record(document.name, f"{goal}/{name}"):
-            found = parse(record, Completion)
-            won = _verdict(found)
-            pictured = isinstance(found.test_case, list) and len(found.test_case) == 2  # a picture, and a text
-            prompt = found.test_case[1] if pictured else found.test_case
+            completion = parse(record, Completion)
+            success = _verdict(completion)
+            has_picture = isinstance(completion.test_case, list) and len(completion.test_case) == 2  # and a text
+            # Multimodal test cases are a pair of a picture and a text.
+            prompt = completion.test_case[1] if has_picture else completion.test_case
             table.add(
                 document.name,
                 f"{run}/{goal}/{name}",
-                [Turn(turn=1, prompt=worded(prompt), response=found.generation, succeeded=won)],
+                [Turn(turn=1, prompt=worded(prompt), response=completion.generation, succeeded=success)],
                 {
                     "run": run,
                     "target": target,
                     "goal": goal,
                     "attempt": attempt,
-                    "outcome": None if won is None else SUCCESS if won else FAILURE,
+                    "outcome": outcome_of(success),
                 },
-                {"image": found.test_case[0] if pictured else None, **leftovers(record, Completion)},
+                {"image": completion.test_case[0] if has_picture else None, **leftovers(record, Completion)},
             )
 
 
 def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int, Any]]:
-    """Each completion with its behavior, its name there, its model and which attempt it is."""
-    for goal, given in parse(document.value, dict[str, Any]).items():
-        if isinstance(given, dict):
-            yield from ((goal, model, model, 1, record) for model, record in given.items())
+    """Yield each completion with its behavior, its name there, its model and the number of the attempt."""
+    for goal, answers in parse(document.value, dict[str, Any]).items():
+        if isinstance(answers, dict):
+            yield from ((goal, model, model, 1, record) for model, record in answers.items())
         else:
-            records = given if isinstance(given, list) else [given]
+            records = answers if isinstance(answers, list) else [answers]
             yield from ((goal, str(place), None, place + 1, record) for place, record in enumerate(records))
 
 
-def _verdict(found: Completion) -> bool | None:
-    if found.label not in {None, 0, 1}:
-        raise BrokenError(f"expected 0 or 1, got {found.label!r}", field="label")
-    return None if found.label is None else bool(found.label)
+def _verdict(completion: Completion) -> bool | None:
+    if completion.label not in {None, 0, 1}:
+        raise BrokenError(f"expected 0 or 1, got {completion.label!r}", field="label")
+    return None if completion.label is None else bool(completion.label)

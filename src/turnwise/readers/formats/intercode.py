@@ -1,4 +1,10 @@
-"""InterCode trajectories: code actions in an environment that answers and rewards every one of them."""
+"""InterCode: code actions of an agent or a human in an environment that answers and rewards each action.
+
+- File: `<environment>_<strategy>_<model>.json`, one object of trajectories.
+- Format: https://github.com/princeton-nlp/intercode
+- Checked on: trajectories in bash, SQL and CTF, of agents and of humans, from InterCode's repository.
+- Lost: nothing.
+"""
 
 from typing import Any
 
@@ -13,7 +19,7 @@ from turnwise.schema import BUDGET, FINISHED, NO_ATTACK, SUCCESS
 
 
 class History(msgspec.Struct):
-    """The actions of an agent, one list for each thing known of them."""
+    """The actions of an agent, as lists with an item for each action."""
 
     actions: list[str | None]
     observations: list[Any] = []
@@ -21,7 +27,7 @@ class History(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """The producer's summary of a trajectory."""
+    """InterCode's own summary of a trajectory."""
 
     max_reward: float | None = None
     turns_taken: float | None = None
@@ -57,14 +63,14 @@ def sniff(document: Document) -> bool:
 
 
 def read_intercode(document: Document, table: Table) -> None:
-    """Trajectories into rollouts; a turn is one action.
+    """Read each trajectory as a rollout; a turn is one action.
 
     ========================== =========================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== =========================================================================
-    `environment`, hash        `run`: ``ic_bash-1a2b3c4d``, the hash that of the file's content
+    `environment`, hash        `run`: ``ic_bash-1a2b3c4d``, with a hash of the file's content
     run, key                   `rollout_id`: the key of the object, since several tasks share a `query`
-    `dataset` + `task_id`      `task`; of a human's log `environment` + `query_idx`
+    `dataset` + `task_id`      `task`; in a human's log, `environment` + `query_idx`
     `query`                    `prompt` of turn 1
     `observations`             `prompt` of the next turn; of the last action its `observation`
     `actions`, `rewards`       `response`, `reward`
@@ -74,11 +80,11 @@ def read_intercode(document: Document, table: Table) -> None:
 
     `attack` is `none`, so `goal` and `outcome` are null; `attempt` is 1. `ending` is `success` where a reward is 1,
     `budget` where `turns_taken` has reached `turns_max`, else `finished` (as where the log names no `turns_max`).
-    A human's log has `trajectory` and one final reward, which is that of the last turn. What else is known of each
-    action (`valid_action`, `thoughts`, `steps`) stays a column of the turn, the rest a column of the rollout.
+    A human's log has `trajectory` and one final reward, which goes to the last turn. Other lists with an item for each
+    action (`valid_action`, `thoughts`, `steps`) become columns of the turn; all other fields become columns of the rollout.
 
-    The producer judges `every_turn`, by a reward for the user's task; there is no attack, so `succeeded` is null.
-    The target stands only in the name of the file: ``read(path, target="gpt-4")``.
+    The producer judges `every_turn`, by a reward for the user's task; without an attack, `succeeded` is null.
+    Only the name of the file holds the target, so give it: ``read(path, target="gpt-4")``.
 
     Examples
     --------
@@ -96,14 +102,15 @@ def read_intercode(document: Document, table: Table) -> None:
     for key, record in parse(document.value, dict[str, Any]).items():
         with table.record(document.name, key):
             trajectory = parse(record, Trajectory)
+            # The environment is named in each trajectory, and is the same in a file.
             run = run or f"{trajectory.environment}-{document.digest}"
-            done = _history(trajectory)
+            history = _history(trajectory)
             summary = parse(trajectory.summary or {}, Summary)
-            best = _best(trajectory, summary, done)
+            best = _best(trajectory, summary, history)
             table.add(
                 document.name,
                 f"{run}/{key}",
-                _turns(trajectory.query, done),
+                _turns(trajectory.query, history),
                 {
                     "run": run,
                     "attack": NO_ATTACK,
@@ -113,82 +120,88 @@ def read_intercode(document: Document, table: Table) -> None:
                     "ending": _ending(best, summary),
                     "solved": None if best is None else best == 1,
                 },
-                _extras(record, trajectory, done),
-                _turn_extras(trajectory, done),
+                _extras(record, trajectory, history),
+                _turn_extras(trajectory, history),
             )
 
 
 def _history(trajectory: Trajectory) -> History:
+    """Return the actions of an agent or a human in one form, after a check of their lengths."""
     if trajectory.turn_history is not None:
         try:
-            done = parse(trajectory.turn_history, History)
+            history = parse(trajectory.turn_history, History)
         except BrokenError as error:
             raise BrokenError(error.reason, field=f"turn_history.{error.field}") from error
     else:
+        # A human's log lists actions with their observations; its one reward is that of the end.
         steps = trajectory.trajectory or []
         final = [*([None] * (len(steps) - 1)), trajectory.reward] if steps else []
-        done = History([step.action for step in steps], [step.observation for step in steps], final)
-    count = len(done.actions)
-    for name, values in (("observations", done.observations), ("rewards", done.rewards)):
+        history = History([step.action for step in steps], [step.observation for step in steps], final)
+    count = len(history.actions)
+    # An empty list means that the log does not record them.
+    for name, values in (("observations", history.observations), ("rewards", history.rewards)):
         if len(values) not in {0, count}:
             raise BrokenError(
                 f"has {counted(len(values), 'entry')} for {counted(count, 'action')}", field=f"turn_history.{name}"
             )
-    return done
+    return history
 
 
-def _turns(query: str, done: History) -> list[Turn]:
-    if not done.actions:
+def _turns(query: str, history: History) -> list[Turn]:
+    """Return a turn for each action, whose prompt is the observation after the action before it."""
+    if not history.actions:
         return [Turn(turn=None, prompt=query)]
-    count = len(done.actions)
-    seen = [worded(value) for value in done.observations] or [None] * count
-    rewards = done.rewards or [None] * count
+    count = len(history.actions)
+    results = [worded(value) for value in history.observations] or [None] * count
+    rewards = history.rewards or [None] * count
     turns = [
         Turn(turn=number, prompt=prompt, response=action, reward=reward)
         for number, (prompt, action, reward) in enumerate(
-            zip([query, *seen[:-1]], done.actions, rewards, strict=True), start=1
+            zip([query, *results[:-1]], history.actions, rewards, strict=True), start=1
         )
     ]
-    turns[-1] = turns[-1]._replace(observation=seen[-1])
+    turns[-1] = turns[-1]._replace(observation=results[-1])
     return turns
 
 
-def _best(trajectory: Trajectory, summary: Summary, done: History) -> float | None:
+def _best(trajectory: Trajectory, summary: Summary, history: History) -> float | None:
     if summary.max_reward is not None:
         return summary.max_reward
-    known = [reward for reward in (*done.rewards, trajectory.reward) if reward is not None]
-    return max(known, default=None)
+    rewards = [reward for reward in (*history.rewards, trajectory.reward) if reward is not None]
+    return max(rewards, default=None)
 
 
 def _ending(best: float | None, summary: Summary) -> str:
     if best == 1:
         return SUCCESS
-    taken, most = summary.turns_taken, summary.turns_max
-    return BUDGET if taken is not None and most is not None and taken >= most else FINISHED
+    count, limit = summary.turns_taken, summary.turns_max
+    return BUDGET if count is not None and limit is not None and count >= limit else FINISHED
 
 
 def _task(trajectory: Trajectory) -> str | None:
-    where = trajectory.dataset or trajectory.environment
-    which = trajectory.task_id if trajectory.task_id is not None else trajectory.query_idx
-    return None if which is None else f"{where}/{which}"
+    source = trajectory.dataset or trajectory.environment
+    task = trajectory.task_id if trajectory.task_id is not None else trajectory.query_idx
+    return None if task is None else f"{source}/{task}"
 
 
-def _extras(record: dict[str, Any], trajectory: Trajectory, done: History) -> dict[str, Any]:
+def _extras(record: dict[str, Any], trajectory: Trajectory, history: History) -> dict[str, Any]:
     summary = trajectory.summary or {}
-    history = leftovers(trajectory.turn_history or {}, History)
+    further = leftovers(trajectory.turn_history or {}, History)
     return {
         "environment": trajectory.environment,
         "dataset": trajectory.dataset,
+        # A field that the summary shares with the trajectory keeps a prefix, so that neither is lost.
         **{f"summary_{name}" if name in record else spare(name): value for name, value in summary.items()},
-        **{f"turn_history_{name}": value for name, value in history.items() if not _per_turn(value, done)},
+        **{f"turn_history_{name}": value for name, value in further.items() if not _per_turn(value, history)},
         **leftovers(record, Trajectory),
     }
 
 
-def _turn_extras(trajectory: Trajectory, done: History) -> dict[str, list[Any]]:
-    history = leftovers(trajectory.turn_history or {}, History)
-    return {name: value for name, value in history.items() if value and _per_turn(value, done)}
+def _turn_extras(trajectory: Trajectory, history: History) -> dict[str, list[Any]]:
+    further = leftovers(trajectory.turn_history or {}, History)
+    return {name: value for name, value in further.items() if value and _per_turn(value, history)}
 
 
-def _per_turn(value: Any, done: History) -> bool:
-    return isinstance(value, list) and len(value) == len(done.actions)
+def _per_turn(value: Any, history: History) -> bool:
+    """Return whether a value of the history is a list with an item for each action."""
+    return isinstance(value, list) and len(value) == len(history.actions)

@@ -1,13 +1,20 @@
-"""JailbreakBench artifacts, and the logs of llm-adaptive-attacks, which have the same shape."""
+"""JailbreakBench: artifacts, the best prompt of an attack for each behavior. Logs of llm-adaptive-attacks are alike.
+
+- File: `<method>/<attack type>/<model>.json`, one object.
+- Format: https://github.com/JailbreakBench/artifacts and https://github.com/tml-epfl/llm-adaptive-attacks
+- Checked on: artifacts of PAIR, GCG and JBC on 4 models; logs of llm-adaptive-attacks on 7.
+- Lost: nothing.
+"""
 
 from typing import Any
 
 import msgspec
 
+from turnwise.readers.formats.common import outcome_of
 from turnwise.readers.records import Count, Key, json_text, leftovers, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
-from turnwise.schema import BUDGET, FAILURE, GAVE_UP, SUCCESS
+from turnwise.schema import BUDGET, GAVE_UP, SUCCESS
 
 
 class Parameters(msgspec.Struct):
@@ -32,7 +39,7 @@ class Jailbreak(msgspec.Struct):
 
 
 class Artifact(msgspec.Struct):
-    """One file."""
+    """An artifact: settings of the attack, and its best prompts."""
 
     parameters: dict[str, Any]
     jailbreaks: list[Any]
@@ -44,26 +51,26 @@ def sniff(document: Document) -> bool:
 
 
 def read_jailbreakbench(document: Document, table: Table) -> None:
-    """One artifact into rollouts of one turn each.
+    """Read one artifact as rollouts of one turn each.
 
     ===================== ==============================================================================
-    theirs                ours
+    in the file           in the table
     ===================== ==============================================================================
     `parameters.method`   `attack`
     `parameters.model`    `target`
-    method, model, hash   `run`: ``PAIR-vicuna-13b-v1.5-1a2b3c4d``, the hash that of the file's content,
+    method, model, hash   `run`: ``PAIR-vicuna-13b-v1.5-1a2b3c4d``, with a hash of the file's content,
                           since two files may share method and model
     run, `index`          `rollout_id`
-    `goal`, `category`    `goal`, `category` (a list in one text stays as it stands)
+    `goal`, `category`    `goal`, `category` (a list in one text stays one text)
     `prompt`, `response`  `prompt`, `response` of turn 1
     `jailbroken`          `succeeded` and `outcome`: success or failure
-    `number_of_queries`   `queries`, and kept under its own name
+    `number_of_queries`   `queries`, and a column of its own name
     `prompt_tokens`, ...  `prompt_tokens`, `response_tokens` (of all queries), `total_tokens` their sum
     ===================== ==============================================================================
 
-    `ending` is success, else `gave_up` where there is no response, else `budget`. An attack that produced nothing
-    (null prompt and response) is turn 1 all the same, a failure, and in the denominator. `attempt` is 1. Everything
-    else is kept under its own name (`behavior`, `queries_to_jailbreak`, `attack_type`, ...), `index` as text.
+    `ending` is success, else `gave_up` without a response, else `budget`. An attack that produced nothing (null
+    prompt and response) still has a turn 1, is a failure, and counts in the denominator. `attempt` is 1. All other fields
+    become columns under their own names (`behavior`, `queries_to_jailbreak`, `attack_type`, ...), `index` as text.
 
     The producer judges `every_turn`: the one exchange it stores. `total_number_of_jailbreaks` and
     `queries_to_jailbreak` follow an older judge and disagree with `jailbroken`, which alone decides here. Aggregate by
@@ -83,57 +90,60 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     artifact = parse(document.value, Artifact)
     shared = parse(artifact.parameters, Parameters)
     run = run_of(shared, document)
+    # All records of a file share the method and the model.
     facts = {"run": run, "target": shared.model, "attack": shared.method, "attempt": 1}
     for position, record in enumerate(artifact.jailbreaks):
         with table.record(document.name, position):
-            found = parse(record, Jailbreak)
+            jailbreak = parse(record, Jailbreak)
             table.add(
                 document.name,
-                f"{run}/{found.index}",
-                [_turn(found)],
-                {**facts, **_facts(found)},
+                f"{run}/{jailbreak.index}",
+                [_turn(jailbreak)],
+                {**facts, **_facts(jailbreak)},
                 {
                     **leftovers(artifact.parameters, Parameters),
-                    "index": str(found.index),
-                    "number_of_queries": found.number_of_queries,
+                    "index": str(jailbreak.index),
+                    "number_of_queries": jailbreak.number_of_queries,
                     **leftovers(record, Jailbreak),
                 },
             )
 
 
 def run_of(shared: Parameters, document: Document) -> str:
-    """The name of the run that an artifact holds."""
+    """Return the name of the run in an artifact."""
     return f"{shared.method}-{shared.model}-{document.digest}"
 
 
-def _turn(found: Jailbreak) -> Turn:
+def _turn(jailbreak: Jailbreak) -> Turn:
     return Turn(
         turn=1,
-        prompt=found.prompt,
-        response=found.response,
-        succeeded=_verdict(found),
-        prompt_tokens=whole(found.prompt_tokens, "prompt_tokens"),
-        response_tokens=whole(found.response_tokens, "response_tokens"),
+        prompt=jailbreak.prompt,
+        response=jailbreak.response,
+        succeeded=_verdict(jailbreak),
+        prompt_tokens=whole(jailbreak.prompt_tokens, "prompt_tokens"),
+        response_tokens=whole(jailbreak.response_tokens, "response_tokens"),
     )
 
 
-def _facts(found: Jailbreak) -> dict[str, Any]:
-    verdict = _verdict(found)
-    tokens = (whole(found.prompt_tokens, "prompt_tokens"), whole(found.response_tokens, "response_tokens"))
+def _facts(jailbreak: Jailbreak) -> dict[str, Any]:
+    verdict = _verdict(jailbreak)
+    tokens = (whole(jailbreak.prompt_tokens, "prompt_tokens"), whole(jailbreak.response_tokens, "response_tokens"))
     return {
-        "goal": found.goal,
-        "category": found.category if isinstance(found.category, str) else json_text(found.category),
-        "outcome": None if verdict is None else SUCCESS if verdict else FAILURE,
-        "ending": SUCCESS if verdict else GAVE_UP if found.response is None else BUDGET,
-        "queries": whole(found.number_of_queries, "number_of_queries"),
+        "goal": jailbreak.goal,
+        # llm-adaptive-attacks lists several categories, in one text or as a list.
+        "category": jailbreak.category if isinstance(jailbreak.category, str) else json_text(jailbreak.category),
+        "outcome": outcome_of(verdict),
+        "ending": SUCCESS if verdict else GAVE_UP if jailbreak.response is None else BUDGET,
+        "queries": whole(jailbreak.number_of_queries, "number_of_queries"),
         "total_tokens": _sum(*tokens),
     }
 
 
-def _verdict(found: Jailbreak) -> bool | None:
-    if found.jailbroken is None and found.prompt is None and found.response is None:
+def _verdict(jailbreak: Jailbreak) -> bool | None:
+    # An attack that produced nothing has no verdict in the file, but it failed.
+    if jailbreak.jailbroken is None and jailbreak.prompt is None and jailbreak.response is None:
         return False
-    return found.jailbroken
+    return jailbreak.jailbroken
 
 
 def _sum(prompt: int | None, response: int | None) -> int | None:

@@ -1,13 +1,18 @@
-"""Traces of Langfuse: with their observations, or observations alone; each trace is a rollout."""
+"""Langfuse: traces with their observations, or observations alone.
 
-from collections.abc import Iterator
+- File: exports or answers of the API, JSON or JSON lines, perhaps under `data`.
+- Format: https://api.reference.langfuse.com, `TraceWithFullDetails` and `ObservationsView`
+- Checked on: files built from that reference, with the fields of versions 2 and 3.
+- Lost: scores of single observations, and observations that are not model calls, other than their times and errors.
+"""
+
 from typing import Any
 
 import msgspec
 
+from turnwise.readers.formats.common import fields_in_data, records_in_data
 from turnwise.readers.records import Count, Finite, Key, parse, whole
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.json_texts import names_if_any
 from turnwise.readers.table import Table
 from turnwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from turnwise.readers.traces.spoken import gave_back, given
@@ -16,7 +21,13 @@ from turnwise.readers.traces.steps import Stamp
 MODEL, FAILED = "GENERATION", "ERROR"  # type and level of observations
 TRACE = frozenset({"id", "observations", "timestamp"})
 OBSERVATION = frozenset({"id", "type", "traceId", "startTime"})
-KEPT = {"name": "trace_name", "sessionId": "session_id", "userId": "user_id", "metadata": "metadata", "tags": "tags"}
+TRACE_COLUMNS = {
+    "name": "trace_name",
+    "sessionId": "session_id",
+    "userId": "user_id",
+    "metadata": "metadata",
+    "tags": "tags",
+}
 
 
 class Trace(msgspec.Struct, rename="camel"):
@@ -45,7 +56,7 @@ class Observation(msgspec.Struct, rename="camel"):
     input: Any = None
     output: Any = None
     usage_details: "Details | None" = None
-    usage: "Details | None" = None  # as it was before
+    usage: "Details | None" = None  # in older versions
     cost_details: "Costs | None" = None
     calculated_total_cost: Finite | None = None
     level: str | None = None
@@ -78,40 +89,37 @@ def sniff(document: Document) -> bool:
     """Return whether the file holds traces with observations, or observations with a `traceId`, perhaps under `data`."""
     if document.kind not in {"json", "lines"}:
         return False
-    names = document.keys
-    if document.kind == "json" and isinstance(document.top, dict) and "data" in names:
-        names = names_if_any(document.top["data"])
-    return names >= TRACE or names >= OBSERVATION
+    fields = fields_in_data(document)
+    return fields >= TRACE or fields >= OBSERVATION
 
 
 def read_langfuse(document: Document, table: Table) -> None:
-    """Each trace into a rollout; a turn is one call of a model, an observation of the type GENERATION, in order of start.
+    """Read each trace as a rollout; a turn is one model call (an observation of type GENERATION), in order of start.
 
     ================================= ===================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= ===================================================================
     hash of the content               `run`: the file has no name of its own
     run, `id` of the trace            `rollout_id`
-    `model`                           `target` (that of the first call), column `model` of each
-    `input` of a generation           of the first all turns that its messages hold; of each its `prompt`, what
-                                      came since the answer before, and `context`; what is no chat is `prompt`
+    `model`                           `target` (the model of the first call), column `model` of each turn
+    `input` of a generation           `prompt` (messages since the previous answer) and `context` of the turn; the
+                                      messages of the first generation may hold earlier turns. Input that is
+                                      not a chat is `prompt`
     `output` of a generation          `response`, `tool_calls`
     `usageDetails`, `costDetails`     `prompt_tokens`, `response_tokens`, `cost_usd`; `total_tokens`,
     (older: `usage`,                  `total_cost_usd` (or `totalCost` of the trace)
     `calculatedTotalCost`)
     `startTime`, `endTime`            `seconds`; `total_seconds` (or `latency` of the trace)
-    level ERROR                       `error` of the turn, its `statusMessage`; `ending` error, where the only call
+    level ERROR                       `error` of the turn: `statusMessage`; `ending` error, where the only call
                                       or the outermost observation failed
     `scores` of the trace             ``score_<name>``
     `name`, `sessionId`, `userId`,    columns `trace_name`, `session_id`, `user_id`, `metadata`, `tags`
     `metadata`, `tags`
     ================================= ===================================================================
 
-    Of a trace without a generation, or whose observations are only named, `input` and `output` are the only turn. Every
-    generation is a call of the target: remove the calls of attackers and judges first, or by the column `span_name`.
-    `attempt` is 1. Scores of single observations are left where they are.
-
-    Built from the objects `TraceWithFullDetails` and `ObservationsView` of Langfuse's API.
+    A trace without generations, or with only the ids of its observations, has one turn: its `input` and `output`. Every
+    generation counts as a call of the target: remove the calls of attackers and judges before reading, or afterwards by the
+    column `span_name`. `attempt` is 1. Scores of single observations are not read.
 
     The producer judges the `whole_rollout`, by its scores.
 
@@ -128,42 +136,37 @@ def read_langfuse(document: Document, table: Table) -> None:
     ('parrot', 1, 'Hi', 'Hello')
     """
     run = f"langfuse-{document.digest}"
-    loose: list[Span] = []
-    for number, value in _records(document):
+    observations: list[Span] = []
+    for number, value in records_in_data(document, "id"):
         with table.record(document.name, number):
             record = parse(value, dict[str, Any])
             if "traceId" in record:
-                loose.append(_span(record))
+                observations.append(_span(record))
             else:
                 _add(document, table, run, record)
-    for trace, found in traces_of(loose).items():
+    # Observations without their traces: those with the same trace id are one rollout.
+    for trace, spans in traces_of(observations).items():
         with table.record(document.name, trace):
-            add_trace(document, table, run, found, {"attempt": 1}, {})
-
-
-def _records(document: Document) -> Iterator[tuple[int, Any]]:
-    for number, value in document.records():
-        if isinstance(value, dict) and isinstance(value.get("data"), list) and "id" not in value:
-            yield from enumerate(value["data"])
-        else:
-            yield number, value
+            add_trace(document, table, run, spans, {"attempt": 1}, {})
 
 
 def _add(document: Document, table: Table, run: str, record: dict[str, Any]) -> None:
     trace = parse(record, Trace)
-    told = enumerate(trace.observations or ())
-    spans = [_span(value, f"observations[{place}]") for place, value in told if not isinstance(value, str)]
-    if not any(span.calls for span in spans):
-        asked, said = given(trace.input), gave_back(trace.output)
-        spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=asked, said=said), *spans]
+    observations = enumerate(trace.observations or ())  # in lists of traces, only their ids, as text
+    spans = [_span(value, f"observations[{place}]") for place, value in observations if not isinstance(value, str)]
+    if not any(span.calls for span in spans):  # the trace itself takes the place of a model call
+        messages, answer = given(trace.input), gave_back(trace.output)
+        spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=messages, said=answer), *spans]
+    # The id of the trace counts for all observations in it.
     spans = [span._replace(trace=str(trace.id)) for span in spans]
     facts: dict[str, Any] = {"attempt": 1}
+    # The totals of the trace, where it has them, replace sums over its observations.
     facts |= {} if trace.total_cost is None else {"total_cost_usd": trace.total_cost}
     facts |= {} if trace.latency is None else {"total_seconds": trace.latency}
-    extras = {ours: record[name] for name, ours in KEPT.items() if record.get(name) is not None}
+    extras = {column: record[name] for name, column in TRACE_COLUMNS.items() if record.get(name) is not None}
     for place, value in enumerate(trace.scores or ()):
         if isinstance(value, str):
-            continue  # lists of traces only name what belongs to them
+            continue  # an id
         score = parse(value, Score, f"scores[{place}]")
         if score.observation_id is None:
             extras[f"score_{score.name}"] = score.value if score.string_value is None else score.string_value
@@ -172,22 +175,23 @@ def _add(document: Document, table: Table, run: str, record: dict[str, Any]) -> 
 
 
 def _span(record: Any, within: str = "") -> Span:
-    found = parse(record, Observation, within)
-    usage = found.usage_details or found.usage or Details()
-    cost = found.calculated_total_cost if found.cost_details is None else found.cost_details.total
+    observation = parse(record, Observation, within)
+    usage = observation.usage_details or observation.usage or Details()
+    # Older versions have one number instead of details.
+    cost = observation.calculated_total_cost if observation.cost_details is None else observation.cost_details.total
     return Span(
-        str(found.trace_id),
-        str(found.id),
-        None if found.parent_observation_id is None else str(found.parent_observation_id),
-        found.type == MODEL,
-        seconds_of(found.start_time, f"{within}.startTime".lstrip(".")),
-        seconds_of(found.end_time, f"{within}.endTime".lstrip(".")),
-        found.model,
-        given(found.input, f"{within}.input".lstrip(".")),
-        gave_back(found.output, f"{within}.output".lstrip(".")),
+        str(observation.trace_id),
+        str(observation.id),
+        None if observation.parent_observation_id is None else str(observation.parent_observation_id),
+        observation.type == MODEL,
+        seconds_of(observation.start_time, f"{within}.startTime".lstrip(".")),
+        seconds_of(observation.end_time, f"{within}.endTime".lstrip(".")),
+        observation.model,
+        given(observation.input, f"{within}.input".lstrip(".")),
+        gave_back(observation.output, f"{within}.output".lstrip(".")),
         whole(usage.input, "usageDetails.input"),
         whole(usage.output, "usageDetails.output"),
         cost,
-        (found.status_message or "the call failed") if found.level == FAILED else None,
-        {"span_name": found.name},
+        (observation.status_message or "the call failed") if observation.level == FAILED else None,
+        {"span_name": observation.name},
     )

@@ -1,10 +1,17 @@
-"""Runs of LangSmith: each trace is a rollout."""
+"""LangSmith: runs, which form traces.
 
-from collections.abc import Iterator, Mapping
+- File: exported runs, JSON or JSON lines.
+- Format: https://docs.smith.langchain.com/reference/data_formats/run_data_format
+- Checked on: files built from that documentation.
+- Lost: runs that are not model calls, other than their times and errors, and comments of feedback.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from turnwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Key, parse, whole
 from turnwise.readers.sources.documents import Document
@@ -42,37 +49,36 @@ class Run(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds runs, with a `run_type`, a `trace_id` and `inputs`."""
-    return document.kind in {"json", "lines"} and {"run_type", "trace_id", "inputs"} <= document.keys
+    return has_fields(document, "run_type", "trace_id", "inputs")
 
 
 def read_langsmith(document: Document, table: Table) -> None:
-    """Each trace into a rollout; a turn is one call of a model, a run of the type llm, in the order in which they began.
+    """Read each trace as a rollout; a turn is one model call (a run of type llm), in order of start.
 
     ================================= ===================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= ===================================================================
     hash of the content               `run`: the file has no name of its own
     run, `trace_id`                   `rollout_id`
-    `ls_model_name` in the metadata,  `target` (that of the first call), column `model` of each
+    `ls_model_name` in the metadata,  `target` (the model of the first call), column `model` of each turn
     or `model` in `invocation_params`
-    `inputs` of a run                 of the first all turns that its messages hold; of each its `prompt`, what
-                                      came since the answer before, and `context`; what is no chat is `prompt`
-    `outputs` of a run                `response`, `tool_calls`; of several answers the first
+    `inputs` of a run                 `prompt` (messages since the previous answer) and `context` of the turn; the
+                                      messages of the first call may hold earlier turns. Input that is not a
+                                      chat is `prompt`
+    `outputs` of a run                `response`, `tool_calls`; the first of several answers
     `prompt_tokens`, `total_cost`,    `prompt_tokens`, `response_tokens`, `cost_usd`; `total_tokens`,
     `completion_tokens`               `total_cost_usd`
     `start_time`, `end_time`          `seconds`; `total_seconds`, of all runs
     `error`                           `error` of the turn; `ending` error, where the only call or the outermost
                                       run failed
     `reference_example_id`            `task`, of the outermost run
-    `feedback_stats`                  ``score_<name>``: the average, likewise
-    `tags`, `session_id`              columns of these names, likewise
+    `feedback_stats`                  ``score_<name>``: the average, of the outermost run
+    `tags`, `session_id`              columns of these names, of the outermost run
     ================================= ===================================================================
 
-    Messages may be OpenAI's or LangChain's, and runs may hold those within them as `child_runs`. Of a trace without a call of a
-    model, what the outermost run was given and gave back is the only turn. Every run of the type llm is a call of the target:
-    remove the calls of attackers and judges first, or by the column `span_name`. `attempt` is 1.
-
-    Built from LangSmith's documented format of runs.
+    Messages may be OpenAI's or LangChain's, and runs may contain others as `child_runs`. A trace without model calls has one
+    turn: inputs and outputs of the outermost run. Every run of type llm counts as a call of the target: remove the calls of
+    attackers and judges before reading, or afterwards by the column `span_name`. `attempt` is 1.
 
     The producer judges the `whole_rollout`, by its feedback.
 
@@ -88,61 +94,55 @@ def read_langsmith(document: Document, table: Table) -> None:
     (1, 'Hi', 'Hello')
     """
     run = f"langsmith-{document.digest}"
-    spans: dict[str, Span] = {}
+    spans: dict[str, Span] = {}  # by id: a run may be in the file on its own and among the `child_runs` of another
     for number, value in document.records():
         with table.record(document.name, number):
             spans |= {span.id: span for span in _spans(value, "")}
-    for trace, found in traces_of(spans.values()).items():
+    for trace, trace_spans in traces_of(spans.values()).items():
         with table.record(document.name, trace):
-            root = next((span for span in found if span.parent is None), found[0])
-            names = [name for name in root.beside if name != "span_name"]
-            task = root.beside.get("task")
-            own = [span._replace(beside={"span_name": span.beside["span_name"]}) for span in found]
-            facts = {"attempt": 1} | ({} if task is None else {"task": task})
-            add_trace(document, table, run, own, facts, {name: root.beside[name] for name in names if name != "task"})
+            extras, turns = of_trace(trace_spans)
+            facts = {"attempt": 1} | ({"task": extras.pop("task")} if "task" in extras else {})
+            add_trace(document, table, run, turns, facts, extras)
 
 
 def _spans(value: Any, within: str) -> Iterator[Span]:
-    """The run, and those within it."""
-    found = parse(value, Run, within)
-    yield _span(found, f"{within}.".lstrip("."))
-    for place, inner in enumerate(found.child_runs or ()):
-        yield from _spans(inner, f"{within}.child_runs[{place}]".lstrip("."))
+    """Yield the spans of a run and of the runs in it."""
+    run = parse(value, Run, within)
+    yield _span(run, f"{within}.".lstrip("."))
+    for place, child in enumerate(run.child_runs or ()):
+        yield from _spans(child, f"{within}.child_runs[{place}]".lstrip("."))
 
 
-def _span(found: Run, within: str) -> Span:
-    extra = found.extra or {}
-    feedback = found.feedback_stats or {}
-    scores = {
-        f"score_{name}": told["avg"] for name, told in feedback.items() if isinstance(told, dict) and "avg" in told
+def _span(run: Run, within: str) -> Span:
+    extra = run.extra or {}
+    feedback = run.feedback_stats or {}
+    # Feedback is aggregated by key; a key without an average has no numbers.
+    averages = {
+        name: figures["avg"] for name, figures in feedback.items() if isinstance(figures, dict) and "avg" in figures
     }
-    about = {
-        "task": None if found.reference_example_id is None else str(found.reference_example_id),
-        "tags": found.tags or None,
-        "session_id": found.session_id,
+    scores = {f"score_{name}": average for name, average in averages.items()}
+    # Only the outermost run of a trace has these; `of_trace` moves them to the rollout.
+    columns = {
+        "task": None if run.reference_example_id is None else str(run.reference_example_id),
+        "tags": run.tags or None,
+        "session_id": run.session_id,
     }
     return Span(
-        str(found.trace_id),
-        str(found.id),
-        None if found.parent_run_id is None else str(found.parent_run_id),
-        found.run_type == MODEL,
-        seconds_of(found.start_time, f"{within}start_time"),
-        seconds_of(found.end_time, f"{within}end_time"),
-        _text(extra, "metadata", "ls_model_name") or _text(extra, "invocation_params", "model"),
-        given(found.inputs, f"{within}inputs"),
-        gave_back(found.outputs, f"{within}outputs"),
-        whole(found.prompt_tokens, f"{within}prompt_tokens"),
-        whole(found.completion_tokens, f"{within}completion_tokens"),
-        _dollars(found.total_cost, f"{within}total_cost"),
-        found.error,
-        {"span_name": found.name, **{name: value for name, value in about.items() if value is not None}, **scores},
+        str(run.trace_id),
+        str(run.id),
+        None if run.parent_run_id is None else str(run.parent_run_id),
+        run.run_type == MODEL,
+        seconds_of(run.start_time, f"{within}start_time"),
+        seconds_of(run.end_time, f"{within}end_time"),
+        text_in(extra, "metadata", "ls_model_name") or text_in(extra, "invocation_params", "model"),
+        given(run.inputs, f"{within}inputs"),
+        gave_back(run.outputs, f"{within}outputs"),
+        whole(run.prompt_tokens, f"{within}prompt_tokens"),
+        whole(run.completion_tokens, f"{within}completion_tokens"),
+        _dollars(run.total_cost, f"{within}total_cost"),
+        run.error,
+        {"span_name": run.name, **without_nulls(columns), **scores},
     )
-
-
-def _text(extra: Mapping[str, Any], outer: str, name: str) -> str | None:
-    inner = extra.get(outer)
-    value = inner.get(name) if isinstance(inner, dict) else None
-    return value if isinstance(value, str) else None
 
 
 def _dollars(amount: float | str | None, field: str) -> float | None:

@@ -1,21 +1,34 @@
-"""Samples of EleutherAI's evaluation harness: `samples_<task>_<time>.jsonl`."""
+"""LM evaluation harness (EleutherAI): the samples of one task.
+
+- File: `<model>/samples_<task>_<time>.jsonl`, one line per document and filter.
+- Format: https://github.com/EleutherAI/lm-evaluation-harness, `evaluate` in lm_eval/evaluator.py
+- Checked on: files that the harness wrote in 2026, for generation, multiple choice, and log-likelihoods.
+- Lost: nothing; of several responses to a document only the first is a turn.
+"""
 
 import re
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
+from turnwise.readers.formats.common import has_fields, zero_or_one
 from turnwise.readers.records import json_text, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
 NAME = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst)?", re.DOTALL)
-PASSED = ("exact_match", "acc", "pass@1", "em")  # which metrics say that a document was solved, the first first
+SOLVING = (
+    "exact_match",
+    "acc",
+    "pass@1",
+    "em",
+)  # metrics that say whether a document is solved, in order of precedence
 
 
 class Sample(msgspec.Struct):
-    """One line."""
+    """One document under one filter."""
 
     doc_id: int | str
     arguments: Any = None
@@ -29,33 +42,32 @@ class Sample(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds samples: lines with `doc_id`, `arguments` and `resps`."""
-    return document.kind in {"lines", "json"} and {"doc_id", "arguments", "resps"} <= document.keys
+    return has_fields(document, "doc_id", "arguments", "resps")
 
 
 def read_lm_eval(document: Document, table: Table) -> None:
-    r"""Each document into a rollout of one turn.
+    r"""Read each document as a rollout of one turn.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
-    hash of the content         `run`: the file has no name but its task
+    hash of the content         `run`: the file is named only by its task
     run, `doc_id`               `rollout_id`
     task in the file's name     `task`, followed by `doc_id`; and `category`
     first of `arguments`        `prompt`
-    first of `resps`            `response`; of a multiple choice the continuation of the highest likelihood,
-                                whose likelihood is the column `log_likelihood`; null where the likelihood of the
-                                prompt was asked for (`loglikelihood_rolling`), and nothing was said
+    first of `resps`            `response`; in multiple choice, the continuation with the highest likelihood,
+                                which is the column `log_likelihood`; null where only the likelihood of the
+                                prompt was computed (`loglikelihood_rolling`)
     `target`                    `expected`
     `metrics`                   `score_<name>`; `solved` where exact_match, acc, pass@1 or em, in this order, is
                                 0 or 1
-    `filter`                    a document is written once for each filter: the first is the rollout's, scores of
-                                the others are `score_<name>_<filter>`
+    `filter`                    a document has a line for each filter: the rollout is read from the first, and
+                                scores of the others are `score_<name>_<filter>`
     =========================== ============================================================================
 
-    The target stands in the name of the folder, or nowhere: ``read(path, target="gpt-4o")``. `attack` is `none`, so
-    `goal` and `outcome` are null, as is `ending`; `attempt` is 1. `resps`, `filtered_resps` and `doc` are kept as JSON
-    text (of several repeats of a document the first is the response), as is what else a sample holds. Built from the
-    fields that `evaluate` logs (lm_eval/evaluator.py).
+    At most the name of the folder holds the target, so give it: ``read(path, target="gpt-4o")``. `attack` is `none`, so
+    `goal` and `outcome` are null, as is `ending`; `attempt` is 1. `resps`, `filtered_resps` and `doc` become columns of JSON
+    text (the first of several repeats is the response), as do all other fields of a sample.
 
     The producer judges the `whole_rollout`.
 
@@ -72,21 +84,23 @@ def read_lm_eval(document: Document, table: Table) -> None:
     ('sums/3', '2 + 2?', '4!', 1.0, True)
     """
     run = f"lm_eval-{document.digest}"
-    named = NAME.fullmatch(document.path.name)
-    task = None if named is None else named["task"]
-    found: dict[str, list[tuple[int, Sample, dict[str, Any]]]] = {}
+    match = NAME.fullmatch(document.path.name)
+    task = None if match is None else match["task"]
+    # One document has a line for each filter, which may be far apart in the file.
+    by_document: dict[str, list[tuple[int, Sample, dict[str, Any]]]] = {}
     for number, value in document.records():
         with table.record(document.name, number):
             sample = parse(value, Sample)
-            found.setdefault(str(sample.doc_id), []).append((number, sample, leftovers(value, Sample)))
-    for name, samples in found.items():
-        number, first, rest = samples[0]
+            by_document.setdefault(str(sample.doc_id), []).append((number, sample, leftovers(value, Sample)))
+    for name, samples in by_document.items():
+        number, first, first_extras = samples[0]
         with table.record(document.name, number):
             scores: dict[str, Any] = {}
-            for place, (_, sample, beside) in enumerate(samples):
+            for position, (_, sample, extras) in enumerate(samples):
                 for metric in sample.metrics or []:
-                    key = f"score_{metric}" if place == 0 else f"score_{metric}_{sample.filter}"
-                    scores[key if key not in scores else f"{key}_{place}"] = beside.get(metric)
+                    # Scores of the first filter have no suffix; a name that is taken already gets the position of its line.
+                    key = f"score_{metric}" if position == 0 else f"score_{metric}_{sample.filter}"
+                    scores[key if key not in scores else f"{key}_{position}"] = extras.get(metric)
             prompt, response, likelihood = _exchange(first)
             table.add(
                 document.name,
@@ -114,35 +128,43 @@ def read_lm_eval(document: Document, table: Table) -> None:
                     "resps": json_text(first.resps),
                     "filtered_resps": json_text(first.filtered_resps),
                     "doc": json_text(first.doc),
-                    **{name: value for name, value in rest.items() if name not in (first.metrics or [])},
+                    **{name: value for name, value in first_extras.items() if name not in (first.metrics or [])},
                 },
             )
 
 
 def _exchange(sample: Sample) -> tuple[str | None, str | None, float | None]:
     """Return prompt and answer; of a multiple choice the likeliest answer, and how likely it is."""
-    asked = [_argument(given) for given in _listed(sample.arguments)]
-    given = _listed(sample.resps)[: _choices(asked)]
-    likely = [(pair, place) for place, answer in enumerate(given) if (pair := _likelihood(answer)) is not None]
-    if likely and len(likely) == len(given):
-        likelihood, place = max(likely, key=lambda found: found[0])
-        chosen = asked[place] if place < len(asked) else (None, None)
-        return chosen[0], chosen[1], likelihood
-    response = _innermost(given)
+    requests = [_request(arguments) for arguments in _listed(sample.arguments)]
+    answers = _listed(sample.resps)[: _choices(requests)]
+    likelihoods = [_likelihood(answer) for answer in answers]
+    ranked = [(likelihood, place) for place, likelihood in enumerate(likelihoods) if likelihood is not None]
+    if ranked and len(ranked) == len(
+        answers
+    ):  # multiple choice: each answer is a likelihood, the first highest one wins
+        highest, place = max(ranked, key=itemgetter(0))
+        prompt, choice = requests[place] if place < len(requests) else (None, None)
+        return prompt, choice, highest
+    response = _innermost(answers)
     rolling = _rolling(sample.arguments, response)
-    return (asked[0][0] if asked else None), (worded(response) if rolling is None else None), rolling
+    return (requests[0][0] if requests else None), (worded(response) if rolling is None else None), rolling
 
 
-def _choices(asked: list[tuple[str | None, str | None]]) -> int | None:
-    """Return the end of the choices: acc_mutual_info asks each once more, with nothing before it."""
-    half = len(asked) // 2
-    given, dry = asked[:half], asked[half:]
-    again = [said for _, said in given] == [said for _, said in dry]
-    return half if again and any(context for context, _ in given) and not any(context for context, _ in dry) else None
+def _choices(requests: list[tuple[str | None, str | None]]) -> int | None:
+    """Return the number of choices, or None for all requests.
+
+    The metric acc_mutual_info sends each continuation twice: first after its context, then without one. The second half
+    must not compete with the first.
+    """
+    half = len(requests) // 2
+    contexts, continuations = [context for context, _ in requests], [text for _, text in requests]
+    repeated = continuations[:half] == continuations[half:]
+    return half if repeated and any(contexts[:half]) and not any(contexts[half:]) else None
 
 
 def _rolling(arguments: Any, answer: Any) -> float | None:
-    """The log-likelihood of a whole text, where nothing but the text was given and nothing but a number came back."""
+    """Return the log-likelihood of a text, where the text is the only argument and a number the only answer."""
+    # `loglikelihood_rolling` has one argument, the text, and one answer, its log-likelihood.
     parts = next(iter(_listed(arguments)), None)
     if isinstance(parts, str) or len(_listed(parts)) != 1:
         return None
@@ -153,13 +175,13 @@ def _rolling(arguments: Any, answer: Any) -> float | None:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a list unchanged; of an object (as newer versions write arguments) its values."""
+    """Return a list unchanged, or the values of an object, as newer versions write arguments."""
     return value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
 
 
-def _argument(given: Any) -> tuple[str | None, str | None]:
-    """The context and the continuation, where it is one."""
-    parts = _listed(given) or [given]
+def _request(arguments: Any) -> tuple[str | None, str | None]:
+    """Return the context of a request, and its continuation where it has one."""
+    parts = _listed(arguments) or [arguments]
     second = parts[1] if len(parts) > 1 and isinstance(parts[1], str) else None
     return worded(parts[0]), second
 
@@ -171,7 +193,8 @@ def _innermost(value: Any) -> Any:
 
 
 def _likelihood(answer: Any) -> float | None:
-    """The log-likelihood in an answer: ``[[-1.5, false]]``, or the same without a list around it."""
+    """Return the log-likelihood in an answer: ``[[-1.5, false]]``, with or without the outer list."""
+    # Each repeat of a request adds a list around its answer.
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     if isinstance(answer, list) and len(answer) == 2 and str(answer[1]) in {"True", "False"}:
@@ -183,6 +206,5 @@ def _likelihood(answer: Any) -> float | None:
 
 
 def _solved(scores: dict[str, Any]) -> bool | None:
-    known = (scores[f"score_{name}"] for name in PASSED if f"score_{name}" in scores)
-    value = next(known, None)
-    return bool(value) if isinstance(value, int | float) and value in {0, 1} else None
+    values = (scores[f"score_{name}"] for name in SOLVING if f"score_{name}" in scores)
+    return zero_or_one(next(values, None))

@@ -1,4 +1,10 @@
-"""MINT results: multi-turn use of tools, one line for each task."""
+"""MINT: multi-turn use of tools, with or without language feedback.
+
+- File: `<model>/F=<feedback>/.../max<k>_p<proposals>.../<category>/<task>/results.jsonl`, one line per task.
+- Format: https://github.com/xingyaoww/mint-bench
+- Checked on: results of gpt-3.5-turbo-0613, without feedback and with that of GPT-4.
+- Lost: counts of tokens other than their total.
+"""
 
 import re
 from typing import Any
@@ -6,21 +12,21 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.formats.common import complete_last, has_fields
 from turnwise.readers.records import Count, Key, leftovers, parse, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.schema import BUDGET, ERROR, NO_ATTACK, SUCCESS
 
 ENDINGS = {"task_success": SUCCESS, "max_steps": BUDGET, "max_propose_steps": BUDGET, "error": ERROR}
-PATH = re.compile(
+FOLDERS = re.compile(
     r"(?P<model>[^/]+)/F=(?P<feedback>[^/]+)/(?:PHF=(?P<feedback_setting>[^/]+)/)?"
     r"max(?P<k>\d{1,9})_p(?P<proposals>\d{1,9})(?P<tools>[^/]*)/(?P<category>[^/]+)/(?P<task>[^/]+)/[^/]+\Z"
 )
 
 
 class Line(msgspec.Struct):
-    """One line of a file."""
+    """One line: the state of a run, and its task."""
 
     state: dict[str, Any]
     task: dict[str, Any]
@@ -32,8 +38,8 @@ class Tokens(msgspec.Struct):
     total_tokens: Count = None
 
 
-class Used(msgspec.Struct):
-    """Position of the token counts."""
+class TokenState(msgspec.Struct):
+    """The part of the state with the token counts."""
 
     token_counter: Tokens | None = None
 
@@ -55,41 +61,40 @@ class Task(msgspec.Struct):
     reference: Any = None
 
 
-KNOWN = Task.__struct_encode_fields__
+TASK_FIELDS = Task.__struct_encode_fields__
 
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds runs: lines with a `state`, which has a history, and a `task`."""
-    lines = document.kind in {"lines", "json"} and {"state", "task"} <= document.keys
-    return lines and b'"history"' in document.head
+    return has_fields(document, "state", "task") and b'"history"' in document.head
 
 
 def read_mint(document: Document, table: Table) -> None:
-    r"""The runs of one file into rollouts; a turn is one assistant message.
+    r"""Read each line as a rollout; a turn is one assistant message.
 
     ========================== ===========================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== ===========================================================================
-    hash of the content        `run`: the log has no name of its own
+    hash of the content        `run`: the file has no name of its own
     run, `task_id`             `rollout_id`
     folders of the file:       ``<model>/F=<feedback>/[PHF=<setting>/]max<k>_p<proposals>.../<category>/<task>/``
     model, category            `target`, `category`
-    k, proposals, feedback,    columns of these names: most turns, most proposed solutions, who gave feedback
-    feedback_setting           (``none`` for no one) and of which kind; all null where the folders are others
-    <task> + `task_id`         `task`; where the folder is another, `task_name` + `task_id`
+    k, proposals, feedback,    columns of these names: maximum of turns, maximum of proposed solutions, model
+    feedback_setting           that gave feedback (or ``none``), kind of feedback; null in other folders
+    <task> + `task_id`         `task`; in other folders, `task_name` + `task_id`
     `reference`                `expected`
-    `history`                  turns; the first `prompt` holds an example of a whole solution
+    `history`                  turns; the first `prompt` includes an example of a complete solution
     `success`                  `solved`
     `terminate_reason`         `ending`: task_success is success, max_steps and max_propose_steps budget, error
-                               error; an unknown reason is null, and kept as it stands
+                               error; an unknown reason is null, and `terminate_reason` keeps it
     `error`                    `error` of the last turn
     `token_counter`            `total_tokens`
     ========================== ===========================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null; `attempt` is 1. Folders are those of the file's absolute
-    path, wherever the reading began. What else `state` holds is kept under its own name, what `task` holds with
-    ``task_`` before it (`task_prompt` is the question alone), objects and lists as JSON text. A run with another k is
-    another run and not a longer one; the same tasks are in all of them.
+    `attack` is `none`, so `goal` and `outcome` are null; `attempt` is 1. Folders are read from the file's absolute path.
+    Other fields of `state` become columns under their own names, fields of `task` with ``task_`` before them (`task_prompt`
+    is the question alone), objects and lists as JSON text. Runs with different k hold the same tasks, solved anew: a run
+    with a larger k is not the continuation of one with a smaller k.
 
     The producer judges the `whole_rollout`, and the user's task, not an attack.
 
@@ -106,26 +111,25 @@ def read_mint(document: Document, table: Table) -> None:
     ('parrot-1', 'gsm8k/7', 5, 'none', '4', True)
     """
     run = f"mint-{document.digest}"
-    place = _place(document)
+    folders = _folders(document)
     for number, value in document.records():
         with table.record(document.name, number):
-            if isinstance(value, BrokenError):
-                raise value
             line = parse(value, Line)
             state, task = parse(line.state, State, "state"), parse(line.task, Task, "task")
+            # The history includes the messages of the user and the feedback of the other model.
             turns = split(state.history, "state.history")
-            turns[-1] = turns[-1]._replace(error=worded(state.error))
-            where = place["task"] or task.task_name
+            complete_last(turns, error=worded(state.error))
+            source = folders["task"] or task.task_name
             table.add(
                 document.name,
                 f"{run}/{task.task_id}",
                 turns,
                 {
                     "run": run,
-                    "target": place["model"],
+                    "target": folders["model"],
                     "attack": NO_ATTACK,
-                    "task": str(task.task_id) if where is None else f"{where}/{task.task_id}",
-                    "category": place["category"],
+                    "task": str(task.task_id) if source is None else f"{source}/{task.task_id}",
+                    "category": folders["category"],
                     "attempt": 1,
                     "expected": worded(task.reference),
                     "ending": ENDINGS.get(state.terminate_reason or ""),
@@ -133,24 +137,25 @@ def read_mint(document: Document, table: Table) -> None:
                     "total_tokens": _tokens(line.state),
                 },
                 {
-                    **{name: place[name] for name in ("k", "proposals", "feedback", "feedback_setting")},
+                    **{name: folders[name] for name in ("k", "proposals", "feedback", "feedback_setting")},
                     "terminate_reason": state.terminate_reason,
                     "task_name": task.task_name,
                     **leftovers(line.state, State),
-                    **{f"task_{name}": value for name, value in line.task.items() if name not in KNOWN},
+                    **{f"task_{name}": value for name, value in line.task.items() if name not in TASK_FIELDS},
                 },
             )
 
 
 def _tokens(state: dict[str, Any]) -> int | None:
-    used = parse(state, Used, "state").token_counter
-    return None if used is None else whole(used.total_tokens, "state.token_counter.total_tokens")
+    counter = parse(state, TokenState, "state").token_counter
+    return None if counter is None else whole(counter.total_tokens, "state.token_counter.total_tokens")
 
 
-def _place(document: Document) -> dict[str, Any]:
-    """Return what the folders of the file say about its runs; all null where they are not MINT's."""
-    found = PATH.search(document.path.absolute().as_posix())
-    place: dict[str, Any] = dict.fromkeys(PATH.groupindex) if found is None else found.groupdict()
+def _folders(document: Document) -> dict[str, Any]:
+    """Return the settings in the folders of the file; all null where the folders are not MINT's."""
+    # The settings of a run are only in the names of its folders.
+    match = FOLDERS.search(document.path.absolute().as_posix())
+    settings: dict[str, Any] = dict.fromkeys(FOLDERS.groupindex) if match is None else match.groupdict()
     for name in ("k", "proposals"):
-        place[name] = None if place[name] is None else int(place[name])
-    return place | {"feedback": "none" if place["feedback"] == "None" else place["feedback"]}
+        settings[name] = None if settings[name] is None else int(settings[name])
+    return settings | {"feedback": "none" if settings["feedback"] == "None" else settings["feedback"]}

@@ -1,4 +1,10 @@
-"""The items of an evaluation of the NeMo Agent Toolkit, as `workflow_output.json` keeps them."""
+"""NeMo Agent Toolkit (NAT): the items of an evaluation and the answers of the workflow.
+
+- File: `workflow_output.json`, a list of items.
+- Format: https://github.com/NVIDIA/NeMo-Agent-Toolkit
+- Checked on: files built from the fields that its documentation and its runner name (its own samples are Git LFS pointers).
+- Lost: intermediate steps other than their tool calls, tokens and times; `tw.steps` reads them.
+"""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +13,8 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import calls
-from turnwise.readers.records import Count, Key, leftovers, parse, total, worded
+from turnwise.readers.formats.common import has_fields
+from turnwise.readers.records import Count, Key, inner, leftovers, parse, total, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.readers.traces.steps import Stamp, seconds_at
@@ -17,7 +24,7 @@ REPEAT = re.compile(r"(?P<item>.*)_rep(?P<number>\d{1,6})", re.DOTALL)
 
 
 class Item(msgspec.Struct):
-    """One question, what should have been answered, and what was."""
+    """One question, the expected answer, and the answer of the workflow."""
 
     id: Key
     question: Any = None
@@ -33,7 +40,7 @@ class Step(msgspec.Struct):
 
 
 class Payload(msgspec.Struct):
-    """Of a step, what we read."""
+    """The fields read from a step."""
 
     event_type: str | None = None
     event_timestamp: Stamp = None
@@ -50,14 +57,14 @@ class Usage(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds items: a list of objects with `id` and `generated_answer`."""
-    return document.kind in {"json", "lines"} and {"id", "generated_answer"} <= document.keys
+    return has_fields(document, "id", "generated_answer")
 
 
 def read_nat(document: Document, table: Table) -> None:
-    """Each item into a rollout of one turn: the workflow is the target.
+    """Read each item as a rollout of one turn: the workflow is the target.
 
     ============================ =========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ =========================================================================
     hash of the content          `run`: the file has no name of its own
     run, `id`                    `rollout_id`
@@ -65,17 +72,16 @@ def read_nat(document: Document, table: Table) -> None:
     `_rep<k>`                    `attempt`, from 1
     `question`                   `prompt`
     `answer`                     `expected`
-    `generated_answer`           `response`; null or empty is an answer that never came: turn null
+    `generated_answer`           `response`; null or empty means that there was no answer: turn null
     `intermediate_steps`         `tool_calls` (TOOL_START, else TOOL_END), `queries` (LLM_END), `total_tokens`
                                  (of LLM_END), `total_seconds` (from the first time stamp to the last)
     ============================ =========================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`: scores stand in
-    ``<evaluator>_output.json``, which `tw.judges.read_verdicts` reads and `tw.judges.join_labels` joins by `task`. Steps themselves
-    are left where they are; every other field of the data set is kept under its own name. Built from the fields that
-    the toolkit's documentation and its runner name; its own samples are Git LFS pointers.
+    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`: scores are in
+    ``<evaluator>_output.json``, which `tw.judges.read_verdicts` reads and `tw.judges.join_labels` joins by `task`. The steps
+    themselves are not read; all other fields of the data set become columns under their own names.
 
-    The producer judges the `whole_rollout`, elsewhere.
+    The producer judges the `whole_rollout`, in other files.
 
     Examples
     --------
@@ -92,16 +98,18 @@ def read_nat(document: Document, table: Table) -> None:
         with table.record(document.name, number):
             item = parse(value, Item)
             steps = _payloads(item)
-            models = [step for step in steps if step.event_type == "LLM_END"]
-            told = [seconds_at(step.event_timestamp, "event_timestamp") for step in steps]
-            times = [time for time in told if time is not None]
+            model_ends = [step for step in steps if step.event_type == "LLM_END"]
+            # The steps need not be in order of time.
+            stamps = [seconds_at(step.event_timestamp, "event_timestamp") for step in steps]
+            times = [time for time in stamps if time is not None]
+            # With several repetitions, the toolkit copies each item under a new id.
             repeat = REPEAT.fullmatch(str(item.id))
             answer = worded(item.generated_answer) or None
             turn = Turn(
                 turn=None if answer is None else 1,
                 prompt=worded(item.question),
                 response=answer,
-                tool_calls=calls(_called(steps)) if answer is not None else None,
+                tool_calls=calls(_tool_calls(steps)) if answer is not None else None,
             )
             table.add(
                 document.name,
@@ -113,8 +121,8 @@ def read_nat(document: Document, table: Table) -> None:
                     "task": str(item.id) if repeat is None else repeat["item"],
                     "attempt": 1 if repeat is None else int(repeat["number"]) + 1,
                     "expected": worded(item.answer),
-                    "queries": len(models) if steps else None,
-                    "total_tokens": total(map(_tokens, models), "intermediate_steps"),
+                    "queries": len(model_ends) if steps else None,
+                    "total_tokens": total(map(_tokens, model_ends), "intermediate_steps"),
                     "total_seconds": max(times) - min(times) if len(times) > 1 else None,
                 },
                 leftovers(value, Item),
@@ -122,20 +130,19 @@ def read_nat(document: Document, table: Table) -> None:
 
 
 def _payloads(item: Item) -> list[Payload]:
-    given = enumerate(item.intermediate_steps or [])
-    steps = [(place, parse(value, Step, f"intermediate_steps[{place}]")) for place, value in given]
+    numbered = enumerate(item.intermediate_steps or [])
+    steps = [(place, parse(value, Step, f"intermediate_steps[{place}]")) for place, value in numbered]
     return [parse(step.payload, Payload, f"intermediate_steps[{place}].payload") for place, step in steps]
 
 
 def _tokens(step: Payload) -> Count:
-    used = step.usage_info.get("token_usage") if isinstance(step.usage_info, dict) else None
-    return parse(used or {}, Usage, "usage_info.token_usage").total_tokens
+    usage = inner(step.usage_info, "token_usage")
+    return parse(usage or {}, Usage, "usage_info.token_usage").total_tokens
 
 
-def _called(steps: Iterable[Payload]) -> list[dict[str, Any]]:
+def _tool_calls(steps: Iterable[Payload]) -> list[dict[str, Any]]:
+    """Return the calls of tools, from their starts; some frameworks report only the ends."""
+    # A step reports its start and its end; both hold the input.
     tools = [step for step in steps if step.event_type in {"TOOL_START", "TOOL_END"}]
-    started = [step for step in tools if step.event_type == "TOOL_START"] or tools
-    return [
-        {"name": step.name or "tool", "arguments": step.data.get("input") if isinstance(step.data, dict) else None}
-        for step in started
-    ]
+    reported = [step for step in tools if step.event_type == "TOOL_START"] or tools
+    return [{"name": step.name or "tool", "arguments": inner(step.data, "input")} for step in reported]

@@ -1,4 +1,10 @@
-"""Output of OpenAI's API: output of its batches, chat completions, responses, and logs of requests with them."""
+"""OpenAI's API: output of batches, chat completions, responses, and logs of requests with their answers.
+
+- File: any JSON or JSON lines; a batch's output file.
+- Format: https://platform.openai.com/docs/api-reference/batch, .../chat and .../responses
+- Checked on: files built from that documentation.
+- Lost: items of a response other than messages, function calls and reasoning.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,14 +12,17 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, joined, text_of, thoughts
-from turnwise.readers.records import Count, leftovers, parse, whole
+from turnwise.readers.formats.common import OpenAIUsage, text_in, without_nulls
+from turnwise.readers.records import leftovers, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
 from turnwise.readers.table import Table
 from turnwise.readers.traces.exchanges import NOTHING, Answer, Reply, providers, read_exchanges
 
 BATCH = frozenset({"custom_id", "response", "error"})
-SAID = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning"})
+MESSAGE_FIELDS = frozenset(
+    {"role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning"}
+)
 
 
 class Body(msgspec.Struct):
@@ -39,16 +48,6 @@ class Choice(msgspec.Struct):
     index: int | None = None
 
 
-class Usage(msgspec.Struct):
-    """Tokens of one request, under the names of completions and of responses."""
-
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
-    input_tokens: Count = None
-    output_tokens: Count = None
-    total_tokens: Count = None
-
-
 def sniff(document: Document) -> bool:
     """Return whether the file holds a batch's output (`custom_id`, `response`, `error`), answers, or logs with them.
 
@@ -59,42 +58,43 @@ def sniff(document: Document) -> bool:
     if document.keys >= BATCH or "openai" in providers(document):
         return True
     first = next(iter(document.beginning), {})
-    asked = "messages" in names_if_any(first.get("request"))
-    return asked and isinstance(surface_if_any(first.get("response")), str)
+    # A log of requests may hold only the text of an answer.
+    has_request = "messages" in names_if_any(first.get("request"))
+    return has_request and isinstance(surface_if_any(first.get("response")), str)
 
 
 def read_openai_output(document: Document, table: Table) -> None:
-    """Each answer into a rollout; a turn is one assistant message, the last of them the answer.
+    """Read each answer as a rollout; a turn is one assistant message, and the last turn is the answer.
 
     ================================ ====================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ ====================================================================
     hash of the content              `run`: the file has no name of its own
-    run, `custom_id`, else `id`      `rollout_id`; the number of the record where there is neither; of a
-                                     further choice with ``/2`` and so on after it; in a log, its
-                                     `rollout_id` as it stands, or run and its `id`
+    run, `custom_id`, else `id`      `rollout_id`; the number of the record where there is neither; further
+                                     choices end in ``/2`` and so on; in a log, its `rollout_id` unchanged,
+                                     or run and its `id`
     `custom_id`                      `task`
     place among `choices`            `attempt`, where there is a `custom_id` or several choices
     `model`                          `target`
-    `message`, `text`, or `output`   `response`, `tool_calls`; a `refusal` is the response where there is no
-                                     text, and a column of that name
-    `request`: `messages`, `input`,  `context`, and the turns before; in a log that has them, or has them beside
-    `prompt`, `instructions`         `response`; and of a response that was kept together with them
-    `usage`                          `prompt_tokens`, `response_tokens`, `total_tokens`, of a request with one
-                                     choice: of several, it counts them together
+    `message`, `text`, or `output`   `response`, `tool_calls`; a `refusal` is the response if the text
+                                     is missing, and a column of that name
+    `request`: `messages`, `input`,  `context`, and the earlier turns: in a log that has them in `request` or next
+    `prompt`, `instructions`         to `response`, and of a response that was stored together with them
+    `usage`                          `prompt_tokens`, `response_tokens`, `total_tokens`, only of a request with one
+                                     choice: it counts several choices together
     `finish_reason`, `status`        columns of that name
-    `error`, or that in the body     `error`, `ending` error; no answer
+    `error`, also in the body        `error`, `ending` error; no answer
     ================================ ====================================================================
 
-    What was asked is not in the output of a batch: `prompt` is null. It is in the batch's input under the same
-    `custom_id`, by which it can be joined to `task`. Of a log each record is a rollout of its own, so that a conversation
-    logged call by call appears once for each call; the answer in it may also be its text alone. A column of a record that is
-    called as a fact of the rollout in TURNS is that fact where its value fits. What a model thought (`reasoning_content`, or the
-    summary of its reasoning) is the column `reasoning`. Everything else is kept under its own name, objects and lists as JSON
-    text. Built from the objects that OpenAI documents for its API.
+    The output of a batch does not hold the prompts: `prompt` is null. The batch's input holds them, under the same
+    `custom_id`, by which they can be joined to `task`. Each record of a log is a rollout of its own, so a conversation logged
+    call by call appears once for each call; the answer may also be its text alone. A column of a record that has the name of
+    a fact of the rollout in TURNS is that fact where its value fits. The reasoning of a model (`reasoning_content`, or the
+    summary of it) is the column `reasoning`. All other fields become columns under their own names, objects and lists as
+    JSON text.
 
-    The producer judges the `whole_rollout`: not at all. `attack`, `goal`, `outcome` and `solved` are null where the
-    record does not state them; so is `refused`: of answers without a `refusal` nobody says that they are none.
+    The producer judges the `whole_rollout`, but writes no verdict. `attack`, `goal`, `outcome` and `solved` are null where
+    the record does not state them; so is `refused`, since an answer without `refusal` may still refuse in its text.
 
     Examples
     --------
@@ -110,64 +110,63 @@ def read_openai_output(document: Document, table: Table) -> None:
     read_exchanges(document, table, "openai", _replied)
 
 
-def _replied(given: Mapping[str, Any], within: str) -> Reply:
-    body = parse(given, Body, within)
-    usage = parse(body.usage or {}, Usage, f"{within}.usage")
-    counts = _first(usage.prompt_tokens, usage.input_tokens), _first(usage.completion_tokens, usage.output_tokens)
+def _replied(record: Mapping[str, Any], within: str) -> Reply:
+    """Read the body of an answer; `within` names the field that holds it."""
+    body = parse(record, Body, within)
+    usage = parse(body.usage or {}, OpenAIUsage, f"{within}.usage")
     return Reply(
         list(_answers(body, within)),
         body.id,
         body.model,
-        whole(counts[0], "usage"),
-        whole(counts[1], "usage"),
+        usage.sent("usage"),
+        usage.received("usage"),
         whole(usage.total_tokens, "usage.total_tokens"),
         body.error,
-        leftovers(given, Body) | leftovers(body.usage or {}, Usage),
+        leftovers(record, Body) | leftovers(body.usage or {}, OpenAIUsage),
     )
 
 
 def _answers(body: Body, within: str) -> Iterator[Answer]:
-    for at, given in enumerate(body.choices or []):
+    for at, record in enumerate(body.choices or []):
         where = f"{within}.choices[{at}]"
-        choice = parse(given, Choice, where)
-        told = choice.message or {}
-        content = told.get("content")
+        choice = parse(record, Choice, where)
+        fields = choice.message or {}
+        content = fields.get("content")
         text = choice.text if choice.message is None else text_of(content, f"{where}.message.content".lstrip("."))
-        refusal = told.get("refusal") if isinstance(told.get("refusal"), str) else None
-        called = told.get("tool_calls") or ([told["function_call"]] if told.get("function_call") else None)
-        known = (told[key] for key in ("reasoning_content", "reasoning") if isinstance(told.get(key), str))
-        said = Message("assistant", text or refusal, parse(called, list[Any] | None, "tool_calls"))  # type: ignore[arg-type]
-        beside = {
-            **{name: value for name, value in told.items() if name not in SAID},
-            **leftovers(given, Choice),
+        refusal = text_in(fields, "refusal")
+        # `function_call` is the form of tool calls before `tool_calls`.
+        requests = fields.get("tool_calls") or ([fields["function_call"]] if fields.get("function_call") else None)
+        reasonings = (fields[key] for key in ("reasoning_content", "reasoning") if isinstance(fields.get(key), str))
+        message = Message("assistant", text or refusal, parse(requests, list[Any] | None, "tool_calls"))  # type: ignore[arg-type]
+        extras = {
+            **{name: value for name, value in fields.items() if name not in MESSAGE_FIELDS},
+            **leftovers(record, Choice),
             "refusal": refusal,
-            "reasoning": next(known, thoughts(content)),
+            "reasoning": next(reasonings, thoughts(content)),
             "finish_reason": choice.finish_reason,
         }
-        yield Answer(said, {name: value for name, value in beside.items() if value not in NOTHING})
+        yield Answer(message, {name: value for name, value in extras.items() if value not in NOTHING})
     if body.output is not None:
         yield _response(body.output)
 
 
 def _response(output: list[dict[str, Any]]) -> Answer:
-    """The items of a response as one answer: its messages, the functions it calls, the summaries of its thoughts."""
+    """Return the items of a response as one answer: its messages, function calls, and summaries of reasoning."""
+    # A response is a list of items, in which messages, function calls and reasoning are mixed.
     parts = [part for item in output if item.get("type") == "message" for part in _parts(item.get("content"))]
-    thought = [part for item in output if item.get("type") == "reasoning" for part in _parts(item.get("summary"))]
+    summaries = [part for item in output if item.get("type") == "reasoning" for part in _parts(item.get("summary"))]
     texts, refusals, reasons = (
-        [part[key] for part in given if isinstance(part.get(key), str)]
-        for given, key in ((parts, "text"), (parts, "refusal"), (thought, "text"))
+        [part[key] for part in source if isinstance(part.get(key), str)]
+        for source, key in ((parts, "text"), (parts, "refusal"), (summaries, "text"))
     )
-    called = [item for item in output if item.get("type") == "function_call"]
-    beside = {"refusal": joined(refusals), "reasoning": joined(reasons)}
-    said = Message("assistant", joined(texts) or joined(refusals), called or None)
-    return Answer(said, {name: value for name, value in beside.items() if value is not None})
+    requests = [item for item in output if item.get("type") == "function_call"]
+    extras = {"refusal": joined(refusals), "reasoning": joined(reasons)}
+    message = Message("assistant", joined(texts) or joined(refusals), requests or None)
+    return Answer(message, without_nulls(extras))
 
 
-def _parts(given: Any) -> list[dict[str, Any]]:
-    if isinstance(given, str):
-        return [{"text": given}]
-    return [part for part in given if isinstance(part, dict)] if isinstance(given, list) else []
-
-
-def _first(*counts: Count) -> Count:
-    return next((count for count in counts if count is not None), None)
+def _parts(content: Any) -> list[dict[str, Any]]:
+    """Return the parts of a message or a summary, which may be a text alone."""
+    if isinstance(content, str):
+        return [{"text": content}]
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []

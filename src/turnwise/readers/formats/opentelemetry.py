@@ -1,10 +1,17 @@
-"""Spans of OpenTelemetry in its JSON, in its own words for generative AI or OpenInference's: each trace is a rollout."""
+"""OpenTelemetry: spans in its JSON, in its own conventions for generative AI or in OpenInference's.
+
+- File: OTLP in JSON or JSON lines (`resourceSpans`), or what the SDK's console exporter prints.
+- Format: https://opentelemetry.io/docs/specs/semconv/gen-ai/ and https://opentelemetry.io/docs/specs/otlp/
+- Checked on: spans that Pydantic AI and OpenLLMetry write, and files built from the conventions, current and older.
+- Lost: traces without a model call, and spans that are not model calls, other than their times and errors.
+"""
 
 from typing import Any
 
 from turnwise.readers.chats.turns import thoughts
+from turnwise.readers.formats.common import first_of, text_in, without_nulls
 from turnwise.readers.formats.phoenix import FAILED, span_of
-from turnwise.readers.records import Count, parse, whole
+from turnwise.readers.records import parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.readers.traces.gen_ai import call_of
@@ -12,48 +19,48 @@ from turnwise.readers.traces.otlp import EXPORTED, Plain, spans_in
 from turnwise.readers.traces.spans import Span, add_trace, traces_of
 
 PRINTED = frozenset({"context", "attributes", "parent_id", "start_time"})  # fields of what the SDK's exporter prints
-WORDS = frozenset({"gen_ai", "openinference"})  # in which a span may speak of models
+CONVENTIONS = frozenset({"gen_ai", "openinference"})  # first parts of the names of attributes of model calls
 
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds spans of models, as OTLP writes them in JSON or as the SDK's exporter prints them."""
     if document.kind not in {"json", "lines"}:
         return False
+    # Spans that are printed by the SDK look like Phoenix's, except for `span_kind`.
     exported = EXPORTED in document.keys or (document.keys >= PRINTED and "span_kind" not in document.keys)
-    return exported and any(f"{word}.".encode() in document.data for word in WORDS)
+    return exported and any(f"{name}.".encode() in document.data for name in CONVENTIONS)
 
 
 def read_opentelemetry(document: Document, table: Table) -> None:
-    """Each trace with a model in it into a rollout; a turn is one call of a model, in the order in which they began.
+    """Read each trace with a model in it as a rollout; a turn is one model call, in order of start.
 
     ================================== ==================================================================
-    theirs                             ours
+    in the file                        in the table
     ================================== ==================================================================
     hash of the content                `run`: the file has no name of its own
     run, `traceId`                     `rollout_id`
-    `gen_ai.response.model`, else      `target` (that of the first call), column `model` of each
+    `gen_ai.response.model`, else      `target` (the model of the first call), column `model` of each turn
     `gen_ai.request.model`
-    `gen_ai.input.messages`,           of the first call all turns that they hold; of each call its `prompt`, what
-    `gen_ai.system_instructions`       came since the answer before, and `context`
+    `gen_ai.input.messages`,           `prompt` (messages since the previous answer) and `context` of the turn; the
+    `gen_ai.system_instructions`       messages of the first call may hold earlier turns
     `gen_ai.output.messages`           `response`, `tool_calls`, column `reasoning`
     `gen_ai.usage`                     `prompt_tokens`, `response_tokens`; `total_tokens`
     start, end                         `seconds`; `total_seconds`, of all spans
-    status ERROR                       `error` of the turn, its message; `ending` error, where the only call or
+    status ERROR                       `error` of the turn: its message; `ending` error, where the only call or
                                        the outermost span failed
     `service.name` of the resource     column `service`
-    `gen_ai.conversation.id`,          columns `conversation`, `agent`: the first that is said
+    `gen_ai.conversation.id`,          columns `conversation`, `agent`: the first in the trace
     `gen_ai.agent.name`
     ================================== ==================================================================
 
-    Messages may also stand as the conventions had them before: as ``gen_ai.prompt.0.content`` and ``gen_ai.completion.0.content``
-    (OpenLLMetry's), or as events of the span (``gen_ai.user.message``, ``gen_ai.choice``). A span in the words of OpenInference is
-    read as `phoenix` reads it. A call is a span whose operation is chat, text_completion or generate_content; where no model is
-    seen, what the outermost span was given and gave back is the only turn. Traces without either convention are no rollouts. Every
-    call is one of the target: remove the calls of attackers and judges first, or by the column `span_name`. `attempt` is 1.
+    Messages may also be in older forms: as ``gen_ai.prompt.0.content`` and ``gen_ai.completion.0.content`` (OpenLLMetry), or
+    as events of the span (``gen_ai.user.message``, ``gen_ai.choice``). A span in OpenInference's conventions is read as
+    `phoenix` reads it. A call is a span whose operation is chat, text_completion or generate_content; a trace without calls
+    has one turn: input and output of the outermost span. Traces in neither convention are not rollouts. Every call counts as
+    a call of the target: remove the calls of attackers and judges before reading, or afterwards by the column `span_name`.
+    `attempt` is 1.
 
-    Built from OpenTelemetry's protocol, its semantic conventions and what Pydantic AI and OpenLLMetry write.
-
-    The producer judges the `whole_rollout`: not at all.
+    The producer judges the `whole_rollout`, but writes no verdict.
 
     Examples
     --------
@@ -71,28 +78,30 @@ def read_opentelemetry(document: Document, table: Table) -> None:
     """
     run = f"opentelemetry-{document.digest}"
     spans: list[Span] = []
-    said: dict[
-        str, dict[str, str | None]
-    ] = {}  # of each trace with a model in it: what is said beside, the first that is
+    traces: dict[str, dict[str, str | None]] = {}  # columns of each trace with a model in it
     for number, value in document.records():
         with table.record(document.name, number):
             for plain in spans_in(parse(value, dict[str, Any]), document.name, number, table.problems):
                 spans.append(_span(plain))
-                if not WORDS.isdisjoint(plain.told):
-                    known = said.setdefault(plain.trace, dict.fromkeys(("service", "conversation", "agent")))
-                    known["service"] = known["service"] or _text(plain.around, "service", "name")
-                    known["conversation"] = known["conversation"] or _text(plain.told, "gen_ai", "conversation", "id")
-                    known["agent"] = known["agent"] or _text(plain.told, "gen_ai", "agent", "name")
-    for trace, found in traces_of(spans).items():
-        if trace in said:
+                if not CONVENTIONS.isdisjoint(plain.told):
+                    # Any span of a trace may name these: the first one that does counts.
+                    extras = traces.setdefault(plain.trace, dict.fromkeys(("service", "conversation", "agent")))
+                    extras["service"] = extras["service"] or text_in(plain.around, "service", "name")
+                    extras["conversation"] = extras["conversation"] or text_in(
+                        plain.told, "gen_ai", "conversation", "id"
+                    )
+                    extras["agent"] = extras["agent"] or text_in(plain.told, "gen_ai", "agent", "name")
+    for trace, trace_spans in traces_of(spans).items():
+        if trace in traces:
             with table.record(document.name, trace):
-                add_trace(document, table, run, found, {"attempt": 1}, said[trace])
+                add_trace(document, table, run, trace_spans, {"attempt": 1}, traces[trace])
 
 
 def _span(plain: Plain) -> Span:
-    beside = {"span_name": plain.name}
+    extras = {"span_name": plain.name}
+    # OpenInference's attributes are the same here as in Phoenix: let its reader convert them.
     if "openinference" in plain.told:
-        given = {
+        row = {
             "context": {"trace_id": plain.trace, "span_id": plain.id},
             "parent_id": plain.parent,
             "start_time": plain.start,
@@ -101,9 +110,9 @@ def _span(plain: Plain) -> Span:
             "status_message": plain.error,
             "attributes": plain.told,
         }
-        return span_of(given)._replace(beside=beside)
+        return span_of(row)._replace(beside=extras)
     call = call_of(plain.told, plain.events)
-    usage, thought = call.usage, None if call.said is None else thoughts(call.said.content)
+    usage, reasoning = call.usage, None if call.said is None else thoughts(call.said.content)
     return Span(
         plain.trace,
         plain.id,
@@ -114,18 +123,8 @@ def _span(plain: Plain) -> Span:
         call.model,
         call.asked,
         call.said,
-        prompt_tokens=_first(usage.input_tokens, usage.prompt_tokens),
-        response_tokens=_first(usage.output_tokens, usage.completion_tokens),
+        prompt_tokens=whole(first_of(usage.input_tokens, usage.prompt_tokens), "gen_ai.usage"),
+        response_tokens=whole(first_of(usage.output_tokens, usage.completion_tokens), "gen_ai.usage"),
         error=plain.error,
-        beside=beside if thought is None else {**beside, "reasoning": thought},
+        beside={**extras, **without_nulls({"reasoning": reasoning})},
     )
-
-
-def _first(*counts: Count) -> int | None:
-    return whole(next((count for count in counts if count is not None), None), "gen_ai.usage")
-
-
-def _text(node: Any, *names: str) -> str | None:
-    for name in names:
-        node = node.get(name) if isinstance(node, dict) else None
-    return node if isinstance(node, str) else None

@@ -1,23 +1,28 @@
-"""Spans in the words of OpenInference, as Arize Phoenix exports them: each trace is a rollout."""
+"""Arize Phoenix: spans in OpenInference's conventions.
 
-from collections.abc import Iterator
+- File: data frames of spans (Parquet, Arrow) or answers of the API (JSON, JSON lines), perhaps under `data`.
+- Format: https://arize-ai.github.io/openinference/spec/semantic_conventions.html, `get_spans_dataframe` of Phoenix's client
+- Checked on: files built from those conventions and the spans of Phoenix's API.
+- Lost: spans that are not model calls, other than their times and errors; annotations are in other files.
+"""
+
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message
+from turnwise.readers.formats.common import fields_in_data, of_trace, records_in_data
 from turnwise.readers.records import Count, Finite, Key, inner, parse, whole, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.json_texts import names_if_any
 from turnwise.readers.table import Table
 from turnwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from turnwise.readers.traces.steps import Stamp
 
 FLAT = frozenset({"context.trace_id", "context.span_id"})  # columns of Phoenix's data frames
 NESTED = frozenset({"context", "attributes"})  # fields of its API
-MODEL = "LLM"  # kind of a span
+MODEL = "LLM"  # kind of a span that is a model call
 FAILED = "ERROR"  # status of a span
-KEPT = ("session", "user", "metadata", "tag")  # attributes that are said of a whole trace
+TRACE_ATTRIBUTES = ("session", "user", "metadata", "tag")  # attributes that describe a whole trace
 
 
 class Context(msgspec.Struct):
@@ -58,7 +63,7 @@ class Model(msgspec.Struct):
     cost: "Cost | None" = None
 
 
-class Said(msgspec.Struct):
+class SpanMessage(msgspec.Struct):
     """One message."""
 
     role: str | None = None
@@ -79,42 +84,38 @@ def sniff(document: Document) -> bool:
     """Return whether the file holds spans: with `context.trace_id`, or with a `context` and `attributes`, perhaps under `data`."""
     if document.kind not in {"json", "lines", "parquet", "arrow"}:
         return False
-    names = document.keys
-    if names >= {"data"} and document.kind == "json" and isinstance(document.top, dict):
-        names = names_if_any(document.top["data"])
-    return names >= FLAT or (names >= NESTED and "span_kind" in names)
+    fields = fields_in_data(document)
+    return fields >= FLAT or (fields >= NESTED and "span_kind" in fields)
 
 
 def read_phoenix(document: Document, table: Table) -> None:
-    """Each trace into a rollout; a turn is one call of a model, a span of the kind LLM, in the order in which they began.
+    """Read each trace as a rollout; a turn is one model call (a span of kind LLM), in order of start.
 
     ================================= ===================================================================
-    theirs                            ours
+    in the file                       in the table
     ================================= ===================================================================
     hash of the content               `run`: the file has no name of its own
     run, `trace_id`                   `rollout_id`
-    `llm.model_name`                  `target` (that of the first call), column `model` of each
-    `llm.input_messages`              of the first call all turns that they hold; of each call its `prompt`, what
-                                      came since the answer before, and `context`
+    `llm.model_name`                  `target` (the model of the first call), column `model` of each turn
+    `llm.input_messages`              `prompt` (messages since the previous answer) and `context` of the turn; the
+                                      messages of the first call may hold earlier turns
     `llm.output_messages`             `response`, `tool_calls`
     `input.value`, `output.value`     `prompt`, `response`, where there are no messages
     `llm.token_count`, `llm.cost`     `prompt_tokens`, `response_tokens`, `cost_usd`; `total_tokens`,
                                       `total_cost_usd`
     `start_time`, `end_time`          `seconds`; `total_seconds`, of all spans
-    status ERROR                      `error` of the turn, its `status_message`; `ending` error, where the
-                                      only call or the outermost span failed
-    `session`, `user`, `metadata`,    columns, as JSON text, of the outermost span
+    status ERROR                      `error` of the turn: `status_message`; `ending` error, where the only call
+                                      or the outermost span failed
+    `session`, `user`, `metadata`,    columns of the outermost span, as JSON text
     `tag`
     ================================= ===================================================================
 
-    Where no model is seen, what the outermost span was given and gave back is the only turn. Every span of the kind LLM is a
-    call of the target: remove the calls of attackers and judges first, or by the column `span_name`. Attributes may be columns
-    called ``attributes.llm.model_name``, as data frames of Phoenix have them, or stand in one object, with dots in their names or
-    without. `attempt` is 1; no verdict is read: annotations stand elsewhere.
+    A trace without model calls has one turn: input and output of the outermost span. Every span of kind LLM counts as a call
+    of the target: remove the calls of attackers and judges before reading, or afterwards by the column `span_name`.
+    Attributes may be columns such as ``attributes.llm.model_name``, as in the data frames of Phoenix, or one object, nested or
+    with dots in its names. `attempt` is 1; no verdict is read, since annotations are in other files.
 
-    Built from OpenInference's semantic conventions, the columns of `get_spans_dataframe` and the spans of Phoenix's API.
-
-    The producer judges the `whole_rollout`, elsewhere.
+    The producer judges the `whole_rollout`, in other files.
 
     Examples
     --------
@@ -130,46 +131,37 @@ def read_phoenix(document: Document, table: Table) -> None:
     """
     run = f"phoenix-{document.digest}"
     spans: list[Span] = []
-    for number, value in _records(document):
+    for number, value in records_in_data(document, "context"):
         with table.record(document.name, number):
             spans.append(span_of(parse(value, dict[str, Any])))
-    for trace, found in traces_of(spans).items():
+    for trace, trace_spans in traces_of(spans).items():
         with table.record(document.name, trace):
-            root = next((span for span in found if span.parent is None), found[0])
-            extras = {name: root.beside[name] for name in KEPT if name in root.beside}
-            own = [span._replace(beside={"span_name": span.beside["span_name"]}) for span in found]
-            add_trace(document, table, run, own, {"attempt": 1}, extras)
-
-
-def _records(document: Document) -> Iterator[tuple[int, Any]]:
-    for number, value in document.records():
-        if isinstance(value, dict) and isinstance(value.get("data"), list) and "context" not in value:
-            yield from enumerate(value["data"])
-        else:
-            yield number, value
+            extras, turns = of_trace(trace_spans)
+            add_trace(document, table, run, turns, {"attempt": 1}, extras)
 
 
 def span_of(row: dict[str, Any]) -> Span:
-    """A span in our words.
+    """Convert a row or an object of Phoenix to a span.
 
     Examples
     --------
-    >>> given = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "attributes.input.value": "Hi"}
-    >>> span = span_of(given)
+    >>> row = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "attributes.input.value": "Hi"}
+    >>> span = span_of(row)
     >>> span.trace, span.calls, span.asked[0].content
     ('t', True, 'Hi')
     """
     record = parse(undotted(row), Record)
-    told = undotted(record.attributes or {})
-    model = parse(told.get("llm") or {}, Model, "attributes.llm")
-    kind = record.span_kind or inner(told, "openinference", "span", "kind")
+    attributes = undotted(record.attributes or {})
+    model = parse(attributes.get("llm") or {}, Model, "attributes.llm")
+    kind = record.span_kind or inner(attributes, "openinference", "span", "kind")
     tokens = model.token_count or Tokens()
-    asked, said = _chat(model.input_messages, "input"), _chat(model.output_messages, "output")
-    before, after = inner(told, "input", "value"), inner(told, "output", "value")
-    if not asked and before is not None:
-        asked = [Message("user", worded(before))]
-    if not said and after is not None:
-        said = [Message("assistant", worded(after))]
+    messages, answers = _chat(model.input_messages, "input"), _chat(model.output_messages, "output")
+    input_text, output_text = inner(attributes, "input", "value"), inner(attributes, "output", "value")
+    # Many instrumentations record only the input and output of a call as texts.
+    if not messages and input_text is not None:
+        messages = [Message("user", worded(input_text))]
+    if not answers and output_text is not None:
+        answers = [Message("assistant", worded(output_text))]
     failed = (record.status_code or "").upper() == FAILED
     return Span(
         str(record.context.trace_id),
@@ -179,34 +171,40 @@ def span_of(row: dict[str, Any]) -> Span:
         seconds_of(record.start_time, "start_time"),
         seconds_of(record.end_time, "end_time"),
         model.model_name,
-        asked,
-        said[-1] if said else None,
+        messages,
+        answers[-1] if answers else None,
         whole(tokens.prompt, "llm.token_count.prompt"),
         whole(tokens.completion, "llm.token_count.completion"),
         None if model.cost is None else model.cost.total,
         (record.status_message or "the span failed") if failed else None,
-        {"span_name": record.name, **{name: told[name] for name in KEPT if told.get(name) is not None}},
+        {
+            "span_name": record.name,
+            **{name: attributes[name] for name in TRACE_ATTRIBUTES if attributes.get(name) is not None},
+        },
     )
 
 
-def _chat(given: Any, whose: str) -> list[Message]:
-    """The messages of a call, as the conventions write each: an object with a `message` in it."""
-    where = f"llm.{whose}_messages"
+def _chat(items: Any, side: str) -> list[Message]:
+    """Return the messages of a call, each of which the conventions wrap in an object: ``{"message": ...}``."""
+    where = f"llm.{side}_messages"
     messages: list[Message] = []
-    for place, item in enumerate(parse(given or [], list[Any], where)):
-        told = parse(item, dict[str, Any], f"{where}[{place}]")
-        found = parse(told.get("message", told), Said, f"{where}[{place}]")
-        parts = [part.get("message_content", part) for part in found.contents or []]
-        called = [call.get("tool_call", call) for call in found.tool_calls or []]
-        if found.function_call_name is not None:
-            called.append({"name": found.function_call_name, "arguments": found.function_call_arguments_json})
-        role = found.role or ("user" if whose == "input" else "assistant")
-        messages.append(Message(role, found.content if found.content is not None else parts or None, called or None))
+    for place, item in enumerate(parse(items or [], list[Any], where)):
+        fields = parse(item, dict[str, Any], f"{where}[{place}]")
+        logged = parse(fields.get("message", fields), SpanMessage, f"{where}[{place}]")
+        # Parts and tool calls are wrapped in objects with one field, as messages are.
+        parts = [part.get("message_content", part) for part in logged.contents or []]
+        requests = [call.get("tool_call", call) for call in logged.tool_calls or []]
+        if logged.function_call_name is not None:
+            requests.append({"name": logged.function_call_name, "arguments": logged.function_call_arguments_json})
+        role = logged.role or ("user" if side == "input" else "assistant")
+        messages.append(
+            Message(role, logged.content if logged.content is not None else parts or None, requests or None)
+        )
     return messages
 
 
 def undotted(flat: Any) -> Any:
-    """Nest a flat object: names with dots become objects, and objects whose names are all numbers become lists.
+    """Nest a flat object: names with dots become objects, and objects with only numbers as names become lists.
 
     Examples
     --------
@@ -217,20 +215,22 @@ def undotted(flat: Any) -> Any:
         return [undotted(item) for item in flat]
     if not isinstance(flat, dict):
         return flat
-    found: dict[str, Any] = {}
+    # A name may come twice, with dots and as an object ("llm.model" and "llm"): then both parts are merged.
+    objects: dict[str, Any] = {}
     for name, value in flat.items():
         *outer, last = name.split(".")
-        inside = found
+        parent = objects
         for step in outer:
-            if not isinstance(inside.get(step), dict):
-                inside[step] = {}
-            inside = inside[step]
-        there = inside.get(last)
-        if not isinstance(there, dict):
-            inside[last] = value
+            if not isinstance(parent.get(step), dict):
+                parent[step] = {}
+            parent = parent[step]
+        present = parent.get(last)
+        if not isinstance(present, dict):
+            parent[last] = value
         elif isinstance(value, dict):
-            inside[last] = {**there, **value}
-    told = {name: undotted(value) for name, value in found.items()}
-    if told and all(name.isdecimal() for name in told):
-        return [told[name] for name in sorted(told, key=int)]
-    return told
+            parent[last] = {**present, **value}
+    nested = {name: undotted(value) for name, value in objects.items()}
+    # Numbers as names are the positions of a list.
+    if nested and all(name.isdecimal() for name in nested):
+        return [nested[name] for name in sorted(nested, key=int)]
+    return nested

@@ -1,18 +1,25 @@
-"""Results of promptfoo evaluations and red teams: `results.json`, or one result per line."""
+"""promptfoo: results of evaluations and of red teams.
+
+- File: `results.json` or another output file, one object; or JSON lines, one result per line.
+- Format: https://www.promptfoo.dev/docs/configuration/outputs/, `EvaluateResult` in src/types/index.ts
+- Checked on: files built from those types, and what promptfoo 0.121 writes.
+- Lost: the configuration and the table of prompts.
+"""
 
 from collections import Counter
 from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.readers.formats.promptfoo_turns import graded, said, stopped
+from turnwise.readers.formats.common import complete_last, has_fields, is_object, outcome_of
+from turnwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
 from turnwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
-from turnwise.schema import ERROR, FAILURE, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
+from turnwise.schema import ERROR, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
-PLAIN = (None, "", "basic", "mischievous-user")  # strategies that leave the plugin's prompt in its variable as it is
-FAULT = 2  # `failureReason`: the test case failed for another reason than an assertion
+UNCHANGED = (None, "", "basic", "mischievous-user")  # strategies that do not change the plugin's prompt in its variable
+TEST_ERROR = 2  # `failureReason`: the test case failed for another reason than an assertion
 
 
 class File(msgspec.Struct):
@@ -57,7 +64,7 @@ class Response(msgspec.Struct):
 
 
 class Names(NamedTuple):
-    """Identifiers of a result: its name, its test case and the attempt number."""
+    """Identifiers of a result: its run, its rollout, its target, its test case and its attempt number."""
 
     run: str
     rollout: str
@@ -77,66 +84,61 @@ class Usage(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file is an evaluation with its results, or lines of them."""
-    if document.kind not in {"lines", "json"}:
-        return False
     shapes = (
         {"promptIdx", "testIdx", "provider"},
         {"results", "evalId"},
         {"results", "config", "shareableUrl"},
         {"results", "version", "timestamp", "stats"},  # the summary alone, as `evaluate` returns it
     )
-    whole = document.kind == "json" and isinstance(document.top, dict)
-    return any(shape <= document.keys for shape in (shapes if whole else shapes[:1]))
+    return any(has_fields(document, *shape) for shape in (shapes if is_object(document) else shapes[:1]))
 
 
 def read_promptfoo(document: Document, table: Table) -> None:
-    r"""Each result into a rollout: one turn, or the conversation that a multi-turn strategy kept.
+    r"""Read each result as a rollout: one turn, or the conversation that a multi-turn strategy recorded.
 
     ================================== =====================================================================
-    theirs                             ours
+    in the file                        in the table
     ================================== =====================================================================
     `evalId`                           `run`; otherwise a hash of the content
-    run, `testIdx`, `promptIdx`,       `rollout_id`; where a repeat has the same number, ``/2`` and so on after it
+    run, `testIdx`, `promptIdx`,       `rollout_id`; repeats with the same number end in ``/2`` and so on
     provider
-    repeats of a test                  `attempt`, from 1: the same test case, though `--repeat` gives each its own number
+    repeats of a test                  `attempt`, from 1; with `--repeat`, each repeat of a test case has its own number
     `provider.label`, `provider.id`    `target`
-    `metadata.strategyId`              `attack`, of a red team; ``basic`` where the plugin's prompt was sent as it is;
+    `metadata.strategyId`              `attack`, of a red team; ``basic`` where the plugin's prompt was sent unchanged;
                                        `none` for an evaluation
-    `metadata.goal`,                   `goal`: plugin and goal, else plugin and its prompt (which a strategy keeps before
-    `metadata.originalText`            it changes it, so that strategies meet at one goal), else plugin and number of the
-                                       test
+    `metadata.goal`,                   `goal`: plugin and goal, else plugin and its original prompt (which strategies
+    `metadata.originalText`            keep, so that all strategies share one goal), else plugin and number of the test
     `metadata.pluginId`                `category`
-    number of the test                 `task`, of an evaluation; of a repeat, the number of the first
-    `redteamHistory`, `messages`       turns (messages as JSON text as well); else `prompt.raw` and `response.output`
+    number of the test                 `task`, of an evaluation; for a repeat, the number of the first
+    `redteamHistory`, `messages`       turns (`messages` may be JSON text); else `prompt.raw` and `response.output`
     `redteamTreeHistory`               nodes of a tree: `turn` is `depth` + 1, `target_call` the place in the list; `id`
-                                       is `node_id`, and `parentId` is `parent_id` where a node of that `id` comes before
-    `wasSelected` false                `pruned`, save of the last node, at which the search ended; true says nothing, as
-                                       promptfoo chooses which nodes to go on from only afterwards
+                                       is `node_id`, and `parentId` is `parent_id` where an earlier node has that `id`
+    `wasSelected` false                `pruned`, except for the last node, where the search ended; true is null, since
+                                       promptfoo selects the nodes to continue from only afterwards
     `score`, `parentId` of a node      columns `score_judge` (1 to 10, which is success) and `refined_from`
-    `graderPassed`                     `succeeded` of a turn, the other way round
-    `stopReason`                       `ending`: the grader's word is success, and then the last turn alone `succeeded`
-                                       where none says so itself; a maximum is budget; an empty history is an attack that
-                                       sent nothing: one turn without a prompt, which gave up
+    `graderPassed`                     `succeeded` of a turn, negated
+    `stopReason`                       `ending`: stopped by the grader is success (then only the last turn `succeeded`,
+                                       unless the turns have verdicts); a maximum is budget; an empty history is an
+                                       attack that sent nothing: one turn without a prompt, and gave_up
     `success`                          `solved` of an evaluation. Of a red team `outcome`: a test that passes is a
                                        failure of the attack
-    `score`                            `score` of the last turn, as promptfoo has it: 1 is a pass
+    `score`                            `score` of the last turn, unchanged: 1 is a pass
     `error`, `failureReason` 2         `error` of the last turn, `ending` error, and of a red team `outcome`
     `namedScores`                      `score_<name>`
     `tokenUsage`, `latencyMs`, `cost`  `total_tokens`, `queries`, `total_seconds`, `total_cost_usd`; `prompt_tokens` and
                                        `response_tokens` of a turn that is the only call
     ================================== =====================================================================
 
-    promptfoo (as of 2025) writes every node of a tree under an `id` made up for it, so that `parentId` names none of
-    them: these are roots, each a conversation of its own with the target, and siblings share `refined_from`. Where
-    a search ends without success, the `output` of its last node is the best answer of all, not the one to its prompt.
+    promptfoo (as of 2025) gives each node of a tree a new `id`, so `parentId` matches no node: all nodes are roots, each a
+    conversation of its own with the target, and siblings share `refined_from`. Where a search ends without success, the
+    `output` of its last node is the best answer of the search, not the answer to that node's prompt.
 
-    Kept: `vars`, `grading`, `metadata` and `description`, as JSON text; `prompt_label`, which of several prompts it was;
-    `is_refusal` and `cached` of the response, as the provider says them: a provider that knows of no refusal says false,
-    so this is no `refused`. The configuration and the table of prompts stay where they are. A provider's `error` beside
-    a refusal of its own is an error, as promptfoo counts it. Built from promptfoo's types (`EvaluateResult`,
-    src/types/index.ts), and tried on what promptfoo 0.121 writes.
+    Further columns: `vars`, `grading`, `metadata` and `description`, as JSON text; `prompt_label`, which tells several prompts
+    apart; `is_refusal` and `cached` of the response, as the provider reports them. A provider that does not detect refusals
+    reports false, so `is_refusal` is not `refused`. The configuration and the table of prompts are not read. A provider's
+    `error` together with a refusal is an error, as promptfoo counts it.
 
-    The producer judges `every_turn` where a strategy keeps the grader's word of each, else the whole rollout.
+    The producer judges `every_turn` where a strategy records the grader's verdict on each, else the whole rollout.
 
     Examples
     --------
@@ -150,29 +152,31 @@ def read_promptfoo(document: Document, table: Table) -> None:
     ('basic', 'hate/4', 'Oaf', 'success')
     """
     run, records = _records(document)
-    found: list[tuple[int, Any, Result, str]] = []
-    places: dict[str, set[int]] = {}  # the numbers of each test case: with `--repeat` every repeat has one of its own
+    results: list[tuple[int, Any, Result, str]] = []
+    places: dict[str, set[int]] = {}  # numbers of each test case: with `--repeat`, each repeat has its own
     for number, value in records:
         with table.record(document.name, number):
             result = parse(value, Result)
             case = _case(result)
-            found.append((number, value, result, case))
+            results.append((number, value, result, case))
             places.setdefault(case, set()).add(result.test_place)
-    numbers = {case: sorted(every) for case, every in places.items()}
-    met: Counter[str] = Counter()
-    for number, value, result, case in found:
+    # With `--repeat`, promptfoo copies a test case under new numbers: the order of its numbers gives the attempt. Without
+    # it, results that share a number are repeats of each other.
+    numbers = {case: sorted(case_places) for case, case_places in places.items()}
+    repeats: Counter[str] = Counter()
+    for number, value, result, case in results:
         with table.record(document.name, number):
             target = _target(result.provider)
             name = "/".join((run, str(result.test_place), str(result.prompt_place), target or "unknown"))
-            met[name] += 1
-            again = met[name]
-            attempt = numbers[case].index(result.test_place) + again
-            names = Names(run, name if again == 1 else f"{name}/{again}", target, str(numbers[case][0]), attempt)
+            repeats[name] += 1
+            repeat = repeats[name]
+            attempt = numbers[case].index(result.test_place) + repeat
+            names = Names(run, name if repeat == 1 else f"{name}/{repeat}", target, str(numbers[case][0]), attempt)
             _add(document, table, names, value, result)
 
 
 def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
-    """The name of the evaluation, and its results: in a list, in an object around it, or line by line."""
+    """Return the name of the evaluation and its results, which are lines, a list, or a list in an object."""
     run = f"promptfoo-{document.digest}"
     if document.kind == "lines" or isinstance(document.top, list) or "promptIdx" in document.keys:
         return run, list(document.records())
@@ -183,63 +187,59 @@ def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
 
 def _case(result: Result) -> str:
     """Return the key of a test case: a repeat of it differs only in its number."""
-    test = result.test if isinstance(result.test, dict) else {}
+    # A test case without variables of its own is identified by those of the result, and without any by its number.
+    test = _object(result.test)
     content = test if test.get("vars") else {**test, "vars": result.vars} if result.vars else None
     return json_text(content) or str(result.test_place)
 
 
 def _target(provider: Any) -> str | None:
-    known = provider if isinstance(provider, dict) else {"id": provider}
-    return next((name for key in ("label", "id") if (name := _word(known.get(key)))), None)
+    """Return the label of a provider, else its id; a provider may also be its id alone."""
+    fields = provider if isinstance(provider, dict) else {"id": provider}
+    return next((name for key in ("label", "id") if (name := _word(fields.get(key)))), None)
 
 
 def _about(result: Result) -> dict[str, Any]:
     """Return the plugin, strategy and goal that the test case and the result name."""
-    test = result.test.get("metadata") if isinstance(result.test, dict) else None
-    return {
-        **(test if isinstance(test, dict) else {}),
-        **(result.metadata if isinstance(result.metadata, dict) else {}),
-    }
+    test_metadata = _object(result.test).get("metadata")
+    return {**_object(test_metadata), **_object(result.metadata)}
 
 
 def _goal(result: Result, about: dict[str, Any]) -> str | None:
-    """Return the goal: as promptfoo states it, else the plugin's prompt, which strategies keep before they change it."""
-    test = result.test if isinstance(result.test, dict) else {}
-    given = test.get("vars")
-    given = given if isinstance(given, dict) else {}
-    plain = given.get("prompt", next(iter(given.values())) if len(given) == 1 else None)
-    unchanged = about.get("strategyId") in PLAIN
-    return _word(about.get("goal")) or _word(about.get("originalText")) or (_word(plain) if unchanged else None)
+    """Return the stated goal, else the plugin's original prompt."""
+    variables = _object(_object(result.test).get("vars"))
+    prompt = variables.get("prompt", next(iter(variables.values())) if len(variables) == 1 else None)
+    unchanged = about.get("strategyId") in UNCHANGED
+    return _word(about.get("goal")) or _word(about.get("originalText")) or (_word(prompt) if unchanged else None)
 
 
 def _add(document: Document, table: Table, names: Names, record: Any, result: Result) -> None:
     about = _about(result)
     plugin, strategy = _word(about.get("pluginId")), _word(about.get("strategyId"))
-    red = plugin is not None or strategy is not None
+    # Only results of a red team have a plugin or a strategy.
+    is_red_team = plugin is not None or strategy is not None
     response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()
-    fault = result.error if result.failure == FAULT or result.success is None else None
-    fault = fault or response.error
-    kept = {
-        **(result.metadata if isinstance(result.metadata, dict) else {}),
-        **(response.metadata if isinstance(response.metadata, dict) else {}),
-    }
-    nothing = response.error is not None or not result.response
-    turns, beside = said(result.prompt, response.output, kept, failed=nothing)
-    failed = fault is not None or result.failure == FAULT
-    outcome = _outcome(result, failed=failed) if red else None
-    ending = ERROR if failed else stopped(kept.get("stopReason"), outcome)
+    # `error` also holds the reason of a failed assertion, which is not an error.
+    error = result.error if result.failure == TEST_ERROR or result.success is None else None
+    error = error or response.error
+    # Strategies record their conversation in the metadata of the result or of the response.
+    metadata = {**_object(result.metadata), **_object(response.metadata)}
+    no_answer = response.error is not None or not result.response
+    turns, turn_extras = turns_of(result.prompt, response.output, metadata, failed=no_answer)
+    failed = error is not None or result.failure == TEST_ERROR
+    outcome = _outcome(result, failed=failed) if is_red_team else None
+    ending = ERROR if failed else stopped(metadata.get("stopReason"), outcome)
     if ending == SUCCESS:
         turns = graded(turns)
-    if kept.get("redteamHistory") == [] and turns[-1].response is None and not failed:
-        ending = GAVE_UP  # whatever the strategy counts, it sent nothing
-    turns[-1] = turns[-1]._replace(score=result.score if turns[-1].turn else None, error=fault)
+    if metadata.get("redteamHistory") == [] and turns[-1].response is None and not failed:
+        ending = GAVE_UP  # nothing was sent, whatever reason the strategy gives
+    complete_last(turns, score=result.score, error=error)
     usage = parse(response.usage or {}, Usage, "response.tokenUsage")
-    if len(turns) == 1 and usage.requests in {None, 1}:  # else they are of several calls
+    if len(turns) == 1 and usage.requests in {None, 1}:  # else several calls are counted together
         turns[0] = turns[0]._replace(
             prompt_tokens=whole(usage.prompt, "response.tokenUsage.prompt"),
             response_tokens=whole(usage.completion, "response.tokenUsage.completion"),
         )
-    test = result.test if isinstance(result.test, dict) else {}
     table.add(
         document.name,
         names.rollout,
@@ -247,14 +247,14 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
         {
             "run": names.run,
             "target": names.target,
-            "attack": (strategy or "basic") if red else NO_ATTACK,
-            "goal": "/".join(filter(None, (plugin, _goal(result, about) or names.case))) if red else None,
-            "task": None if red else f"{names.run}/{names.case}",
+            "attack": (strategy or "basic") if is_red_team else NO_ATTACK,
+            "goal": "/".join(filter(None, (plugin, _goal(result, about) or names.case))) if is_red_team else None,
+            "task": None if is_red_team else f"{names.run}/{names.case}",
             "category": plugin,
             "attempt": names.attempt,
             "ending": ending,
             "outcome": outcome,
-            "solved": None if red or failed else result.success,
+            "solved": None if is_red_team or failed else result.success,
             "queries": whole(usage.requests, "response.tokenUsage.numRequests"),
             "total_tokens": whole(usage.total, "response.tokenUsage.total"),
             "total_seconds": None if result.latency is None else result.latency / 1000,
@@ -266,7 +266,7 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
             "prompt_label": _word(result.prompt.get("label")) if isinstance(result.prompt, dict) else None,
             "is_refusal": response.refusal,
             "cached": response.cached,
-            "description": test.get("description"),
+            "description": _object(result.test).get("description"),
             "vars": result.vars or None,
             "grading": result.grading,
             "metadata": about or None,
@@ -276,14 +276,19 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
                 if key not in {"evalId", "promptId", "tokenUsage", "description"}
             },
         },
-        beside,
+        turn_extras,
     )
 
 
-def _outcome(result: Result, *, failed: bool) -> str:
+def _outcome(result: Result, *, failed: bool) -> str | None:
+    """Return the outcome of the attack, which failed where the test passed."""
     if failed:
         return ERROR
-    return UNDETERMINED if result.success is None else FAILURE if result.success else SUCCESS
+    return outcome_of(None if result.success is None else not result.success, UNDETERMINED)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _word(value: Any) -> str | None:

@@ -1,10 +1,11 @@
-"""Turns of one result of promptfoo: a turn, a conversation, or the tree that a search went through."""
+"""Turns of one result of promptfoo: a turn, a conversation, or the tree of a search."""
 
 from typing import Any, NamedTuple
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, messages_of, split
+from turnwise.readers.formats.common import as_prompt
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Small, parse, worded
 from turnwise.readers.sources.json_texts import lenient
@@ -24,7 +25,7 @@ class Exchange(msgspec.Struct):
     passed: bool | None = msgspec.field(name="graderPassed", default=None)
 
     def turn(self, number: int) -> Turn:
-        """Convert it to a turn of `turnwise`."""
+        """Convert it to a row of the table."""
         succeeded = None if self.passed is None else not self.passed
         return Turn(turn=number, prompt=worded(self.prompt), response=worded(self.output), succeeded=succeeded)
 
@@ -38,62 +39,64 @@ class Node(Exchange):
     selected: bool | None = msgspec.field(name="wasSelected", default=None)
 
 
-class Said(NamedTuple):
-    """The turns of a result, and what promptfoo says beside each."""
+class Conversation(NamedTuple):
+    """The turns of a result, and further columns of promptfoo, with a value for each turn."""
 
     turns: list[Turn]
-    beside: dict[str, list[Any]]
+    turn_extras: dict[str, list[Any]]
 
 
-def said(prompt: Any, response: Any, kept: dict[str, Any], *, failed: bool) -> Said:
-    """Return the messages sent and answered: as the strategy recorded them, else the prompt and answer of the result.
+def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bool) -> Conversation:
+    """Return the turns that a strategy recorded, else the prompt and the answer of the result as one turn.
 
     Parameters
     ----------
     prompt, response
-        Those of the result: an object with its `raw` text, and whatever the target gave back.
-    kept
-        The metadata in which a strategy keeps `redteamHistory`, `redteamTreeHistory` or `messages`.
+        Prompt of the result (an object with its `raw` text), and output of the target.
+    metadata
+        Metadata in which a strategy records `redteamHistory`, `redteamTreeHistory` or `messages`.
     failed
-        Whether the target failed, or gave nothing back.
+        Whether the target failed or returned nothing.
 
     Examples
     --------
     >>> nodes = [{"id": "a", "depth": 0, "prompt": "Hi", "output": "No"}, {"id": "b", "parentId": "a", "depth": 1}]
     >>> [
     ...     (turn.turn, turn.node_id, turn.parent_id)
-    ...     for turn in said({"raw": "Hi"}, "No", {"redteamTreeHistory": nodes}, failed=False).turns
+    ...     for turn in turns_of({"raw": "Hi"}, "No", {"redteamTreeHistory": nodes}, failed=False).turns
     ... ]
     [(1, 'a', None), (2, 'b', 'a')]
     """
     history, nodes, messages = (
-        kept.get("redteamHistory"),
-        kept.get("redteamTreeHistory"),
-        _decoded(kept.get("messages")),
+        metadata.get("redteamHistory"),
+        metadata.get("redteamTreeHistory"),
+        _decoded(metadata.get("messages")),
     )
+    # Three forms of a recorded conversation, depending on the strategy: a list, a tree, or messages.
     if isinstance(history, list) and history:
-        told = [parse(one, Exchange, f"redteamHistory[{at}]") for at, one in enumerate(history)]
-        return Said([one.turn(place) for place, one in enumerate(told, start=1)], {})
+        recorded = [parse(value, Exchange, f"redteamHistory[{at}]") for at, value in enumerate(history)]
+        return Conversation([entry.turn(place) for place, entry in enumerate(recorded, start=1)], {})
     if isinstance(nodes, list) and nodes:
-        return _tree([parse(one, Node, f"redteamTreeHistory[{at}]") for at, one in enumerate(nodes)])
+        return _tree([parse(value, Node, f"redteamTreeHistory[{at}]") for at, value in enumerate(nodes)])
     if isinstance(messages, list) and messages:
         chat = messages_of(messages, "metadata.messages")
         if any(message.role == "assistant" for message in chat):
-            return Said(split(chat, "metadata.messages"), {})
-    if history == [] and not nodes:  # the strategy kept no turn: what it began with was never sent as it stands
-        final = kept.get("redteamFinalPrompt") if response else None
-        return Said(
+            return Conversation(split(chat, "metadata.messages"), {})
+    if history == [] and not nodes:  # the strategy recorded no turn: its first prompt was never sent
+        final = metadata.get("redteamFinalPrompt") if response else None
+        return Conversation(
             [Turn(turn=None if failed else 1, prompt=worded(final or None), response=worded(response or None))], {}
         )
-    asked = _asked(prompt)
+    sent = _prompt(prompt)
+    # Nothing was recorded: the result is one exchange.
     answer = worded(response)
     if answer is None:
-        return Said([split(asked, "prompt")[0]._replace(turn=None if failed else 1)], {})
-    return Said(split([*asked, Message("assistant", answer)], "prompt"), {})
+        return Conversation([split(sent, "prompt")[0]._replace(turn=None if failed else 1)], {})
+    return Conversation(split([*sent, Message("assistant", answer)], "prompt"), {})
 
 
 def stopped(reason: Any, outcome: str | None) -> str | None:
-    """Why a strategy stopped, in our words; success only where promptfoo's verdict in the end is that as well.
+    """Return the ending that a stop reason means; success only where promptfoo's final verdict agrees.
 
     Examples
     --------
@@ -107,21 +110,22 @@ def stopped(reason: Any, outcome: str | None) -> str | None:
 
 
 def graded(turns: list[Turn]) -> list[Turn]:
-    """The turns of a conversation that the grader, who sees each, ended: it stopped at the first success."""
+    """Return the turns with verdicts, where the grader ended the conversation: it checks each turn and stops at a success."""
     if any(turn.succeeded is not None or turn.node_id is not None for turn in turns):
         return turns
     return [turn._replace(succeeded=place == len(turns)) for place, turn in enumerate(turns, start=1)]
 
 
-def _tree(nodes: list[Node]) -> Said:
-    """Every call of the target once. promptfoo names parents by ids that no call bears: such a call is a root here."""
+def _tree(nodes: list[Node]) -> Conversation:
+    """Return each call of the target as a node; a call whose parent is not among the earlier calls is a root."""
     turns: list[Turn] = []
     depths: dict[str, int] = {}
     for place, node in enumerate(nodes):
+        # Ids that are missing or repeated would merge nodes.
         name = node.id if node.id and node.id not in depths else f"node-{place}"
         above = node.parent if node.parent in depths else None
         depths[name] = node.depth + 1 if node.depth is not None else depths.get(above or "", 0) + 1
-        last = place == len(nodes) - 1  # at which the search ended: not selected to go on from, but not given up either
+        last = place == len(nodes) - 1  # the search ended here: the node was not selected, but not pruned either
         turns.append(
             node.turn(depths[name])._replace(
                 node_id=name,
@@ -130,28 +134,30 @@ def _tree(nodes: list[Node]) -> Said:
                 target_call=place + 1,
             )
         )
-    beside: dict[str, list[Any]] = {
+    turn_extras: dict[str, list[Any]] = {
         "score_judge": [node.score for node in nodes],
         "refined_from": [node.parent for node in nodes],
     }
-    return Said(turns, {name: values for name, values in beside.items() if any(value is not None for value in values)})
+    return Conversation(
+        turns, {name: values for name, values in turn_extras.items() if any(value is not None for value in values)}
+    )
 
 
-def _asked(prompt: Any) -> list[Message]:
-    """Return the messages sent: a text, or messages as JSON text; assistant messages in it are not this target's answers."""
+def _prompt(prompt: Any) -> list[Message]:
+    """Return the messages of a prompt, which is a text or JSON text of messages."""
     raw = prompt.get("raw") if isinstance(prompt, dict) else prompt
-    given = _decoded(raw)
-    if given is not raw:
+    decoded = _decoded(raw)
+    if decoded is not raw:
         try:
-            chat = messages_of(given, "prompt.raw")
+            chat = messages_of(decoded, "prompt.raw")
         except BrokenError:
             return [Message("user", raw)]
-        return [Message("user", message.content) if message.role == "assistant" else message for message in chat]
+        return list(map(as_prompt, chat))
     return messages_of(worded(raw), "prompt.raw")
 
 
 def _decoded(text: Any) -> Any:
-    """A list that was written as JSON text; anything else as it is."""
+    """Return a list that was written as JSON text, decoded; anything else unchanged."""
     if not isinstance(text, str) or not text.lstrip().startswith("["):
         return text
     try:

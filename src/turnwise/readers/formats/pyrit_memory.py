@@ -1,4 +1,4 @@
-"""Contents of PyRIT's memory: its pieces of messages, their scores, and the attacks they are part of."""
+"""Contents of PyRIT's memory: pieces of messages, their scores, and attacks, whatever the file and the version."""
 
 import ast
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from turnwise.readers.sources.sqlite_files import tables_in
 from turnwise.readers.table import Table
 
 PIECES, SCORES, ATTACKS = "PromptMemoryEntries", "ScoreEntries", "AttackResultEntries"
-TALKS, SCORERS, WAYS = "Conversations", "ScorerIdentifiers", "AttackIdentifiers"  # from PyRIT 1.0 on
-NESTED = ("labels", "prompt_metadata", "scores", "targeted_harm_categories")
-NULL = "null"  # JSON's, which SQLite keeps as a text
-PARTS = ("attack_technique", "attack")  # in which an `AtomicAttack` says what was really done
+CONVERSATIONS, SCORERS, STRATEGIES = "Conversations", "ScorerIdentifiers", "AttackIdentifiers"  # from PyRIT 1.0 on
+JSON_COLUMNS = ("labels", "prompt_metadata", "scores", "targeted_harm_categories")
+NULL = "null"  # JSON's null, which SQLite stores as a text
+PARTS = ("attack_technique", "attack")  # path in an `AtomicAttack` to the attack itself
 
 
 class Piece(msgspec.Struct):
-    """One part of one message."""
+    """One part of a message: a text, a picture, a sound or an error."""
 
     id: str
     role: str
@@ -45,12 +45,12 @@ class Piece(msgspec.Struct):
 
     @property
     def origin(self) -> str:
-        """The piece that this one is a copy of, where a conversation was branched; else itself."""
+        """Id of the piece of which this one is a copy, where a conversation was branched; else its own."""
         return self.original_prompt_id or self.id
 
     @property
     def failed(self) -> bool:
-        """Return whether its text is no answer, but what PyRIT, or the service, says of why there is none."""
+        """True where the text is not an answer but the reason, from PyRIT or the service, why it is missing."""
         return self.converted_value_data_type == "error"
 
     @property
@@ -91,77 +91,82 @@ class Attack(msgspec.Struct):
 
 @dataclass
 class Memory:
-    """All that a file holds."""
+    """The contents of one file."""
 
     conversations: dict[str, list[Piece]] = field(default_factory=dict)
-    scores: dict[str, list[Score]] = field(default_factory=dict)  # of a piece, by its id
+    scores: dict[str, list[Score]] = field(default_factory=dict)  # by id of the piece
     attacks: list[tuple[object, Any]] = field(default_factory=list)
-    targets: dict[str | None, Any] = field(default_factory=dict)  # of a conversation, where the file keeps them there
-    helpers: set[str] = field(default_factory=set)  # hashes of the models that judge or attack, and are no target
+    targets: dict[str | None, Any] = field(default_factory=dict)  # by conversation, in files of PyRIT 1.0 and later
+    helpers: set[str] = field(default_factory=set)  # hashes of models that judge or attack and are never a target
 
     def helps(self, conversation: str) -> bool:
-        """Return whether a conversation is with a model that judges, or helps to attack, and is never a target."""
+        """Return whether a conversation is with a model that judges or attacks and is never a target."""
         target = self.targets.get(conversation)
         return isinstance(target, dict) and str(target.get("hash")) in self.helpers
 
     @cached_property
     def scorers(self) -> dict[str, str]:
-        """The scorer of each score that has an id."""
+        """Scorer of each score, by id of the score."""
         return {
             score.id: scorer_of(score) for scores in self.scores.values() for score in scores if score.id is not None
         }
 
     @cached_property
     def only(self) -> str | None:
-        """The only scorer that says true or false, refusals aside; None where there are several, or none."""
+        """The only scorer of true or false, other than scorers of refusals; None where there are several or none."""
         every = (score for scores in self.scores.values() for score in scores if score.score_type == "true_false")
         names = {name for score in every if "refusal" not in (name := scorer_of(score)).lower()}
         return names.pop() if len(names) == 1 else None
 
 
 def memory_of(document: Document, table: Table) -> Memory:
-    """All that a file holds; what is broken in it is reported."""
+    """Read the contents of a file; broken rows are reported."""
     memory = Memory()
     if document.kind == "sqlite":
-        rows = tables_in(document, (PIECES, SCORES, ATTACKS, TALKS, SCORERS, WAYS))
-        memory.targets = {row.get("conversation_id"): _decoded(row.get("target_identifier")) for row in rows[TALKS]}
-        helping = {row.get("prompt_target_hash") for row in rows[SCORERS]}
-        helping |= {row.get("adversarial_chat_hash") for row in rows[WAYS]}
-        memory.helpers = {hash_ for hash_ in helping if hash_} - {
-            row.get("objective_target_hash") for row in rows[WAYS]
+        rows = tables_in(document, (PIECES, SCORES, ATTACKS, CONVERSATIONS, SCORERS, STRATEGIES))
+        # From PyRIT 1.0 on, the target is stored with the conversation, and judges and attackers in tables of their own.
+        memory.targets = {
+            row.get("conversation_id"): _decoded(row.get("target_identifier")) for row in rows[CONVERSATIONS]
         }
-        memory.attacks = [(row.get("id"), _whole(row)) for row in rows[ATTACKS]]
-        given: Iterable[tuple[object, Any]] = ((row.get("id"), row) for row in rows[PIECES])
+        hashes = {row.get("prompt_target_hash") for row in rows[SCORERS]}
+        hashes |= {row.get("adversarial_chat_hash") for row in rows[STRATEGIES]}
+        memory.helpers = {hash_ for hash_ in hashes if hash_} - {
+            row.get("objective_target_hash") for row in rows[STRATEGIES]
+        }
+        memory.attacks = [(row.get("id"), _typed(row)) for row in rows[ATTACKS]]
+        pieces: Iterable[tuple[object, Any]] = ((row.get("id"), row) for row in rows[PIECES])
         scores: list[tuple[object, Any]] = [(row.get("id"), row) for row in rows[SCORES]]
     elif document.kind in {"json", "lines"}:
-        given, scores = document.records(), []
+        pieces, scores = document.records(), []
     else:
-        given, scores = enumerate(plain_frame(document).iter_rows(named=True)), []
-    for where, record in given:
-        with table.record(document.name, where):
-            piece = parse(_whole(record), Piece)
+        pieces, scores = enumerate(plain_frame(document).iter_rows(named=True)), []
+    # Exports hold the scores of a piece in the piece itself.
+    for number, record in pieces:
+        with table.record(document.name, number):
+            piece = parse(_typed(record), Piece)
             memory.conversations.setdefault(piece.conversation_id, []).append(piece)
-            inside = piece.scores if isinstance(piece.scores, list) else []
+            entries = piece.scores if isinstance(piece.scores, list) else []
             scores += [
-                (where, {"prompt_request_response_id": piece.origin, **entry})
-                for entry in inside
+                (number, {"prompt_request_response_id": piece.origin, **entry})
+                for entry in entries
                 if isinstance(entry, dict)
             ]
-    for where, record in scores:
-        with table.record(document.name, where):
+    for number, record in scores:
+        with table.record(document.name, number):
             score = parse(record, Score)
             memory.scores.setdefault(score.prompt_request_response_id or "", []).append(score)
     return memory
 
 
-def _whole(record: Any) -> Any:
-    """The row with its nested columns decoded, and what CSV made numbers of as text again."""
+def _typed(record: Any) -> Any:
+    """Return the row with its nested columns decoded, and texts that CSV turned into numbers as text again."""
     if not isinstance(record, dict):
         return record
     row = {
-        name: _decoded(value) if name in NESTED or name.endswith("_identifier") else value
+        name: _decoded(value) if name in JSON_COLUMNS or name.endswith("_identifier") else value
         for name, value in record.items()
     }
+    # CSV readers infer numbers, but ids and messages are text.
     for name in ("id", "conversation_id", "original_prompt_id", "converted_value", "original_value"):
         if isinstance(row.get(name), int | float):
             row[name] = str(row[name])
@@ -169,7 +174,7 @@ def _whole(record: Any) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    """A nested value: as it is, as JSON text, or as Python writes it into a CSV file."""
+    """Return a nested value, which may also be JSON text, or Python's notation of it in a CSV file."""
     if not isinstance(value, str) or value[:1] not in {"{", "["}:
         return None if value == NULL else value
     try:
@@ -177,19 +182,20 @@ def _decoded(value: Any) -> Any:
     except BrokenError:
         pass
     try:
+        # PyRIT's CSV export writes nested values with `str`, which is Python's notation and not JSON.
         return ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
 
 
 def names_in(identifier: Any) -> list[str]:
-    """The texts of a list, which may be JSON text."""
+    """Return the texts of a list, which may be JSON text."""
     value = _decoded(identifier)
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def scorer_of(score: Score) -> str:
-    """The class of the scorer."""
+    """Return the class of the scorer."""
     return kind_of(_decoded(score.scorer_class_identifier)) or "unknown"
 
 
@@ -209,14 +215,14 @@ def value_of(score: Score) -> float | None:
 
 
 def target_of(identifier: Any) -> Any:
-    """Return the name of an attack's target, as far as the attack's own identifier gives it."""
-    inside = _inside(_decoded(identifier))
-    parts = inside.get("children") if isinstance(inside, dict) else None
+    """Return the identifier of an attack's target, where the attack's own identifier includes it."""
+    attack = _inside(_decoded(identifier))
+    parts = attack.get("children") if isinstance(attack, dict) else None
     return parts.get("objective_target") if isinstance(parts, dict) else None
 
 
 def _inside(identifier: Any) -> Any:
-    """The attack within an `AtomicAttack`; any other identifier as it is."""
+    """Return the attack within an `AtomicAttack`; any other identifier unchanged."""
     for name in PARTS:
         parts = identifier.get("children") if isinstance(identifier, dict) else None
         identifier = parts[name] if isinstance(parts, dict) and isinstance(parts.get(name), dict) else identifier
@@ -224,12 +230,13 @@ def _inside(identifier: Any) -> Any:
 
 
 def kind_of(identifier: Any, *, model: bool = False) -> str | None:
-    """The class that an identifier names, or the model of a target."""
+    """Return the class in an identifier; for `model`, preferably the model's name."""
     identifier = _inside(_decoded(identifier))
     if not isinstance(identifier, dict):
         return identifier if isinstance(identifier, str) and identifier else None
     params = identifier.get("params")
-    inner = params if isinstance(params, dict) else {}
-    models = [identifier.get("model_name"), inner.get("model_name")] if model else []
+    settings = params if isinstance(params, dict) else {}
+    # The name of a model is at the top of an identifier, or among its parameters since PyRIT 1.0.
+    models = [identifier.get("model_name"), settings.get("model_name")] if model else []
     names = (*models, identifier.get("class_name"), identifier.get("__type__"), identifier.get("name"))
     return next((name for name in names if isinstance(name, str) and name), None)

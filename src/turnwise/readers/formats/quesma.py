@@ -1,4 +1,10 @@
-"""Quesma's red team of gpt-oss: exported findings, sessions of an attacker, written findings with a transcript."""
+"""Quesma's red team of gpt-oss: exported findings, sessions of an attacker, and written findings with a transcript.
+
+- File: JSON, one object: an export, a session, or a finding in the form of the Kaggle contest.
+- Format: https://github.com/QuesmaOrg/red-team-testbed-for-gpt-oss
+- Checked on: the exports, the session and the written findings in that repository.
+- Lost: the configuration of a session.
+"""
 
 import re
 from typing import Any
@@ -6,13 +12,15 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, joined, split
+from turnwise.readers.formats.common import complete_last, is_object, outcome_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Small, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
-from turnwise.schema import BUDGET, FAILURE, SUCCESS, UNDETERMINED
+from turnwise.schema import BUDGET, UNDETERMINED
 
 WALKTHROUGHS = "harmony_response_walkthroughs"
+# A message of a transcript in Harmony's format: `<|start|>role<|channel|>channel<|message|>text`, up to the next marker.
 HARMONY = re.compile(
     r"<\|start\|>(?P<role>\w++)(?:<\|channel\|>(?P<channel>\w++))?[^<]*+<\|message\|>"
     r"(?P<text>.*?)(?=<\|(?:end|return|call|start)\|>|\Z)",
@@ -45,7 +53,7 @@ class Finding(msgspec.Struct):
 
 
 class Session(msgspec.Struct):
-    """An attacker at work on a target."""
+    """A series of conversations of an attacker with a target."""
 
     session_id: str
     attempts: list[Any]
@@ -64,7 +72,7 @@ class Attempt(msgspec.Struct):
     evaluation: Any = None
 
 
-class Said(msgspec.Struct):
+class SessionMessage(msgspec.Struct):
     """One message of an attempt."""
 
     role: str
@@ -84,7 +92,7 @@ class Model(msgspec.Struct):
     name: str | None = None
 
 
-class Written(msgspec.Struct):
+class WrittenFinding(msgspec.Struct):
     """A finding written up for readers."""
 
     harmony_response_walkthroughs: list[str]
@@ -95,38 +103,38 @@ class Written(msgspec.Struct):
 def sniff(document: Document) -> bool:
     """Return whether the file is an export with findings, a session with attempts, or a written finding with transcripts."""
     shapes = ({"export_id", "findings"}, {"session_id", "attempts", "attacker_model"}, {WALKTHROUGHS})
-    return document.kind == "json" and isinstance(document.top, dict) and any(s <= document.keys for s in shapes)
+    return is_object(document) and any(shape <= document.keys for shape in shapes)
 
 
 def read_quesma(document: Document, table: Table) -> None:
-    """The findings of an export, the attempts of a session, or the transcripts of a written finding, as rollouts.
+    """Read findings of an export, attempts of a session, or transcripts of a written finding as rollouts.
 
     ================================ =======================================================================
-    theirs                           ours
+    in the file                      in the table
     ================================ =======================================================================
-    `export_id`, `session_id`        `run`; of a written finding a hash of the content
-    run, `finding_id` or place       `rollout_id`; of a session `attempt_id`
-    `category`, `strategy`           `attack`; of a written finding null
-    `test_id`, `issue_title`         `goal`: repetitions of one test are alike
+    `export_id`, `session_id`        `run`; for a written finding a hash of the content
+    run, `finding_id` or place       `rollout_id`; in a session `attempt_id`
+    `category`, `strategy`           `attack`; null for a written finding
+    `test_id`, `issue_title`         `goal`: repetitions of one test share it
     `category` (also of evaluation)  `category`
     `repetition_run`                 `attempt`, else 1
-    `conversation_turns`             `prompt` of each turn; else `prompt` where it has a paragraph for each
-                                     answer, else all of it on turn 1
+    `conversation_turns`             `prompt` of each turn; else the paragraphs of `prompt`, if there is one for
+                                     each answer, else all of it as the prompt of turn 1
     `all_responses`, or `response`   `response` of each turn
-    `turns` by role                  the target's are turns, the attacker's prompts
-    `harmony_response_walkthroughs`  turns: Harmony's final and unnamed channels are answers
+    `turns` by role                  messages of the target are turns, messages of the attacker prompts
+    `harmony_response_walkthroughs`  turns: Harmony's final and unnamed channels are responses
     `response_times`                 `seconds`
-    `all_thinking`                   column `reasoning`, as is Harmony's channel analysis; the evaluator's own
+    `all_thinking`                   column `reasoning`, as is Harmony's analysis channel; the evaluator's
                                      `reasoning` is then `rollout_reasoning`
     `vulnerability_detected`,        `outcome`: true is success **of the attack**; undetermined where null
     `success`
     `confidence`                     `score` of the last turn
     ================================ =======================================================================
 
-    `ending` is budget: the script of prompts ran out. An export holds only what somebody flagged and up to five
-    repetitions of a test, so its share of successes is no attack success rate. A written finding has no verdict of its
-    own; that it was written up does not count as one, `outcome` is null. Written findings that list prompts and no
-    answers are for `tw.rollout.read_prompts`. Everything else is kept under its own name, objects and lists as JSON text.
+    `ending` is budget: the script of prompts ran out. An export holds only flagged tests, and up to five repetitions of a
+    test, so its share of successes is not an attack success rate. A written finding has no verdict, and its publication
+    does not count as one: `outcome` is null. `tw.rollout.read_prompts` reads written findings that list prompts without
+    answers. All other fields become columns under their own names, objects and lists as JSON text.
 
     The producer judges the `whole_rollout`.
 
@@ -141,6 +149,7 @@ def read_quesma(document: Document, table: Table) -> None:
     >>> table.frame().select("rollout_id", "goal", "response", "outcome").row(0)
     ('E/f1', 't', 'No', 'failure')
     """
+    # Three kinds of file, which share nothing but the project.
     if "findings" in document.keys:
         _read_export(document, table)
     elif "attempts" in document.keys:
@@ -165,7 +174,7 @@ def _read_export(document: Document, table: Table) -> None:
                     "category": finding.category,
                     "attempt": finding.repetition_run or 1,
                     "ending": BUDGET,
-                    "outcome": _outcome(finding.vulnerability_detected),
+                    "outcome": outcome_of(finding.vulnerability_detected, UNDETERMINED),
                 },
                 leftovers(record, Finding),
                 _reasoning(finding),
@@ -173,12 +182,14 @@ def _read_export(document: Document, table: Table) -> None:
 
 
 def _answers(finding: Finding) -> list[Turn]:
+    """Return a turn for each response of a finding, with its prompt and its time."""
     responses = finding.all_responses or [finding.response]
+    # Older findings join the prompts of a conversation with empty lines.
     prompts: list[str | None] = [*(finding.conversation_turns or [])]
     if len(prompts) != len(responses):
         paragraphs = finding.prompt.split("\n\n")
-        whole = [finding.prompt, *[None] * (len(responses) - 1)]
-        prompts = [*paragraphs] if len(paragraphs) == len(responses) else whole
+        unsplit = [finding.prompt, *[None] * (len(responses) - 1)]
+        prompts = [*paragraphs] if len(paragraphs) == len(responses) else unsplit
     times = finding.response_times or []
     turns = [
         Turn(turn=place + 1, prompt=prompt, response=response, seconds=times[place] if place < len(times) else None)
@@ -189,20 +200,24 @@ def _answers(finding: Finding) -> list[Turn]:
 
 
 def _reasoning(finding: Finding) -> dict[str, list[str | None]] | None:
+    """Return the column of the target's reasoning, cut or filled to the number of responses."""
+    # Lists of a finding may differ in length: reasoning is cut or filled to the responses.
     count = len(finding.all_responses or [None])
-    known = (finding.all_thinking or [])[:count]
-    return {"reasoning": [*known, *[None] * (count - len(known))]} if any(known) else None
+    thoughts = (finding.all_thinking or [])[:count]
+    return {"reasoning": [*thoughts, *[None] * (count - len(thoughts))]} if any(thoughts) else None
 
 
 def _read_session(document: Document, table: Table) -> None:
     session = parse(document.value, Session)
-    rest = {name: value for name, value in leftovers(document.value, Session).items() if name != "configuration"}
+    session_extras = {
+        name: value for name, value in leftovers(document.value, Session).items() if name != "configuration"
+    }
     for place, record in enumerate(session.attempts):
         with table.record(document.name, place):
             attempt = parse(record, Attempt)
             evaluation = parse(attempt.evaluation or {}, Evaluation)
-            turns = split((_message(said, number) for number, said in enumerate(attempt.turns)), "turns")
-            turns[-1] = turns[-1]._replace(score=evaluation.confidence if turns[-1].turn else None)
+            turns = split((_message(message, number) for number, message in enumerate(attempt.turns)), "turns")
+            complete_last(turns, score=evaluation.confidence)
             table.add(
                 document.name,
                 f"{session.session_id}/{attempt.attempt_id or place}",
@@ -214,44 +229,41 @@ def _read_session(document: Document, table: Table) -> None:
                     "category": evaluation.category,
                     "attempt": 1,
                     "ending": BUDGET,
-                    "outcome": _outcome(attempt.success),
+                    "outcome": outcome_of(attempt.success, UNDETERMINED),
                 },
                 {"attacker_model": session.attacker_model, "evaluation": attempt.evaluation}
                 | leftovers(record, Attempt)
-                | rest,
+                | session_extras,
             )
 
 
 def _message(value: Any, number: int) -> Message:
-    said = parse(value, Said, f"turns[{number}]")
-    return Message("assistant" if said.role == "target" else "user", said.content)
+    message = parse(value, SessionMessage, f"turns[{number}]")
+    return Message("assistant" if message.role == "target" else "user", message.content)
 
 
 def _read_written(document: Document, table: Table) -> None:
-    written = parse(document.value, Written)
+    finding = parse(document.value, WrittenFinding)
     run = f"quesma-{document.digest}"
-    for place, text in enumerate(written.harmony_response_walkthroughs):
+    for place, text in enumerate(finding.harmony_response_walkthroughs):
         with table.record(document.name, place):
-            chat = [part.groupdict() for part in HARMONY.finditer(text)]
-            if not chat:
+            messages = [part.groupdict() for part in HARMONY.finditer(text)]
+            if not messages:
                 raise BrokenError("is not a transcript in Harmony's format", field=WALKTHROUGHS)
-            said = [one for one in chat if one["channel"] != "analysis"]
-            thought = [one["text"] for one in chat if one["channel"] == "analysis"]
-            turns = split([Message(one["role"], one["text"]) for one in said])
+            # Harmony's analysis channel is the model's reasoning, all other channels are messages.
+            spoken = [message for message in messages if message["channel"] != "analysis"]
+            reasoning = [message["text"] for message in messages if message["channel"] == "analysis"]
+            turns = split([Message(message["role"], message["text"]) for message in spoken])
             table.add(
                 document.name,
                 f"{run}/{place}",
                 turns,
                 {
                     "run": run,
-                    "target": None if written.model is None else written.model.name,
-                    "goal": written.issue_title,
+                    "target": None if finding.model is None else finding.model.name,
+                    "goal": finding.issue_title,
                     "attempt": 1,
                 },
-                leftovers(document.value, Written),
-                {"reasoning": [*[None] * (len(turns) - 1), joined(thought)]} if thought else None,
+                leftovers(document.value, WrittenFinding),
+                {"reasoning": [*[None] * (len(turns) - 1), joined(reasoning)]} if reasoning else None,
             )
-
-
-def _outcome(vulnerable: bool | None) -> str:  # noqa: FBT001 - a verdict, not an option
-    return UNDETERMINED if vulnerable is None else SUCCESS if vulnerable else FAILURE

@@ -1,4 +1,10 @@
-"""ShareGPT conversations as FastChat keeps them, and the answers of models to MT-Bench."""
+"""ShareGPT: conversations as FastChat stores them, and the answers of models to MT-Bench.
+
+- File: JSON, JSON lines, or Parquet and Arrow files with a column of conversations; `model_answer/<model>.jsonl`.
+- Format: https://github.com/lm-sys/FastChat, data/dummy_conversation.json and fastchat/llm_judge
+- Checked on: FastChat's own conversations and GPT-4's answers to MT-Bench.
+- Lost: nothing; the questions of MT-Bench are in another file.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +16,7 @@ from turnwise.readers.chats.columns import Cut
 from turnwise.readers.chats.layouts import Layout
 from turnwise.readers.chats.plain import Brief, Chat, PlainChats, fill_in, turns_of
 from turnwise.readers.chats.turns import SPEAKERS, Message, calls, split_by_column
+from turnwise.readers.formats.common import has_fields
 from turnwise.readers.native.facts import OF_CORPORA, stated
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, leftovers, parse, spare
@@ -20,7 +27,7 @@ from turnwise.schema import NO_ATTACK
 
 CALL = "function_call"
 LAYOUT = Layout("conversations", role="from", text="value")
-APART = frozenset(map(spare, ("rollout_id", "question_id")))  # columns with which a record goes the long way
+UNUSUAL = frozenset(map(spare, ("rollout_id", "question_id")))  # columns of records that cannot be read many at once
 
 
 class Conversation(msgspec.Struct):
@@ -33,8 +40,8 @@ class Conversation(msgspec.Struct):
     model: str | None = None
 
 
-class Said(msgspec.Struct):
-    """One message, in ShareGPT's words or in OpenAI's."""
+class ShareGPTMessage(msgspec.Struct):
+    """One message, under ShareGPT's names or OpenAI's."""
 
     who: str | None = msgspec.field(name="from", default=None)
     value: str | None = None
@@ -42,7 +49,7 @@ class Said(msgspec.Struct):
     content: str | None = None
 
 
-class Answered(msgspec.Struct):
+class ModelAnswer(msgspec.Struct):
     """Answers of one model to one question of MT-Bench."""
 
     question_id: Key
@@ -52,7 +59,7 @@ class Answered(msgspec.Struct):
 
 
 class Choice(msgspec.Struct):
-    """One of its attempts."""
+    """One attempt at a question: an answer in each turn."""
 
     turns: list[str | None]
     index: int | None = None
@@ -62,14 +69,13 @@ def sniff(document: Document) -> bool:
     """Return whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
     if document.binary:
         return _in_columns(document) and "suite_name" not in document.keys
-    if document.kind not in {"json", "lines"}:
-        return False
-    answers = {"question_id", "model_id", "choices"} <= document.keys
-    return answers or ("conversations" in document.keys and "suite_name" not in document.keys and _chats(document))
+    if has_fields(document, "question_id", "model_id", "choices"):
+        return True
+    return has_fields(document, "conversations") and "suite_name" not in document.keys and _chats(document)
 
 
 def _in_columns(document: Document) -> bool:
-    """Return whether there is a column of conversations in ShareGPT's words; in others, `openai_chat` knows more of them."""
+    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
     kind = document.schema.get(LAYOUT.turns)
     if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
         return False
@@ -81,31 +87,32 @@ def _chats(document: Document) -> bool:
 
 
 def read_sharegpt(document: Document, table: Table) -> None:
-    """Each conversation into a rollout; a turn is one message of the model.
+    """Read each conversation as a rollout; a turn is one message of the model.
 
     ======================== ===============================================================================
-    theirs                   ours
+    in the file              in the table
     ======================== ===============================================================================
     hash of the content      `run`: the file has no name of its own
-    run, `id`                `rollout_id`; the place in the file where there is none, and after the `id` where
-                             it stands twice
+    run, `id`                `rollout_id`; the place in the file without an `id`, and after an `id`
+                             that is not unique
     `model`                  `target`
     from human               `prompt`
     from gpt                 `response` (also chatgpt, bing, bard, assistant)
     from system, `system`    `context`
-    from function_call       a turn that calls a tool, or several, by the names in its JSON (`function_call` where
-                             there is none); from observation or tool: what came back
+    from function_call       a turn that calls one or more tools, by the names in its JSON (`function_call`
+                             if it has no name); observation and tool hold their results
     `model_id`               `target`, of answers to MT-Bench
-    `question_id`            `task`, likewise
-    `choices`                a rollout each, `attempt` from 1; the questions stand in another file: `prompt` is
+    `question_id`            `task`, of answers to MT-Bench
+    `choices`                a rollout each, `attempt` from 1; the questions are in another file: `prompt` is
                              null
     ======================== ===============================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`; of conversations `attempt` is 1.
-    A conversation may have a `rollout_id`, and state any of these facts as in `openai_chat`. What else a record holds is
-    kept under its own name. Parquet and Arrow files with conversations in a column of lists are read row by row as such lines.
+    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`; the `attempt` of
+    a conversation is 1. A conversation may have a `rollout_id`, and state any of these facts as in `openai_chat`. All other
+    fields become columns under their own names. Parquet and Arrow files with conversations in a column of lists are read row
+    by row like such lines.
 
-    The producer judges the `whole_rollout`: not at all, or elsewhere.
+    The producer judges the `whole_rollout`, if at all, in other files.
 
     Examples
     --------
@@ -130,7 +137,7 @@ class _Conversations:
         self._run = f"sharegpt-{document.digest}"
 
     def add(self, number: int, value: Any) -> bool:
-        """Add any record, and say whether it is a conversation that is in the table now."""
+        """Add any record; return whether it is a conversation that is now in the table."""
         with self._table.record(self._document.name, number):
             if "question_id" in parse(value, dict[str, Any]):
                 _add_answers(self._document, self._table, self._run, number, value)
@@ -140,22 +147,23 @@ class _Conversations:
 
     def _add(self, number: int, value: Any) -> bool:
         record = parse(value, Conversation)
-        chat = [_message(said, place) for place, said in enumerate(record.conversations)]
+        chat = [_message(message, place) for place, message in enumerate(record.conversations)]
         system = [] if record.system is None else [Message("system", record.system)]
-        known, extras = stated(value, Conversation, OF_CORPORA)
+        stated_facts, extras = stated(value, Conversation, OF_CORPORA)
         name = f"{self._run}/{number if record.id is None else record.id}"
         if record.rollout_id is not None:
             name = str(record.rollout_id)
+        # Ids repeat in corpora that were merged or split into parts.
         elif record.id is not None and self._table.knows(name):
             name = f"{name}/{number}"
-        facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **known}
+        facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **stated_facts}
         cut = split_by_column([*system, *chat], "conversations")
         return self._table.add(self._document.name, name, cut, facts, extras)
 
     def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
         """Add conversations that are texts and nothing else, or what is beside them where their turns are known."""
         columns = self.plain.columns(chats)
-        if columns is None or columns.keys() & APART:
+        if columns is None or columns.keys() & UNUSUAL:
             return False
         systems = columns.pop("system", [None] * len(chats))
         if not all(system is None or (turns is None and isinstance(system, str)) for system in systems):
@@ -175,31 +183,32 @@ class _Conversations:
 
 def _message(value: Any, place: int) -> Message:
     where = f"conversations[{place}]"
-    said = parse(value, Said, where)
-    who = said.who or said.role
-    text = said.content if said.value is None else said.value
-    if who == CALL:
+    message = parse(value, ShareGPTMessage, where)
+    speaker = message.who or message.role
+    text = message.content if message.value is None else message.value
+    if speaker == CALL:
         return Message("assistant", None, _calls(text))
-    if who not in SPEAKERS:
-        raise BrokenError(f"{who!r} is not a speaker of a conversation", field=f"{where}.from")
-    return Message(who, text)
+    if speaker not in SPEAKERS:
+        raise BrokenError(f"{speaker!r} is not a speaker of a conversation", field=f"{where}.from")
+    return Message(speaker, text)
 
 
 def _calls(text: str | None) -> list[Any] | None:
-    """The calls that a text spells out; where it does not, the text is what some tool was called with."""
+    """Return the tool calls in a JSON text; any other text is the arguments of an unnamed tool."""
     try:
-        given, _ = lenient((text or "").encode(errors="replace"))
-        return calls(given if isinstance(given, list) else [given])
+        parsed, _ = lenient((text or "").encode(errors="replace"))
+        return calls(parsed if isinstance(parsed, list) else [parsed])
     except BrokenError:
         return calls([{"name": CALL, "arguments": text}])
 
 
 def _add_answers(document: Document, table: Table, run: str, number: int, value: Any) -> None:
-    record = parse(value, Answered)
+    # MT-Bench stores several attempts of a model at one question in one record.
+    record = parse(value, ModelAnswer)
     if not record.choices:
         table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
-    for place, given in enumerate(record.choices):
-        choice = parse(given, Choice, f"choices[{place}]")
+    for place, item in enumerate(record.choices):
+        choice = parse(item, Choice, f"choices[{place}]")
         turns = [Turn(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]
         table.add(
             document.name,
@@ -212,5 +221,5 @@ def _add_answers(document: Document, table: Table, run: str, number: int, value:
                 "task": str(record.question_id),
                 "attempt": place + 1,
             },
-            {"answer_id": record.answer_id, **leftovers(value, Answered)},
+            {"answer_id": record.answer_id, **leftovers(value, ModelAnswer)},
         )

@@ -1,22 +1,29 @@
-"""Evaluations that SkyRL dumps while it trains: one JSON-lines file per data source."""
+"""SkyRL: evaluations dumped during training.
+
+- File: `dumped_evals/global_step_<n>_evals/<data source>.jsonl`, one sample per line (`eval_only` without training).
+- Format: https://github.com/NovaSky-AI/SkyRL, `dump_per_dataset_eval_results` in skyrl_train/utils/trainer_utils.py
+- Checked on: files built from that source.
+- Lost: rewards of single tokens, which are summed. `aggregated_results.jsonl` is read by `read_summary`.
+"""
 
 import re
 from collections import Counter
 
 import msgspec
 
+from turnwise.readers.formats.common import has_fields
 from turnwise.readers.native.facts import step_in
 from turnwise.readers.records import leftovers, parse, prompt_id
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, FINISHED, NO_ATTACK
 
-PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # in `dumped_evals`; without training it is `eval_only`
+PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # path of an evaluation during training
 ENDINGS = {"length": BUDGET, "stop": FINISHED}
 
 
 class Sample(msgspec.Struct):
-    """One line."""
+    """One answer to one prompt."""
 
     input_prompt: str
     output_response: str
@@ -27,36 +34,34 @@ class Sample(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds samples: lines with `input_prompt`, `output_response` and `score`."""
-    return document.kind in {"lines", "json"} and {"input_prompt", "output_response", "score"} <= document.keys
+    return has_fields(document, "input_prompt", "output_response", "score")
 
 
 def sniff_results(document: Document) -> bool:
-    """Return whether the file is the `aggregated_results.jsonl` beside the samples."""
-    names = [name for name in document.keys if name.startswith("eval/")]
-    return document.kind in {"lines", "json"} and bool(names) and len(names) == len(document.keys)
+    """Return whether the file is the `aggregated_results.jsonl` next to the samples."""
+    return bool(document.keys) and has_fields(document) and all(name.startswith("eval/") for name in document.keys)
 
 
 def read_skyrl(document: Document, table: Table) -> None:
-    r"""Each sample into a rollout of one turn: prompt and answer are decoded text, markers of the chat included.
+    r"""Read each sample as a rollout of one turn: prompt and response are decoded text, with the markers of the chat.
 
     ===================== =================================================================================
-    theirs                ours
+    in the file           in the table
     ===================== =================================================================================
-    hash of the content   `run`: the file has no name but its data source
+    hash of the content   `run`: the file is named only by its data source
     run, line             `rollout_id`
     hash of the prompt    `task`: samples of one prompt are a cluster
-    samples so far        `attempt`: the k-th sample of the prompt in this file
+    order of samples      `attempt`: the k-th sample of the prompt in this file
     `data_source`         `category`
     `input_prompt`        `prompt`
     `output_response`     `response`; a conversation of several turns is one text here
-    `score`               `reward`: of a list (one reward per token) the sum
+    `score`               `reward`; the sum of a list, which has one reward per token
     `stop_reason`         `ending`: length is budget, stop finished; others are null
-    folder                column `train_step`, from ``dumped_evals/global_step_100_evals``, where no record states a step
+    folder                column `train_step`, from ``global_step_100_evals``, unless a record states the step
     ===================== =================================================================================
 
     `stop_reason`, `env_class` and `env_extras` are columns of their own names. `attack` is `none`, so `goal` and
-    `outcome` are null, as is `solved`: a reward need not be 0 or 1. Built from the fields of
-    `dump_per_dataset_eval_results` (skyrl_train/utils/trainer_utils.py), the folder being what `evaluate` gives it.
+    `outcome` are null, as is `solved`: a reward need not be 0 or 1.
 
     The producer judges the `whole_rollout`.
 
@@ -71,12 +76,14 @@ def read_skyrl(document: Document, table: Table) -> None:
     ('4', 1.0, 'finished')
     """
     run = f"skyrl-{document.digest}"
-    met: Counter[str] = Counter()
+    attempts: Counter[str] = Counter()
     for number, value in document.records():
         with table.record(document.name, number):
             sample = parse(value, Sample)
+            # Samples of one prompt have no id in common: the text itself identifies the task.
             task = prompt_id(sample.input_prompt)
-            met[task] += 1
+            attempts[task] += 1
+            # The total reward of a sample is the sum over its tokens.
             score = sum(sample.score) if isinstance(sample.score, list) else sample.score
             table.add(
                 document.name,
@@ -87,7 +94,7 @@ def read_skyrl(document: Document, table: Table) -> None:
                     "attack": NO_ATTACK,
                     "task": task,
                     "category": sample.data_source,
-                    "attempt": met[task],
+                    "attempt": attempts[task],
                     "ending": ENDINGS.get(sample.stop_reason or ""),
                 },
                 {

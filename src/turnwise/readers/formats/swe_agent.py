@@ -1,4 +1,10 @@
-"""SWE-agent trajectories: one rollout per `.traj` file."""
+"""SWE-agent: trajectories of an agent that fixes bugs or solves challenges.
+
+- File: `<instance>.traj`, one rollout per file.
+- Format: https://swe-agent.com/latest/usage/trajectories/
+- Checked on: trajectories in SWE-agent's repository: bug fixes, challenges, replays, and a history alone.
+- Lost: `replay_config`, which repeats the configuration, and the windows of edited files.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,17 +12,18 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, Message, calls, split
+from turnwise.readers.formats.common import as_prompt, is_object
 from turnwise.readers.records import Count, leftovers, parse, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
-LIMITS = ("cost", "context", "total_execution_time", "timeout", "limit")
-FAULTS = ("error", "api", "environment", "exception", "early_exit")
+LIMITS = ("cost", "context", "total_execution_time", "timeout", "limit")  # words in an exit status that mean a limit
+FAULTS = ("error", "api", "environment", "exception", "early_exit")  # and an error
 
 
 class Trajectory(msgspec.Struct):
-    """One file."""
+    """One run of the agent on one instance."""
 
     trajectory: list[Any] = []
     history: list[Any] | None = None
@@ -25,7 +32,7 @@ class Trajectory(msgspec.Struct):
 
 
 class Step(msgspec.Struct):
-    """One answer of the agent and what its action brought."""
+    """One answer of the agent, its action and the observation after it."""
 
     response: str | None = None
     observation: str | None = None
@@ -35,7 +42,7 @@ class Step(msgspec.Struct):
     reward: float | None = None
 
 
-class Said(Message):
+class HistoryMessage(Message):
     """One message of the history."""
 
     is_demo: bool = False
@@ -51,38 +58,38 @@ class Stats(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Return whether the file is a trajectory: one object with `history`, and `trajectory` and `info` where it is whole."""
-    if document.kind != "json" or not isinstance(document.top, dict):
+    """Return whether the file is a trajectory: an object with `trajectory`, `history` and `info`; a `.traj` may lack some."""
+    if not is_object(document):
         return False
-    whole_one = {"trajectory", "history", "info"} <= document.keys
-    return whole_one or (document.suffix == ".traj" and bool({"history", "trajectory"} & document.keys))
+    complete = {"trajectory", "history", "info"} <= document.keys
+    return complete or (document.suffix == ".traj" and bool({"history", "trajectory"} & document.keys))
 
 
 def read_swe_agent(document: Document, table: Table) -> None:
-    """One trajectory into one rollout; a turn is one step: one answer of the agent.
+    """Read one trajectory as one rollout; a turn is one step: one answer of the agent.
 
     ========================== =============================================================================
-    theirs                     ours
+    in the file                in the table
     ========================== =============================================================================
-    hash of the content        `run` and `rollout_id`: the log has no name of its own
-    name of the file           `task`: the instance, as ``marshmallow-code__marshmallow-1867``
-    `trajectory`               turns: `response`; `observation` of a step is the next turn's `prompt`, of the
-                               last step its `observation`; `execution_time` (of the action) as a column
+    hash of the content        `run` and `rollout_id`: the file has no name of its own
+    name of the file           `task`: the instance, such as ``marshmallow-code__marshmallow-1867``
+    `trajectory`               turns: `response`; `observation` of a step is the `prompt` of the next turn, or
+                               the `observation` of the last; `execution_time` (of the action) is a column
     `history` before the       `context` (system) and `prompt` of turn 1, demonstrations included
     first answer
-    `tool_calls` of history    `tool_calls`, else the step's `action` as a call of ``action``
-    `info.exit_status`         `ending`: submitted is finished; a limit on cost, context or time budget; an
-                               error of API or environment error; other exits (format, forfeit) target_ended
+    `tool_calls` of history    `tool_calls`, else the step's `action` as a call of a tool ``action``
+    `info.exit_status`         `ending`: submitted is finished; a limit on cost, context or time is budget; an
+                               error of API or environment is error; other exits are target_ended
     `info.model_stats`         `total_tokens`, `queries`, `total_cost_usd`
     ========================== =============================================================================
 
-    Where there is no `trajectory`, turns are the assistant messages of `history`. The two differ where a history lacks
-    the last answer, or has one that was asked for anew: the trajectory is what happened. `attack` is `none`, so `goal`
-    and `outcome` are null; whether the patch solves the instance stands in other files: `solved` is null. `attempt` is
-    1. Kept: `thought`, and what else `info` holds with ``info_`` before it. Left where it is: `replay_config`, which
-    repeats the configuration, and the windows of edited files.
+    Without `trajectory`, turns are the assistant messages of `history`. The two may differ: a history may lack the last
+    answer, or include one that was requested again; the trajectory has what was executed. `attack` is `none`, so `goal` and
+    `outcome` are null; other files say whether the patch solves the instance: `solved` is null. `attempt` is 1. Further
+    columns: `thought`, and the other fields of `info` with ``info_`` before them. Not read: `replay_config`, which repeats
+    the configuration, and the windows of edited files.
 
-    The producer judges the `whole_rollout`, elsewhere.
+    The producer judges the `whole_rollout`, in other files.
 
     Examples
     --------
@@ -95,13 +102,16 @@ def read_swe_agent(document: Document, table: Table) -> None:
     >>> table.frame().select("task", "prompt", "response", "observation", "ending").row(0)
     ('repo-1', 'Fix it', 'Look: ls', 'a.py', 'finished')
     """
-    log = parse(document.value, Trajectory)
+    trajectory = parse(document.value, Trajectory)
     run = f"swe_agent-{document.digest}"
     with table.record(document.name):
-        said = [parse(record, Said, f"history[{place}]") for place, record in enumerate(log.history or [])]
-        steps = [parse(record, Step, f"trajectory[{place}]") for place, record in enumerate(log.trajectory)]
-        turns = _turns(steps, said) if steps else split(_without_examples(said), "history")
-        info = log.info or {}
+        history = [
+            parse(record, HistoryMessage, f"history[{place}]") for place, record in enumerate(trajectory.history or [])
+        ]
+        steps = [parse(record, Step, f"trajectory[{place}]") for place, record in enumerate(trajectory.trajectory)]
+        # The trajectory has what was executed; the history of an unfinished run may be all there is.
+        turns = _turns(steps, history) if steps else split(_without_examples(history), "history")
+        info = trajectory.info or {}
         stats = parse(info.get("model_stats") or {}, Stats)
         table.add(
             document.name,
@@ -118,7 +128,7 @@ def read_swe_agent(document: Document, table: Table) -> None:
                 "total_cost_usd": stats.instance_cost,
             },
             {
-                "environment": log.environment,
+                "environment": trajectory.environment,
                 **{f"info_{name}": value for name, value in info.items() if not name.startswith("edited_files")},
                 **{
                     name: value
@@ -135,23 +145,23 @@ def read_swe_agent(document: Document, table: Table) -> None:
         )
 
 
-def _without_examples(messages: Sequence[Said]) -> list[Message]:
-    """Return the messages, with messages of a demonstration attributed to the user: the agent did not answer them."""
-    return [
-        Message("user", message.content) if message.is_demo and message.role in ANSWERS else message
-        for message in messages
-    ]
+def _without_examples(messages: Sequence[HistoryMessage]) -> list[Message]:
+    """Return the messages; a demonstration is attributed to the user, since the agent did not write it."""
+    return [as_prompt(message) if message.is_demo else message for message in messages]
 
 
-def _turns(steps: Sequence[Step], said: Sequence[Said]) -> list[Turn]:
-    chat = _without_examples(said)
+def _turns(steps: Sequence[Step], history: Sequence[HistoryMessage]) -> list[Turn]:
+    """Return a turn for each step; only the history has the messages before the first, and tool calls by their names."""
+    chat = _without_examples(history)
+    # The system message and the task come before the first answer; an empty answer cuts them into context and prompt.
     first = next((place for place, message in enumerate(chat) if message.role in ANSWERS), len(chat))
     opening = split([*chat[:first], Message("assistant")], "history")[0]
     answers = [message for message in chat if message.role in ANSWERS]
     turns = []
     for place, step in enumerate(steps):
-        known = answers[place].tool_calls if place < len(answers) else None
-        called = known or ([{"name": "action", "arguments": step.action}] if step.action else None)
+        # The trajectory holds actions as text; the history may hold the tool calls that they were made of.
+        tool_calls = answers[place].tool_calls if place < len(answers) else None
+        requests = tool_calls or ([{"name": "action", "arguments": step.action}] if step.action else None)
         turns.append(
             Turn(
                 turn=place + 1,
@@ -159,7 +169,7 @@ def _turns(steps: Sequence[Step], said: Sequence[Said]) -> list[Turn]:
                 prompt=opening.prompt if place == 0 else steps[place - 1].observation,
                 response=step.response,
                 observation=step.observation if place == len(steps) - 1 else None,
-                tool_calls=calls(called),
+                tool_calls=calls(requests),
                 reward=step.reward,
             )
         )
@@ -169,7 +179,7 @@ def _turns(steps: Sequence[Step], said: Sequence[Said]) -> list[Turn]:
 def _ending(status: Any) -> str | None:
     if not isinstance(status, str):
         return None
-    if status.startswith("submitted"):
+    if status.startswith("submitted"):  # perhaps after another exit: ``submitted (exit_cost)``
         return FINISHED if status == "submitted" else _ending(status.partition("(")[2].rstrip(") ")) or FINISHED
     if any(word in status for word in LIMITS):
         return BUDGET

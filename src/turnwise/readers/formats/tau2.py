@@ -1,4 +1,10 @@
-"""tau2-bench: results of a run in one file, or one simulation per file; text and voice."""
+"""tau2-bench: simulated users and the agent that serves them, in text or by voice.
+
+- File: `results.json` of a run, or `simulations/<simulation>.json` next to a `results.json` without simulations.
+- Format: https://github.com/sierra-research/tau2-bench, data_model/simulation.py
+- Checked on: a real voice run; text runs built from that source.
+- Lost: the ticks of a voice run, and results of the user's own tools.
+"""
 
 import json
 from collections.abc import Iterable
@@ -7,13 +13,13 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.records import Count, Key, Small, leftovers, parse, whole
+from turnwise.readers.formats.common import OpenAIUsage, complete_last, is_object, solved_by, text_in
+from turnwise.readers.records import Key, Small, leftovers, parse
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table
+from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
-SOLVED = 1e-6  # how near to 1 the reward of a solved task is: the producer's own tolerance
-HEADER = "results.json"  # of a run whose simulations lie in a folder beside it
+HEADER = "results.json"  # of a run whose simulations are in a folder next to it
 ENDINGS = {
     "user_stop": FINISHED,
     "agent_stop": TARGET_ENDED,
@@ -29,7 +35,7 @@ ENDINGS = {
 
 
 class Simulation(msgspec.Struct):
-    """One simulated user and the agent that serves them."""
+    """One conversation of a simulated user with the agent."""
 
     id: str
     task_id: Key
@@ -48,7 +54,7 @@ class Reward(msgspec.Struct):
     reward: float | None = None
 
 
-class Said(Message):
+class SimulatedMessage(Message):
     """One message."""
 
     requestor: str | None = None
@@ -56,13 +62,6 @@ class Said(Message):
     cost: float | None = None
     usage: Any = None
     generation_time_seconds: float | None = None
-
-
-class Usage(msgspec.Struct):
-    """Tokens of one message."""
-
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
 
 
 class Chunk(msgspec.Struct):
@@ -74,7 +73,7 @@ class Chunk(msgspec.Struct):
 
 
 class Tick(msgspec.Struct):
-    """A fifth of a second, or so."""
+    """A time step of a voice run, about a fifth of a second."""
 
     agent_chunk: Chunk | None = None
     user_chunk: Chunk | None = None
@@ -82,32 +81,32 @@ class Tick(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds simulations: one, or the results of a run with a list of them."""
-    if document.kind != "json" or not isinstance(document.top, dict):
+    if not is_object(document):
         return False
-    one = {"id", "task_id", "termination_reason"} <= document.keys and bool({"messages", "ticks"} & document.keys)
-    return one or {"info", "tasks", "simulations"} <= document.keys
+    single = {"id", "task_id", "termination_reason"} <= document.keys and bool({"messages", "ticks"} & document.keys)
+    return single or {"info", "tasks", "simulations"} <= document.keys
 
 
 def sniff_header(document: Document) -> bool:
-    """Return whether the file is what a run says of itself, without its simulations."""
+    """Return whether the file is the description of a run, without its simulations."""
     return {"timestamp", "info", "tasks"} <= document.keys and "simulations" not in document.keys
 
 
 def read_tau2(document: Document, table: Table) -> None:
-    """Each simulation into a rollout; a turn is one message of the agent.
+    """Read each simulation as a rollout; a turn is one message of the agent.
 
     =========================== ============================================================================
-    theirs                      ours
+    in the file                 in the table
     =========================== ============================================================================
-    hash of the content         `run`, of results in one file; of a simulation alone its `id`
+    hash of the content         `run`, for results in one file; for a single simulation its `id`
     run, task, trial, `id`      `rollout_id`
     domain + `task_id`          `task`
     `trial`                     `attempt`, from 1
-    `info.agent_info.llm`       `target`; of a simulation alone from the `results.json` above its folder, where
+    `info.agent_info.llm`       `target`; for a single simulation from the `results.json` above its folder, where
                                 there is one
-    `messages`                  turns; a message of several tool results is all of them
-    `ticks`                     turns of a voice run: ticks in which the agent speaks without a pause, up to
-                                the next words of the user, are one answer
+    `messages`                  turns; a message with several tool results is split into them
+    `ticks`                     turns of a voice run: consecutive ticks in which the agent speaks, up to the
+                                next words of the user, are one answer
     `usage`, `cost`,            `prompt_tokens`, `response_tokens`, `cost_usd`, `seconds`
     `generation_time_seconds`
     `reward_info.reward`        `reward` of the last turn; `solved` where it is 1 within 1e-6
@@ -116,12 +115,10 @@ def read_tau2(document: Document, table: Table) -> None:
     `duration`, `agent_cost`    `total_seconds`, `total_cost_usd`
     =========================== ============================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null. What a tool gave the *user* is not shown to the agent and is no
-    part of a prompt. Voice logs may hold no words: then `prompt` and `response` are null, and `num_ticks`,
-    `first_tick` and `last_tick` tell the length and place of each answer. A simulation without a reward was not
-    evaluated: `solved` is null. Everything else but the ticks themselves is kept under its own name, as JSON text.
-
-    This was checked with a real voice run; results of text runs are built from tau2's `data_model/simulation.py`.
+    `attack` is `none`, so `goal` and `outcome` are null. Results of tools of the *user* are not shown to the agent and are
+    not part of a prompt. Voice logs may hold no words: then `prompt` and `response` are null, and `num_ticks`, `first_tick`
+    and `last_tick` give the length and the position of each answer. A simulation without a reward was not evaluated:
+    `solved` is null. All other fields, except for the ticks, become columns under their own names, as JSON text.
 
     The producer judges the `whole_rollout`, and the user's task, not an attack.
 
@@ -140,8 +137,8 @@ def read_tau2(document: Document, table: Table) -> None:
     record = parse(document.value, dict[str, Any])
     if "simulations" in record:
         run = f"tau2-{document.digest}"
-        given = parse(record["simulations"], list[Any], "simulations")
-        for place, simulation in enumerate(given):
+        simulations = parse(record["simulations"], list[Any], "simulations")
+        for place, simulation in enumerate(simulations):
             with table.record(document.name, place):
                 _add(document, table, run, simulation, _about(record.get("info")))
     else:
@@ -149,30 +146,31 @@ def read_tau2(document: Document, table: Table) -> None:
         _add(document, table, run, record, _about(_header(document)))
 
 
-def _add(document: Document, table: Table, run: str, record: Any, about: dict[str, str | None]) -> None:
+def _add(document: Document, table: Table, run: str, record: Any, run_info: dict[str, str | None]) -> None:
     simulation = parse(record, Simulation)
     reward = parse(simulation.reward_info or {}, Reward, "reward_info").reward
     if simulation.messages is None and simulation.ticks is not None:
-        turns, beside = _spoken(simulation.ticks)
+        turns, turn_extras = _spoken(simulation.ticks)
     else:
-        turns, beside = _written(simulation.messages or []), None
-    turns[-1] = turns[-1]._replace(reward=reward if turns[-1].turn else None)
+        turns, turn_extras = _written(simulation.messages or []), None
+    complete_last(turns, reward=reward)
     trial = simulation.trial or 0
+    # Ids of simulations may repeat between runs, and those of tasks and trials within a run.
     name = "/".join((run, str(simulation.task_id), str(trial), *([] if run == simulation.id else [simulation.id])))
     reason = simulation.termination_reason
-    rest = {name: value for name, value in leftovers(record, Simulation).items() if name != "effect_timeline"}
+    extras = {name: value for name, value in leftovers(record, Simulation).items() if name != "effect_timeline"}
     table.add(
         document.name,
         name,
         turns,
         {
             "run": run,
-            "target": about["target"],
+            "target": run_info["target"],
             "attack": NO_ATTACK,
-            "task": "/".join(filter(None, (about["domain"], str(simulation.task_id)))),
+            "task": "/".join(filter(None, (run_info["domain"], str(simulation.task_id)))),
             "attempt": trial + 1,
             "ending": ENDINGS.get(reason or ""),
-            "solved": None if reward is None else abs(reward - 1) < SOLVED,
+            "solved": solved_by(reward),
             "total_seconds": simulation.duration,
             "total_cost_usd": simulation.agent_cost,
         },
@@ -180,43 +178,48 @@ def _add(document: Document, table: Table, run: str, record: Any, about: dict[st
             "termination_reason": reason,
             "num_ticks": None if simulation.ticks is None else len(simulation.ticks),
             "reward_info": simulation.reward_info,
-            **rest,
+            **extras,
         },
-        beside,
+        turn_extras,
     )
 
 
-def _written(messages: Iterable[Any]) -> list[Any]:
-    chat: list[Said] = []
+def _written(messages: Iterable[Any]) -> list[Turn]:
+    """Return the turns of a text run, without what the user's own tools were asked and returned."""
+    chat: list[SimulatedMessage] = []
     for place, value in enumerate(messages):
-        said = parse(value, Said, f"messages[{place}]")
-        many = said.tool_messages
-        inner = (
-            [said] if many is None else [parse(message, Said, f"messages[{place}].tool_messages") for message in many]
-        )
-        chat += [message for message in inner if message.requestor != "user"]
-    hidden = [Message(message.role, message.content) if message.role == "user" else message for message in chat]
+        message = parse(value, SimulatedMessage, f"messages[{place}]")
+        parts = [message]
+        if message.tool_messages is not None:  # the results of several tools
+            where = f"messages[{place}].tool_messages"
+            parts = [parse(result, SimulatedMessage, where) for result in message.tool_messages]
+        chat += [part for part in parts if part.requestor != "user"]
+    # The user's tool calls, like the results above, are not shown to the agent.
+    shown_to_agent = [Message(message.role, message.content) if message.role == "user" else message for message in chat]
+    # Each message of the agent makes one turn, so they go together one by one.
     answers = [message for message in chat if message.role == "assistant"]
-    turns = split(hidden, "messages")
+    turns = split(shown_to_agent, "messages")
     return [_measured(turn, message) for turn, message in zip(turns, answers, strict=True)] if answers else turns
 
 
-def _measured(turn: Any, said: Said) -> Any:
-    usage = parse(said.usage if isinstance(said.usage, dict) else {}, Usage, "usage")
+def _measured(turn: Turn, message: SimulatedMessage) -> Turn:
+    """Return the turn with the tokens, the cost and the time of its message."""
+    usage = parse(message.usage if isinstance(message.usage, dict) else {}, OpenAIUsage, "usage")
     return turn._replace(
-        prompt_tokens=whole(usage.prompt_tokens, "usage.prompt_tokens"),
-        response_tokens=whole(usage.completion_tokens, "usage.completion_tokens"),
-        cost_usd=said.cost,
-        seconds=said.generation_time_seconds,
+        prompt_tokens=usage.sent("usage.prompt_tokens"),
+        response_tokens=usage.received("usage.completion_tokens"),
+        cost_usd=message.cost,
+        seconds=message.generation_time_seconds,
     )
 
 
-def _spoken(ticks: Iterable[Any]) -> tuple[list[Any], dict[str, list[int]] | None]:
-    """The utterances of a voice run in the order in which they began, as turns, and the ticks of each answer."""
-    utterances: list[tuple[str, int, list[Chunk]]] = []
-    speaking: dict[str, list[Chunk]] = {}
+def _spoken(ticks: Iterable[Any]) -> tuple[list[Turn], dict[str, list[int]] | None]:
+    """Return the turns of a voice run, made of its utterances in order of start, and the ticks of each answer."""
+    utterances: list[tuple[str, int, list[Chunk]]] = []  # role, first tick, chunks
+    speaking: dict[str, list[Chunk]] = {}  # the utterance that each side has begun; a tick of silence ends it
     for place, value in enumerate(ticks):
         tick = parse(value, Tick, f"ticks[{place}]")
+        # Both sides may speak at once: each has an utterance of its own.
         for role, chunk in (("user", tick.user_chunk), ("assistant", tick.agent_chunk)):
             if chunk is None or not (chunk.content or chunk.contains_speech or chunk.tool_calls):
                 speaking.pop(role, None)
@@ -229,32 +232,30 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[Any], dict[str, list[int]] | Non
     spans: list[list[int]] = []
     for role, start, chunks in utterances:
         text = "".join(chunk.content or "" for chunk in chunks) or None
-        called = [call for chunk in chunks for call in chunk.tool_calls or []] or None
-        if chat and chat[-1].role == role == "assistant":
-            before = chat[-1]
-            words = [spoken for spoken in (before.content, text) if spoken is not None]
-            chat[-1] = Message(role, " ".join(words) or None, [*(before.tool_calls or []), *(called or [])] or None)
+        requests = [call for chunk in chunks for call in chunk.tool_calls or []] or None
+        if chat and chat[-1].role == role == "assistant":  # a pause of the agent does not end its answer
+            previous = chat[-1]
+            words = [part for part in (previous.content, text) if part is not None]
+            chat[-1] = Message(role, " ".join(words) or None, [*(previous.tool_calls or []), *(requests or [])] or None)
             spans[-1][1] = start + len(chunks) - 1
         else:
-            chat.append(Message(role, text, called))
+            chat.append(Message(role, text, requests))
             spans += [[start, start + len(chunks) - 1]] if role == "assistant" else []
     columns = {"first_tick": [span[0] for span in spans], "last_tick": [span[1] for span in spans]}
     return split(chat, "ticks"), columns if spans else None
 
 
 def _about(info: Any) -> dict[str, str | None]:
-    """The agent's model and the domain, where the run says so."""
-
-    def within(name: str, key: str) -> str | None:
-        inner = info.get(name) if isinstance(info, dict) else None
-        value = inner.get(key) if isinstance(inner, dict) else None
-        return value if isinstance(value, str) else None
-
-    return {"target": within("agent_info", "llm"), "domain": within("environment_info", "domain_name")}
+    """Return the agent's model and the domain, where the description of the run has them."""
+    return {
+        "target": text_in(info, "agent_info", "llm"),
+        "domain": text_in(info, "environment_info", "domain_name"),
+    }
 
 
 def _header(document: Document) -> Any:
-    """Return the run's description from the file above the folder of its simulations; null if there is none."""
+    """Return the run's description from the file above the folder of its simulations; null if it is missing."""
+    # A run may store its simulations one by one, in a folder next to its description.
     path = document.path.absolute().parent.parent / HEADER
     try:
         header = json.loads(path.read_bytes()) if path.is_file() else None

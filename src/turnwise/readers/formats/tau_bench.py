@@ -1,22 +1,28 @@
-"""tau-bench results: a list of simulations, or one of them."""
+"""tau-bench: simulated users and the agent that serves them.
+
+- File: `<strategy>-<model>-<time>.json`, a list of simulations, or one of them.
+- Format: https://github.com/sierra-research/tau-bench
+- Checked on: its historical trajectories of gpt-4o on the airline tasks, and one simulation of docent.
+- Lost: nothing.
+"""
 
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
+from turnwise.readers.formats.common import complete_last, solved_by
 from turnwise.readers.records import Key, Small, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
-STOP = "###STOP###"
-TRANSFER = "transfer_to_human_agents"
-SOLVED = 1e-6  # how near to 1 the reward of a solved task is: the producer's own tolerance
+STOP = "###STOP###"  # the user's message that ends a conversation
+TRANSFER = "transfer_to_human_agents"  # the tool that ends a conversation
 
 
 class Simulation(msgspec.Struct):
-    """One user, simulated, and the agent that serves them."""
+    """One conversation of a simulated user with the agent."""
 
     task_id: Key
     reward: float | None
@@ -38,12 +44,12 @@ def sniff(document: Document) -> bool:
 
 
 def read_tau_bench(document: Document, table: Table) -> None:
-    """Simulations into rollouts; a turn is one assistant message, nearly half of them tool calls without text.
+    """Read each simulation as a rollout; a turn is one assistant message, which often has only tool calls and no text.
 
     ===================== ==============================================================================
-    theirs                ours
+    in the file           in the table
     ===================== ==============================================================================
-    hash of the content   `run`: the log has no name of its own
+    hash of the content   `run`: the file has no name of its own
     run, task, trial      `rollout_id`
     `task_id`             `task`
     `trial`               `attempt`, from 1
@@ -52,11 +58,11 @@ def read_tau_bench(document: Document, table: Table) -> None:
     `info.error`          `error` of the last turn, `ending` error
     ===================== ==============================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null. `ending` is `finished` where the user said ``###STOP###``
-    last, `target_ended` where the last thing is the result of the tool that transfers to a human, else `budget` (the
-    steps ran out, no matter who spoke last). The target stands only in the name of the file: ``read(path,
-    target="gpt-4o")``. `user_cost`, the price of the simulated user, is kept under its own name, as is what else
-    `info` holds with ``info_`` before it; objects are JSON text.
+    `attack` is `none`, so `goal` and `outcome` are null. `ending` is `finished` where the last message is ``###STOP###`` of
+    the user, `target_ended` where it is the result of the tool that transfers to a human, else `budget` (the steps ran
+    out, no matter who spoke last). Only the name of the file holds the target, so give it: ``read(path,
+    target="gpt-4o")``. `user_cost`, the price of the simulated user, is a column, as are the other fields of `info` with
+    ``info_`` before them; objects are JSON text.
 
     The producer judges the `whole_rollout`, and the user's task, not an attack.
 
@@ -80,15 +86,12 @@ def read_tau_bench(document: Document, table: Table) -> None:
 
 
 def _add(document: Document, table: Table, run: str, simulation: Simulation, extras: dict[str, Any]) -> None:
-    given = dict(simulation.info or {})
-    info = parse(given, Info)
-    cost = {"user_cost": given.pop("user_cost")} if "user_cost" in given else {}
+    fields = dict(simulation.info or {})
+    info = parse(fields, Info)
+    cost = {"user_cost": fields.pop("user_cost")} if "user_cost" in fields else {}
     reward = simulation.reward
     turns = split(simulation.traj, "traj")
-    turns[-1] = turns[-1]._replace(
-        reward=reward if turns[-1].turn else None,
-        error=worded(info.error),
-    )
+    complete_last(turns, error=worded(info.error), reward=reward)
     table.add(
         document.name,
         f"{run}/{simulation.task_id}/{simulation.trial}",
@@ -99,15 +102,16 @@ def _add(document: Document, table: Table, run: str, simulation: Simulation, ext
             "task": str(simulation.task_id),
             "attempt": simulation.trial + 1,
             "ending": ERROR if info.error is not None else _ending(simulation.traj),
-            "solved": None if reward is None else abs(reward - 1) < SOLVED,
+            "solved": solved_by(reward),
         },
-        {**extras, **cost, **{f"info_{name}": value for name, value in given.items() if name != "error"}},
+        {**extras, **cost, **{f"info_{name}": value for name, value in fields.items() if name != "error"}},
     )
 
 
 def _ending(chat: list[Message]) -> str:
     if not chat:
         return BUDGET
+    # tau-bench does not record why it stopped: the last message shows it.
     last = chat[-1]
     if last.role == "user" and isinstance(last.content, str) and STOP in last.content:
         return FINISHED

@@ -1,23 +1,40 @@
-"""Rollouts of verifiers and prime-rl: `traces.jsonl` with its graph of messages, and the `results.jsonl` before it."""
+"""verifiers and prime-rl: rollouts of agents in evaluation and training.
+
+- File: `traces.jsonl`, a trace (a graph of messages) or an episode of several per line; before that `results.jsonl`.
+- Format: https://github.com/PrimeIntellect-ai/verifiers, `Trace` and `MessageNode` in verifiers/v1/trace.py and graph.py
+- Checked on: episodes and results that verifiers wrote, and files built from that source.
+- Lost: token ids, masks and log-probabilities of messages, and definitions of tools.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.links import Links
-from turnwise.readers.chats.turns import ANSWERS, Message, joined, messages_of, said_in, split
+from turnwise.readers.chats.turns import ANSWERS, Message, said_in, split
+from turnwise.readers.formats.common import (
+    OpenAIUsage,
+    as_prompt,
+    complete_last,
+    exchange,
+    first_of,
+    has_fields,
+    join_texts,
+    text_in,
+)
 from turnwise.readers.native.facts import step_in
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, Small, inner, leftovers, parse, prompt_id, whole, worded
+from turnwise.readers.records import Key, Small, inner, leftovers, parse, prompt_id, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
-PLACE = re.compile(r"/step_(\d+)/(?:train|eval)_rollouts\.[^/]+$")  # where prime-rl's orchestrator saves them
+FOLDER = re.compile(r"/step_(\d+)/(?:train|eval)_rollouts\.[^/]+$")  # path of rollouts that prime-rl saves
 LIMITS = frozenset({"max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed"})
-UNKEPT = frozenset({"tools", "mm_token_type_id_map", "request_rewrites", "response_rewrites", "verifiers"})
+NOT_READ = frozenset({"tools", "mm_token_type_id_map", "request_rewrites", "response_rewrites", "verifiers"})
 
 
 class Trace(msgspec.Struct):
@@ -45,8 +62,8 @@ class Episode(msgspec.Struct):
     run: Any = None
     errors: list[Any] = []
 
-    def told(self) -> dict[str, Any]:
-        """Return the facts that apply to each of its traces."""
+    def columns(self) -> dict[str, Any]:
+        """Return the columns that its traces share."""
         return {
             "episode": self.id,
             "env": inner(self.env, "id"),
@@ -56,7 +73,7 @@ class Episode(msgspec.Struct):
 
 
 class Node(msgspec.Struct):
-    """One message, and the one before it."""
+    """One message, and the number of the node before it."""
 
     message: Message
     parent: Small | None = None
@@ -72,20 +89,18 @@ class Call(msgspec.Struct):
     time: Any = None
 
 
-class Usage(msgspec.Struct):
-    """Tokens of one call."""
-
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
-    input_tokens: Count = None
-    output_tokens: Count = None
-
-
 class Span(msgspec.Struct):
-    """From when to when."""
+    """Start and end of a step, in seconds."""
 
     start: float = 0.0
     end: float = 0.0
+
+
+class Reward(msgspec.Struct):
+    """One reward and its weight in the sum."""
+
+    score: float
+    weight: float = 1.0
 
 
 class Fault(msgspec.Struct):
@@ -111,49 +126,47 @@ class Result(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`)."""
-    if document.kind not in {"lines", "json"}:
-        return False
-    trace = {"id", "nodes", "task"} <= document.keys
-    episode = "traces" in document.keys and (b'"nodes"' in document.head or {"env", "task"} <= document.keys)
-    return (
-        trace or episode or ({"prompt", "completion", "reward"} <= document.keys and "rollout_id" not in document.keys)
-    )
+    if has_fields(document, "id", "nodes", "task"):
+        return True
+    if has_fields(document, "traces") and (b'"nodes"' in document.head or {"env", "task"} <= document.keys):
+        return True
+    return has_fields(document, "prompt", "completion", "reward") and "rollout_id" not in document.keys
 
 
 def read_verifiers(document: Document, table: Table) -> None:
-    r"""Each trace, or each line of results, into a rollout; a turn is one message that the model gave.
+    r"""Read each trace, or each line of results, as a rollout; a turn is one message of the model.
 
     =============================== ========================================================================
-    theirs                          ours
+    in the file                     in the table
     =============================== ========================================================================
-    `run.id` of the episode         `run`; a hash of the content where there is none
+    `run.id` of the episode         `run`, else a hash of the content
     run, `id` or line               `rollout_id`
-    `task.key`, `task.hash`,        `task`: rollouts of one task are a cluster; a hash of the prompt where there
-    `example_id`                    is none
-    times the task was met          `attempt`
-    `model` of the first call       `target`; of the agent's `config` where none was made
-    `nodes` that were `sampled`     turns; what stands before one, up to the sampled node above it, is `prompt`, what
-                                    no answer follows `observation`
+    `task.key`, `task.hash`,        `task`: rollouts of one task are a cluster; a hash of the prompt where the
+    `example_id`                    file has none
+    order of rollouts of a task     `attempt`
+    `model` of the first call       `target`; that of the agent's `config` where there was no call
+    `nodes` that were `sampled`     turns; the nodes between one and the sampled node above it are its `prompt`, nodes
+                                    without a later answer are `observation`
     `parent`                        where a trace branches (compaction, sub-agents, retries): `node_id`,
                                     `parent_id` and `target_call`
     `calls`                         `prompt_tokens`, `response_tokens`, `seconds` of the turn
-    `rewards`                       `reward` of the last turn: the sum of score times weight, null where none was
-                                    scored; `score_<name>` of each. A `reward` that is missing is null, not 0
+    `rewards`                       `reward` of the last turn: the sum of score times weight, null where none has
+                                    a score; `score_<name>` of each. A missing `reward` is null, not 0
     `metrics`                       columns ``metric_<name>``
     `stop_condition`, `errors`      `ending`: a limit or a deadline is budget, an error error, any other condition
                                     finished; the last error is the `error` of the last turn
     `answer`, also of `task.data`   `expected`
-    `agent.name`                    column `agent_name`: which of its episode's agents it was
-    `id`, `env.id`, `group.id`,     columns `episode`, `env`, `group`, `episode_error`: what the traces of one episode
-    `errors` of the episode         share. An episode that broke before it had a trace is a rollout without a turn
-    `step` of `run`, folder         column `train_step`: what prime-rl states in the record, else what the folder of
-                                    ``rollouts/step_7/train_rollouts.jsonl`` says where no record states a step
+    `agent.name`                    column `agent_name`, which tells the agents of an episode apart
+    `id`, `env.id`, `group.id`,     columns `episode`, `env`, `group`, `episode_error`, which the traces of one episode
+    `errors` of the episode         share. An episode that failed before its first trace is a rollout without turns
+    `step` of `run`, folder         column `train_step`: the step in the record, else that of the folder, as in
+                                    ``rollouts/step_7/train_rollouts.jsonl``
     =============================== ========================================================================
 
-    A trace that branches is a tree: every message stands once, and `tw.trees.paths` gives one rollout for each branch.
-    `attack` is `none`, so `goal` and `outcome` are null, as is `solved` (a reward need not be 0 or 1). Token ids, masks
-    and log-probabilities of the nodes are left where they are; everything else is kept under its own name, objects and
-    lists as JSON text. Built from the fields of `Trace` and `MessageNode` (verifiers/v1/trace.py, graph.py).
+    A trace that branches is a tree: each message occurs once, and `tw.trees.paths` gives one rollout for each branch.
+    `attack` is `none`, so `goal` and `outcome` are null, as is `solved` (a reward need not be 0 or 1). Token ids, masks and
+    log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
+    JSON text.
 
     The producer judges the `whole_rollout`.
 
@@ -171,7 +184,7 @@ def read_verifiers(document: Document, table: Table) -> None:
     >>> table.frame().select("turn", "prompt", "response", "node_id", "parent_id", "reward").rows()
     [(1, '2 + 2?', '4', '1', None, None), (1, '2 + 2?', '5', '2', None, 0.5)]
     """
-    met: dict[str, int] = {}
+    attempts: Counter[str] = Counter()  # of each task
     for number, value in document.records():
         with table.record(document.name, number):
             record = parse(value, dict[str, Any])
@@ -182,52 +195,51 @@ def read_verifiers(document: Document, table: Table) -> None:
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"
                 with table.record(document.name, where):
+                    # Versions before 1 wrote results, of which an episode may hold several too.
                     if isinstance(trace, dict) and "nodes" not in trace:
-                        _add_result(document, table, run, number, trace, met)
+                        _add_result(document, table, run, number, trace, attempts)
                     else:
-                        _add_trace(document, table, run, trace, met, episode)
+                        _add_trace(document, table, run, trace, attempts, episode)
 
 
 def _traces(record: dict[str, Any]) -> tuple[list[Any], Episode]:
-    """The traces of an episode and what they share, or the one there is.
+    """Return the traces of an episode and what they share; a record that is a trace itself is the only one.
 
-    One that broke before any agent began holds none: it is counted all the same, as a trace in which nothing happened.
+    An episode that failed before any agent began has no traces. It still counts, as a trace without messages.
     """
     traces = record.get("traces")
     if not isinstance(traces, list):
         return [record], Episode()
-    episode = parse({name: given for name, given in record.items() if name != "traces"}, Episode)
+    episode = parse({name: value for name, value in record.items() if name != "traces"}, Episode)
     if traces or not episode.errors:
         return traces, episode
-    own = {name: record[name] for name in ("id", "task", "errors", "ok", "is_timeout") if name in record}
-    return [{**own, "nodes": []}], Episode(episode.id, episode.env, episode.group, episode.run)
+    # Everything that failed before the first trace is known only of the episode.
+    trace_fields = {name: record[name] for name in ("id", "task", "errors", "ok", "is_timeout") if name in record}
+    return [{**trace_fields, "nodes": []}], Episode(episode.id, episode.env, episode.group, episode.run)
 
 
 def _step(document: Document, record: Mapping[str, Any], run: Any) -> dict[str, int]:
+    """Return the column of the training step, from the run in the record, else from the folder; none where a record has it."""
+    # The step is in `run`, or in the unit of work that the run was part of.
     stated = inner(run, "step") if inner(run, "work") is None else inner(run, "work", "step")
     if type(stated) is int and record.get("train_step") is None:
         return {"train_step": stated}
-    return step_in(PLACE, document.path, record)
-
-
-def _counted(task: str, met: dict[str, int]) -> int:
-    met[task] = met.get(task, 0) + 1
-    return met[task]
+    return step_in(FOLDER, document.path, record)
 
 
 # ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _add_trace(document: Document, table: Table, run: str, record: Any, met: dict[str, int], episode: Episode) -> None:
+def _add_trace(
+    document: Document, table: Table, run: str, record: Any, attempts: Counter[str], episode: Episode
+) -> None:
     trace = parse(record, Trace)
     nodes = [parse(value, Node, f"nodes[{place}]") for place, value in enumerate(trace.nodes)]
     calls = [parse(value, Call, f"calls[{place}]") for place, value in enumerate(trace.calls)]
     turns = _turns(nodes, calls)
-    turns[-1] = turns[-1]._replace(
-        reward=_reward(trace.rewards) if turns[-1].turn else None, error=_error(trace.errors)
-    )
+    complete_last(turns, error=_error(trace.errors), reward=_reward(trace.rewards))
     task = trace.task if isinstance(trace.task, dict) else {}
-    named = (task.get(name) for name in ("key", "hash"))
-    name = next((key for key in named if isinstance(key, str)), None) or prompt_id(turns[0].prompt or "")
+    name = first_of(text_in(task, "key"), text_in(task, "hash")) or prompt_id(turns[0].prompt or "")
     span = parse(trace.timing.get("agent") or {}, Span) if isinstance(trace.timing, dict) else Span()
+    attempts[name] += 1
     table.add(
         document.name,
         f"{run}/{trace.id}",
@@ -238,7 +250,7 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
             or worded(inner(trace.agent, "config", "model")),
             "attack": NO_ATTACK,
             "task": name,
-            "attempt": _counted(name, met),
+            "attempt": attempts[name],
             "expected": worded(inner(task.get("data"), "answer")),
             "ending": _ending(trace.stop_condition, failed=trace.ok is False and bool(trace.errors)),
             "total_seconds": span.end - span.start if span.end else None,
@@ -251,33 +263,38 @@ def _add_trace(document: Document, table: Table, run: str, record: Any, met: dic
             "agent": trace.agent,
             "agent_name": inner(trace.agent, "name"),
             **_step(document, record, record.get("run") or episode.run),
-            **(episode.told() if episode.id is not None else {}),
-            **{f"score_{name}": _scored(given) for name, given in trace.rewards.items()},
-            **{f"metric_{name}": given for name, given in trace.metrics.items()},
-            **{name: given for name, given in leftovers(record, Trace).items() if name not in UNKEPT},
+            **(episode.columns() if episode.id is not None else {}),
+            **{f"score_{name}": _scored(value) for name, value in trace.rewards.items()},
+            **{f"metric_{name}": value for name, value in trace.metrics.items()},
+            **{name: value for name, value in leftovers(record, Trace).items() if name not in NOT_READ},
         },
     )
 
 
 def _turns(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
+    """Return a turn for each answer of the model; where the messages branch, the turns are nodes of a tree."""
     for at, node in enumerate(nodes):
         if node.parent is not None and node.parent >= at:
-            raise BrokenError(f"is {node.parent}, which does not stand before it", field=f"nodes[{at}].parent")
-    known = any(node.sampled is not None for node in nodes)
-    ours = [at for at, node in enumerate(nodes) if (node.sampled if known else node.message.role in ANSWERS)]
-    if not ours:
+            raise BrokenError(f"is {node.parent}, which is not before it", field=f"nodes[{at}].parent")
+    # Nodes that the model wrote are marked; in traces without marks, its role says so.
+    marked = any(node.sampled is not None for node in nodes)
+    answers = [at for at, node in enumerate(nodes) if (node.sampled if marked else node.message.role in ANSWERS)]
+    if not answers:
         return split([node.message for node in nodes], "nodes")
+    # A call is linked to the node of its answer.
     by_node = {call.node: call for call in calls if call.node is not None}
-    links = Links({at: node.parent for at, node in enumerate(nodes)}, ours, "nodes.parent")
+    links = Links({at: node.parent for at, node in enumerate(nodes)}, answers, "nodes.parent")
     turns: list[Turn] = []
-    for number, at in enumerate(ours):
-        chat = [_given(nodes[said].message) for said in links.between[at]]
+    for number, at in enumerate(answers):
+        chat = [as_prompt(nodes[place].message) for place in links.between[at]]
+        # The messages between two answers are the prompt of the later one; `split` cuts them like any chat.
         turn = _measured(split([*chat, nodes[at].message], f"nodes[{at}]")[-1], by_node.get(at))
-        lost = links.after.get(None, []) if number == len(ours) - 1 else []  # what hangs on no answer
-        texts = [said_in(nodes[said].message, f"nodes[{said}].message") for said in [*links.after.get(at, []), *lost]]
+        orphans = links.after.get(None, []) if number == len(answers) - 1 else []  # messages that follow no answer
+        replies = [
+            said_in(nodes[place].message, f"nodes[{place}].message") for place in [*links.after.get(at, []), *orphans]
+        ]
         above = links.above[at]
-        observation = joined([text for text in texts if text is not None])
-        turn = turn._replace(turn=links.depth[at], observation=observation)
+        turn = turn._replace(turn=links.depth[at], observation=join_texts(replies))
         if links.forks:
             parent = None if above is None else str(above)
             turn = turn._replace(node_id=str(at), parent_id=parent, target_call=number + 1)
@@ -285,54 +302,42 @@ def _turns(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
     return turns
 
 
-def _given(message: Message) -> Message:
-    """A message of the prompt: an answer that the model never gave is none of its answers."""
-    return Message("user", message.content) if message.role in ANSWERS else message
-
-
 def _measured(turn: Turn, call: Call | None) -> Turn:
+    """Return the turn with the tokens and the time of its call."""
     if call is None:
         return turn
-    usage = parse(call.usage or {}, Usage, "usage")
+    usage = parse(call.usage or {}, OpenAIUsage, "usage")
     span = parse(call.time or {}, Span, "time")
-    asked = usage.prompt_tokens if usage.prompt_tokens is not None else usage.input_tokens
-    given = usage.completion_tokens if usage.completion_tokens is not None else usage.output_tokens
     return turn._replace(
-        prompt_tokens=whole(asked, "usage.prompt_tokens"),
-        response_tokens=whole(given, "usage.completion_tokens"),
+        prompt_tokens=usage.sent("usage.prompt_tokens"),
+        response_tokens=usage.received("usage.completion_tokens"),
         seconds=span.end - span.start if span.end else None,
     )
 
 
-class Reward(msgspec.Struct):
-    """One reward and its weight."""
-
-    score: float
-    weight: float = 1.0
-
-
 def _reward(rewards: dict[str, Any]) -> float | None:
-    known = [value for name, given in rewards.items() if (value := _weighed(given, name)) is not None]
-    return sum(known) if known else None
+    """Return the weighted sum of the rewards; null where none has a score."""
+    weighted = [_weighted(value, name) for name, value in rewards.items()]
+    scores = [score for score in weighted if score is not None]
+    return sum(scores) if scores else None
 
 
-def _weighed(given: Any, name: str) -> float | None:
-    if not isinstance(given, dict):
-        return parse(given, float | None, f"rewards.{name}")  # type: ignore[arg-type]
-    reward = parse(given, Reward, f"rewards.{name}")
+def _weighted(value: Any, name: str) -> float | None:
+    if not isinstance(value, dict):
+        return parse(value, float | None, f"rewards.{name}")  # type: ignore[arg-type]
+    reward = parse(value, Reward, f"rewards.{name}")
     return reward.score * reward.weight
 
 
-def _scored(given: Any) -> Any:
-    return given.get("score") if isinstance(given, dict) else given
+def _scored(value: Any) -> Any:
+    return value.get("score") if isinstance(value, dict) else value
 
 
 def _error(errors: Sequence[Any]) -> str | None:
     if not errors:
         return None
-    fault = (
-        parse(errors[-1], Fault, "errors[-1]") if isinstance(errors[-1], dict) else Fault(message=worded(errors[-1]))
-    )
+    last = errors[-1]
+    fault = parse(last, Fault, "errors[-1]") if isinstance(last, dict) else Fault(message=worded(last))
     return ": ".join(filter(None, (fault.type, fault.message))) or None
 
 
@@ -346,17 +351,14 @@ def _ending(condition: str | None, *, failed: bool) -> str | None:
 
 # ── results ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _add_result(
-    document: Document, table: Table, run: str, number: int, record: dict[str, Any], met: dict[str, int]
+    document: Document, table: Table, run: str, number: int, record: dict[str, Any], attempts: Counter[str]
 ) -> None:
     result = parse(record, Result)
-    asked = messages_of(result.prompt, "prompt")
-    given = messages_of(result.completion, "completion")
-    if isinstance(result.completion, str):
-        given = [Message("assistant", result.completion)]
-    turns = split([*map(_given, asked), *given], "completion")
-    turns[-1] = turns[-1]._replace(reward=result.reward if turns[-1].turn else None, error=worded(result.error or None))
+    turns = split(exchange(result.prompt, result.completion), "completion")
+    complete_last(turns, error=worded(result.error or None), reward=result.reward)
     question = prompt_id(worded(result.prompt) or "") if result.example_id is None else str(result.example_id)
     name = "/".join(filter(None, (result.task, question)))
+    attempts[name] += 1
     metrics = result.metrics if isinstance(result.metrics, dict) else {}
     table.add(
         document.name,
@@ -366,7 +368,7 @@ def _add_result(
             "run": run,
             "attack": NO_ATTACK,
             "task": name,
-            "attempt": _counted(name, met),
+            "attempt": attempts[name],
             "expected": worded(result.answer),
             "ending": _ending(result.stop_condition, failed=result.error is not None and result.error not in ("", [])),
         },

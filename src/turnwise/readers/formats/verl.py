@@ -1,9 +1,16 @@
-"""Generations that verl dumps while it trains: one JSON-lines file per step."""
+"""verl: generations dumped during training.
+
+- File: `<step>.jsonl`, one sample per line.
+- Format: https://github.com/volcengine/verl, `_dump_generations` in verl/trainer/ppo/ray_trainer.py
+- Checked on: files built from that source.
+- Lost: nothing.
+"""
 
 from collections import Counter
 
 import msgspec
 
+from turnwise.readers.formats.common import has_fields
 from turnwise.readers.records import leftovers, parse, prompt_id, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -11,7 +18,7 @@ from turnwise.schema import NO_ATTACK
 
 
 class Sample(msgspec.Struct):
-    """One line."""
+    """One answer to one prompt."""
 
     input: str
     output: str
@@ -21,27 +28,26 @@ class Sample(msgspec.Struct):
 
 def sniff(document: Document) -> bool:
     """Return whether the file holds samples: lines with `input`, `output`, `score` and `step`."""
-    return document.kind in {"lines", "json"} and {"input", "output", "score", "step"} <= document.keys
+    return has_fields(document, "input", "output", "score", "step")
 
 
 def read_verl(document: Document, table: Table) -> None:
-    r"""Each sample into a rollout of one turn: prompt and answer are decoded text, markers of the chat included.
+    r"""Read each sample as a rollout of one turn: prompt and response are decoded text, with the markers of the chat.
 
     ===================== =================================================================================
-    theirs                ours
+    in the file           in the table
     ===================== =================================================================================
-    hash of the content   `run`: the file has no name but its step
+    hash of the content   `run`: the file is named only by its step
     run, line             `rollout_id`
     hash of `input`       `task`: samples of one prompt are a cluster
-    samples so far        `attempt`: the k-th sample of the prompt in this file
+    order of samples      `attempt`: the k-th sample of the prompt in this file
     `input`, `output`     `prompt`, `response`; a conversation of several turns is one text here
     `gts`                 `expected`
     `score`               `reward`
     ===================== =================================================================================
 
     `step` (of the training) and every further score of the reward function are columns of their own names. `attack` is
-    `none`, so `goal` and `outcome` are null, as are `solved` (a reward need not be 0 or 1) and `ending`. Built from the
-    fields of `_dump_generations` (verl/trainer/ppo/ray_trainer.py).
+    `none`, so `goal` and `outcome` are null, as are `solved` (a reward need not be 0 or 1) and `ending`.
 
     The producer judges the `whole_rollout`.
 
@@ -56,12 +62,13 @@ def read_verl(document: Document, table: Table) -> None:
     (1, '4', '4', 1.0, 10)
     """
     run = f"verl-{document.digest}"
-    met: Counter[str] = Counter()
+    attempts: Counter[str] = Counter()
     for number, value in document.records():
         with table.record(document.name, number):
             sample = parse(value, Sample)
+            # Samples of one prompt have no id in common: the text itself identifies the task.
             task = prompt_id(sample.input)
-            met[task] += 1
+            attempts[task] += 1
             table.add(
                 document.name,
                 f"{run}/{number}",
@@ -70,7 +77,7 @@ def read_verl(document: Document, table: Table) -> None:
                     "run": run,
                     "attack": NO_ATTACK,
                     "task": task,
-                    "attempt": met[task],
+                    "attempt": attempts[task],
                     "expected": worded(sample.gts),
                 },
                 leftovers(value, Sample),

@@ -8,7 +8,7 @@ import msgspec
 
 from turnwise.errors import ArgumentError
 from turnwise.readers.chats.layouts import LISTS, words_of
-from turnwise.readers.formats.openai_chat import TOLD
+from turnwise.readers.formats.openai_chat import ANSWER_COLUMNS
 from turnwise.readers.native.facts import FACTS, fact
 from turnwise.readers.native.nested import OF_TURNS
 from turnwise.readers.problems import BrokenError
@@ -130,7 +130,7 @@ class Fields:
         for ours, theirs in self._theirs.items():
             if ours not in record or _is_null(record[ours]):
                 continue
-            if ours in FACTS or (ours in TOLD and not chat):
+            if ours in FACTS or (ours in ANSWER_COLUMNS and not chat):
                 record[ours] = _fitting(ours, theirs, record[ours])
         if chat and "context" in self._theirs and "context" in record:
             record["system"] = record.pop("context")
@@ -152,7 +152,7 @@ def hiding(ours: str, theirs: str) -> BrokenError:
 def _fitting(ours: str, theirs: str, value: Any) -> Any:
     told = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
     try:
-        known = fact(ours, told) if ours in FACTS else msgspec.convert([told], TOLD[ours], strict=False)[0]
+        known = fact(ours, told) if ours in FACTS else msgspec.convert([told], ANSWER_COLUMNS[ours], strict=False)[0]
     except msgspec.ValidationError:
         known = None
     if known is None:

@@ -54,7 +54,7 @@ def read_native(document: Document, table: Table) -> None:
     r"""A table in our own names: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
 
     ============================ ======================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ ======================================================================
     a column named as in TURNS   the same
     the words that `turns` knows `prompt`, `response`
@@ -66,7 +66,7 @@ def read_native(document: Document, table: Table) -> None:
     turn's:
 
     ============================ ======================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ ======================================================================
     `turns` (or messages,        the turns; where these are messages that somebody speaks, the file is one
     conversation, dialogue,      of chats: see `openai_chat`

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.lm_eval import PASSED
+from turnwise.readers.formats.lm_eval import SOLVING
 from turnwise.readers.problems import Problems
 from turnwise.readers.records import Count, inner, parse, whole
 from turnwise.readers.sources.documents import Document
@@ -93,7 +93,7 @@ def _is_metric(name: str, value: Any) -> bool:
 def _passed(numbers: Mapping[str, Any]) -> str | None:
     """The figure that is our success of a task: of the metric that says that a document was solved, by the first filter."""
     first = next((name.partition(",")[2] for name in numbers), "")
-    known = (f"{metric},{first}" if first else metric for metric in PASSED)
+    known = (f"{metric},{first}" if first else metric for metric in SOLVING)
     return next((name for name in known if name in numbers), None)
 
 

@@ -1,1 +1,1 @@
-"""Codex: sessions as it keeps them, and what `codex exec --json` prints."""
+"""Codex: `sessions.py` reads session files and the output of `codex exec --json`; `lines.py` follows the lines of one."""

@@ -1,4 +1,4 @@
-"""Lines of a Codex session, one after the other."""
+"""The lines of a Codex session, followed one after the other: answers, their prompts, and what was taken back."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, SYSTEM, text_of
+from turnwise.readers.formats.common import first_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Small, json_text, parse, worded
 from turnwise.readers.traces.spans import seconds_of
@@ -23,7 +24,7 @@ class Git(msgspec.Struct):
 
 
 class Session(msgspec.Struct):
-    """Names of a session."""
+    """Session data: its id, its version, and where it began."""
 
     id: str | None = None
     forked_from_id: str | None = None
@@ -37,7 +38,7 @@ class Session(msgspec.Struct):
 
 
 class Item(msgspec.Struct):
-    """An item that was said, called or returned."""
+    """One item of the conversation: a message, reasoning, a tool call or its result."""
 
     type: str
     role: str | None = None
@@ -66,7 +67,7 @@ class Tokens(msgspec.Struct):
 
 
 class Event(msgspec.Struct):
-    """Something that happened beside the conversation."""
+    """An event that is not an item of the conversation: token counts, errors, rollbacks."""
 
     type: str
     info: Tokens | None = None
@@ -79,11 +80,11 @@ class Event(msgspec.Struct):
 class Answer:
     """Answer of one model call, and the prompt before it."""
 
-    asked: list[str]
-    above: "Answer | None"
+    prompts: list[str]
+    above: "Answer | None"  # the answer before it in the conversation
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
-    called: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
     usage: Usage | None = None
     error: str | None = None
     aborted: str | None = None
@@ -91,69 +92,74 @@ class Answer:
     depth: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """It is one further than the answer above."""
+        """Set the depth: one more than that of the answer above."""
         self.depth = 1 if self.above is None else self.above.depth + 1
 
 
-class Told:
-    """Content of the lines of a session, one after the other."""
+class SessionLog:
+    """A session as far as its lines have been read.
+
+    An answer stays open until the next input of the model: messages, reasoning and tool calls are added to it. A tool's
+    result, a user message, a token count or an error closes it.
+    """
 
     def __init__(self) -> None:
         self.session = Session()
         self.model: str | None = None
         self.context: list[str] = []
         self.answers: list[Answer] = []
-        self.asked: list[str] = []  # since the last answer
-        self.times: list[str] = []  # the first and the last
+        self.prompts: list[str] = []  # since the last answer
+        self.times: list[str] = []  # the first and the last time stamp
         self.tokens: Usage | None = None
         self._above: Answer | None = None  # the last answer that was not taken back
-        self._open: Answer | None = None  # the answer that is not at its end
-        self._questions: list[Answer | None] = []  # of each message of the user: the answer above
-        self._known = False
+        self._open: Answer | None = None  # the answer that may go on
+        self._questions: list[Answer | None] = []  # for each user message, the answer above it
+        self._has_meta = False
 
     @property
     def seconds(self) -> float | None:
         """Return the seconds from the first to the last recorded time; null if either is missing."""
         try:
-            known = [time for stamp in self.times if (time := seconds_of(stamp, "timestamp")) is not None]
+            times = [time for stamp in self.times if (time := seconds_of(stamp, "timestamp")) is not None]
         except BrokenError:
             return None
-        return known[1] - known[0] if len(known) == 2 else None
+        return times[1] - times[0] if len(times) == 2 else None
 
-    def take(self, kind: str, told: dict[str, Any], stamp: Any) -> None:
-        """One more line."""
+    def take(self, kind: str, content: dict[str, Any], stamp: Any) -> None:
+        """Read one more line: its kind, its content and its time stamp."""
         if isinstance(stamp, str):
             self.times[1:] = [stamp]
-        if kind == META and told and not self._known:  # a session that was forked repeats those it came from
-            self.session, self._known = parse(told, Session, "payload"), True
+        if kind == META and content and not self._has_meta:  # a forked session repeats the data of its origins
+            self.session, self._has_meta = parse(content, Session, "payload"), True
             self.context[:0] = _texts(self.session.base_instructions, self.session.instructions)
         elif kind == CONTEXT and self.model is None:
-            self.model = told.get("model") if isinstance(told.get("model"), str) else None
-        elif kind == ITEM and "type" in told:
-            self._item(parse(told, Item, "payload"))
+            self.model = content.get("model") if isinstance(content.get("model"), str) else None
+        elif kind == ITEM and "type" in content:
+            self._item(parse(content, Item, "payload"))
         elif kind == EVENT:
-            self._event(parse(told, Event, "payload"))
+            self._event(parse(content, Event, "payload"))
 
     def _item(self, item: Item) -> None:
         if item.type == "message" and item.role in ANSWERS:
             self._answer().texts += _texts(item.content)
         elif item.type == "message" and item.role in SYSTEM and not self.answers:
             self.context += _texts(item.content)
+        # Input of the model: user messages and results of tools.
         elif item.type in {"message", "agent_message"} or item.type.endswith(OUTPUT):
             self._open = None
-            self.asked += _texts(item.output if item.type.endswith(OUTPUT) else item.content)
+            self.prompts += _texts(item.output if item.type.endswith(OUTPUT) else item.content)
         elif item.type == "reasoning":
             self._answer().thoughts += [*_texts(item.summary), *_texts(item.content)]
         elif item.type.endswith(CALL):
-            given = next((part for part in (item.arguments, item.input, item.action) if part is not None), None)
-            self._answer().called.append({"name": item.name or item.type.removesuffix(CALL), "arguments": given})
+            arguments = first_of(item.arguments, item.input, item.action)
+            self._answer().calls.append({"name": item.name or item.type.removesuffix(CALL), "arguments": arguments})
 
     def _answer(self) -> Answer:
-        """The answer that goes on, or a new one."""
+        """Return the open answer, or open a new one."""
         if self._open is None:
-            self._open = self._above = Answer(self.asked, self._above)
+            self._open = self._above = Answer(self.prompts, self._above)
             self.answers.append(self._open)
-            self.asked = []
+            self.prompts = []
         return self._open
 
     def _event(self, event: Event) -> None:
@@ -161,10 +167,12 @@ class Told:
             self._questions.append(self._above)
         elif event.type == "token_count" and event.info is not None:
             spent = event.info.all
-            if self.answers and spent != self.tokens:  # said again where nothing was spent
+            # The count comes after the call that it counts.
+            if self.answers and spent != self.tokens:  # a repeated total is not a new call
                 self.answers[-1].usage = self.answers[-1].usage or event.info.last
                 self._open = None
             self.tokens = spent or self.tokens
+        # An error is an answer without a text, between the answers around it.
         elif event.type == "error":
             self._open = None
             self._answer().error = worded(event.message) or "[error]"
@@ -176,23 +184,25 @@ class Told:
             self._roll_back(min(event.num_turns, len(self._questions)))
 
     def _roll_back(self, count: int) -> None:
+        """Take back the last `count` user messages: prune the answers since then, and go on from the answer above."""
         if not count:
             return
-        above, now = self._questions[-count], self._above
+        above, answer = self._questions[-count], self._above
         del self._questions[-count:]
-        while now is not None and now is not above:
-            now.pruned, now = True, now.above
-        self._above, self._open, self.asked = above, None, []
+        # Go up from the last answer: all since the user message are pruned, and the conversation continues above.
+        while answer is not None and answer is not above:
+            answer.pruned, answer = True, answer.above
+        self._above, self._open, self.prompts = above, None, []
 
 
 def _texts(*contents: Any) -> Iterator[str]:
-    """Return the texts of a content or output: a text, a list of parts, or an object with it."""
+    """Yield the texts of contents or outputs, each a text, a list of parts, or an object that holds either."""
     for content in contents:
-        inner = content
+        parts = content
         if isinstance(content, dict):
-            inner = next(
+            parts = next(
                 (content[name] for name in ("text", "content", "output") if name in content), json_text(content)
             )
-        text = text_of(inner, "payload.content")
+        text = text_of(parts, "payload.content")
         if text is not None:
             yield text

@@ -1,11 +1,17 @@
-"""Sessions of Codex, which it calls rollouts: JSON lines, each an item of the conversation or an event beside it."""
+"""Codex: its sessions (which it calls rollouts), and the output of `codex exec --json`.
+
+- File: `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`, one item of the conversation or one event per line.
+- Format: https://github.com/openai/codex, `RolloutItem` in codex-rs/protocol/src/protocol.rs
+- Checked on: files built from that source and from lines of published sessions, of early 2025, late 2025 and the stream.
+- Lost: encrypted reasoning, and events that repeat an item.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
 from turnwise.readers.chats.turns import calls, joined
-from turnwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, META, Answer, Git, Told, Usage
-from turnwise.readers.formats.codex.stream import STARTED, told_by
+from turnwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, META, Answer, Git, SessionLog, Usage
+from turnwise.readers.formats.codex.stream import STARTED, lines_of
 from turnwise.readers.records import parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface_if_any
@@ -13,14 +19,17 @@ from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
 KINDS = (META, CONTEXT, ITEM, EVENT)
-OLD = frozenset({"id", "timestamp", "instructions"})  # the first line of 2025's first versions, whose items stand bare
+OLD = frozenset(
+    {"id", "timestamp", "instructions"}
+)  # first line of sessions of early 2025, whose items have no `payload`
 
 
 def sniff(document: Document) -> bool:
-    """Return whether the file is a session: lines with a `payload`, whose `type` says of what kind; an older one, or a stream."""
+    """Return whether the file is a session: lines with a `payload` and a known `type`; an older session, or a stream."""
     if document.kind not in {"lines", "json"}:
         return False
     first = next(iter(document.beginning), {})
+    # Sessions of early 2025: the second line tells them from other files with an id.
     if first.keys() >= OLD and "type" not in first:
         return "record_type" in document.early or {"type", "role", "content"} <= document.early
     kind = surface_if_any(first.get("type"))
@@ -28,38 +37,38 @@ def sniff(document: Document) -> bool:
 
 
 def read_codex(document: Document, table: Table) -> None:
-    r"""The items of one file, which is one session, into a rollout: a turn for each call of the model.
+    r"""Read the items of one file, which is one session, as a rollout; a turn is one model call.
 
     =============================== ========================================================================
-    theirs                          ours
+    in the file                     in the table
     =============================== ========================================================================
     `session_meta.id`               `run`, `rollout_id`
-    `turn_context.model`            `target`: the first
-    `base_instructions` or          `context` of turn 1, with what a developer or the system said before the
+    `turn_context.model`            `target`: the model of the first call
+    `base_instructions` or          `context` of turn 1, with the messages of developer and system before the
     `instructions`                  first answer
-    assistant                       `response`; all items up to what the model is told next are one answer
-    items that end in ``_call``     `tool_calls`; one without a name is called as its type, without the ending
-    `reasoning`                     column `reasoning`, where it can be read: what is encrypted cannot
+    assistant                       `response`; all items up to the next input of the model are one answer
+    items that end in ``_call``     `tool_calls`; one without a name is named by its type, without the ending
+    `reasoning`                     column `reasoning`, except for encrypted reasoning
     user, items in ``_output``      `prompt`; after the last answer `observation`
-    `token_count`                   `prompt_tokens` (cached ones included), `response_tokens` (those of
-                                    reasoning included); their last sum, as Codex states it, `total_tokens`
-    `error`                         `error` of the answer that was not given
-    `turn_aborted`                  column `aborted` of the last answer: why
-    `thread_rolled_back`            what was answered since the user message that was taken back is `pruned`;
-                                    the session is a tree then (`node_id`, `parent_id`, `target_call`)
+    `token_count`                   `prompt_tokens` (cached ones included), `response_tokens` (with
+                                    reasoning); the last sum that Codex states is `total_tokens`
+    `error`                         `error` of a turn without an answer
+    `turn_aborted`                  column `aborted` of the last answer: the reason
+    `thread_rolled_back`            answers since the user message that was taken back are `pruned`; the
+                                    session is then a tree (`node_id`, `parent_id`, `target_call`)
     first and last `timestamp`      `total_seconds`
     =============================== ========================================================================
 
-    `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. What Codex itself puts before the
-    first question (the environment, AGENTS.md) is said by the user there, and stands in `prompt`. Where the conversation was
-    compacted, what was said before stays. Events that repeat a message or tell of a command are passed over. Kept: `cwd`,
-    `originator`, `version`, `git_branch`, `git_commit`, `forked_from`, `agent_role`. Built from the types in Codex's source
-    and from lines of sessions that its users have published; those of early 2025, without `payload`, are read as well.
+    `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. What Codex itself adds
+    before the first question (the environment, AGENTS.md) is a user message in the file, and part of `prompt`. Messages from
+    before the conversation was compacted stay. Events that repeat a message or describe a command are skipped. Further
+    columns: `cwd`, `originator`, `version`, `git_branch`, `git_commit`, `forked_from`, `agent_role`. Sessions of early 2025,
+    without `payload`, are read as well.
 
-    So is what ``codex exec --json`` prints. It does not say what was asked, nor where a call of the model ends: each command or
-    tool with what came back ends an answer, and `turn.completed` gives `total_tokens` alone.
+    So is the output of ``codex exec --json``. It holds no prompts, and does not mark the end of a model call: each command
+    or tool with its result ends an answer, and `turn.completed` gives `total_tokens` alone.
 
-    The producer judges the `whole_rollout`: not at all.
+    The producer judges the `whole_rollout`, but writes no verdict.
 
     Examples
     --------
@@ -74,37 +83,40 @@ def read_codex(document: Document, table: Table) -> None:
     >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
     ('S', 'gpt-5-codex', '2 + 2?', '4')
     """
-    told = Told()
+    log = SessionLog()
     for number, value in document.records():
         with table.record(document.name, number):
             record = parse(value, dict[str, Any])
-            for kind, said in _lines(record):
-                told.take(kind, said, record.get("timestamp"))
-    with table.record(document.name, told.session.id):
-        _add(document, table, told)
+            for kind, content in _lines(record):
+                log.take(kind, content, record.get("timestamp"))
+    with table.record(document.name, log.session.id):
+        _add(document, table, log)
 
 
 def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Of what kind a line is, and what it says; an event of a running session may be several lines."""
+    """Yield the kind and the content of a line; an event of the stream may be several lines."""
     kind = record.get("type")
     if "payload" in record:
         yield str(kind), parse(record["payload"], dict[str, Any], "payload")
     elif kind is None:
         yield META, record if "id" in record else {}
+    # Types of the stream have a dot, such as `item.completed`.
     elif "." in str(kind):
-        yield from told_by(record)
+        yield from lines_of(record)
     else:
         yield ITEM, record
 
 
-def _add(document: Document, table: Table, told: Told) -> None:
-    session, answers = told.session, told.answers
+def _add(document: Document, table: Table, log: SessionLog) -> None:
+    session, answers = log.session, log.answers
     name = session.id or f"codex-{document.digest}"
-    turns = [_turn(answer) for answer in answers] or [Turn(turn=None, prompt=joined(told.asked))]
-    turns[0] = turns[0]._replace(context=joined(told.context))
+    turns = [_turn(answer) for answer in answers] or [Turn(turn=None, prompt=joined(log.prompts))]
+    # Instructions come before the first answer; input after the last answer was never answered.
+    turns[0] = turns[0]._replace(context=joined(log.context))
     if answers:
-        turns[-1] = turns[-1]._replace(observation=joined(told.asked))
-    if any(answer.pruned for answer in answers):
+        turns[-1] = turns[-1]._replace(observation=joined(log.prompts))
+    if any(answer.pruned for answer in answers):  # the session is a tree
+        # Only a session that was rolled back is a tree; its answers are numbered in the order in which they were given.
         names = {id(answer): str(number) for number, answer in enumerate(answers, start=1)}
         turns = [
             turn._replace(
@@ -122,11 +134,11 @@ def _add(document: Document, table: Table, told: Told) -> None:
         turns,
         {
             "run": name,
-            "target": told.model,
+            "target": log.model,
             "attack": NO_ATTACK,
             "attempt": 1,
-            "total_tokens": None if told.tokens is None else whole(told.tokens.total_tokens, "total_tokens"),
-            "total_seconds": told.seconds,
+            "total_tokens": None if log.tokens is None else whole(log.tokens.total_tokens, "total_tokens"),
+            "total_seconds": log.seconds,
         },
         {
             "cwd": session.cwd,
@@ -150,9 +162,9 @@ def _turn(answer: Answer) -> Turn:
     usage = answer.usage or Usage()
     return Turn(
         turn=answer.depth,
-        prompt=joined(answer.asked),
+        prompt=joined(answer.prompts),
         response=joined(answer.texts),
-        tool_calls=calls(answer.called),
+        tool_calls=calls(answer.calls),
         prompt_tokens=whole(usage.input_tokens, "input_tokens"),
         response_tokens=whole(usage.output_tokens, "output_tokens"),
         error=answer.error,

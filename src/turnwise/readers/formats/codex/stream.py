@@ -1,4 +1,4 @@
-"""Output of `codex exec --json` while it runs, as the lines of the session that it keeps."""
+"""The output of `codex exec --json`, translated into the lines of a session file."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,19 +7,19 @@ from turnwise.readers.formats.codex.lines import CALL, EVENT, ITEM, META, OUTPUT
 from turnwise.readers.records import parse, total
 
 STARTED = "thread.started"
-DONE = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
-BACK = ("aggregated_output", "result", "error", "exit_code")  # what came back of it, the first that says something
-BESIDE = frozenset({"id", "type", "item_type", "status", "tool", "arguments", *BACK})
+TOOL_ITEMS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
+RESULTS = ("aggregated_output", "result", "error", "exit_code")  # of a tool: the first that is not empty is its output
+NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "tool", "arguments", *RESULTS})
 
 
-def told_by(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Convert one event to session lines: the kind of each line, and its content; none for what goes on or repeats.
+def lines_of(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the session lines of one event: kind and content of each; none for events of unfinished or repeated items.
 
     Examples
     --------
     >>> done = {"type": "command_execution", "command": "ls", "aggregated_output": "a.txt", "exit_code": 0}
-    >>> for kind, told in told_by({"type": "item.completed", "item": done}):
-    ...     print(kind, told)
+    >>> for kind, content in lines_of({"type": "item.completed", "item": done}):
+    ...     print(kind, content)
     response_item {'type': 'command_execution_call', 'name': 'command_execution', 'arguments': {'command': 'ls'}}
     response_item {'type': 'command_execution_output', 'output': 'a.txt'}
     """
@@ -32,20 +32,22 @@ def told_by(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         usage = parse(record.get("usage") or {}, Usage, "usage")
         spent = total((usage.input_tokens, usage.output_tokens), "usage")
         yield EVENT, {"type": "token_count", "info": {"total_token_usage": {"total_tokens": spent}}}
-    elif kind == "turn.failed":  # an event "error" has told of it before, or of a call that was tried again
+    elif kind == "turn.failed":  # "error" events are skipped: they come before this one, or the call was repeated
         error = record.get("error")
         yield EVENT, {"type": "error", "message": error.get("message") if isinstance(error, dict) else error}
 
 
 def _item(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the session lines of a completed item; a command or a tool makes two, its call and its output."""
     kind = str(item.get("type", item.get("item_type")))
     if kind in {"agent_message", "assistant_message"}:
         yield ITEM, {"type": "message", "role": "assistant", "content": item.get("text")}
     elif kind == "reasoning":
         yield ITEM, {"type": "reasoning", "content": item.get("text")}
-    elif kind in DONE:
-        given = {name: value for name, value in item.items() if name not in BESIDE}
+    elif kind in TOOL_ITEMS:
+        fields = {name: value for name, value in item.items() if name not in NOT_ARGUMENTS}
+        # Commands and file changes have no name of a tool: their type takes its place.
         name = item.get("tool") if isinstance(item.get("tool"), str) else kind
-        back = next((item[name] for name in BACK if item.get(name) not in (None, "")), None)
-        yield ITEM, {"type": f"{kind}{CALL}", "name": name, "arguments": item.get("arguments", given)}
-        yield ITEM, {"type": f"{kind}{OUTPUT}", "output": f"exit code {back}" if isinstance(back, int) else back}
+        output = next((item[name] for name in RESULTS if item.get(name) not in (None, "")), None)
+        yield ITEM, {"type": f"{kind}{CALL}", "name": name, "arguments": item.get("arguments", fields)}
+        yield ITEM, {"type": f"{kind}{OUTPUT}", "output": f"exit code {output}" if isinstance(output, int) else output}

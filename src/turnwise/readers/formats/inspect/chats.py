@@ -1,4 +1,4 @@
-"""Messages of one sample of an Inspect log, wherever the log keeps them, cut into turns."""
+"""Messages of one sample of an Inspect AI log, wherever the log stores them, cut into turns."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -8,35 +8,35 @@ import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, Message, joined, split_by_column
 from turnwise.readers.formats.inspect import logs
-from turnwise.readers.formats.inspect.logs import Output, PlainText, Pools, Range, Said, Sample
+from turnwise.readers.formats.inspect.logs import LoggedMessage, Output, PlainText, Pools, Range, Sample
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import parse
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 
-GIVEN = "input"  # source of a message that the sample began with
+INPUT = "input"  # source of a message that was part of the sample's input
 REFERENCES = ("attachment://", "tc://")
-MOST_MESSAGES = 1_000_000  # of one sample: what its references may amount to
+MOST_MESSAGES = 1_000_000  # of one sample: a guard against references that repeat a pool
 
 Lookup = Callable[[str], str]
 Turns = dict[str, Sequence[Any]]
 
 
-def all_said(texts: Iterable[PlainText | Said]) -> bool:
-    """Return whether each text is what its role says in this sample, and no reference to what it is."""
-    for text in texts:  # noqa: SIM110  # there are more of these than of all else, and `any` takes twice as long
-        if text.content.startswith(REFERENCES) or (text.source == GIVEN and text.role in ANSWERS):
+def all_plain(messages: Iterable[PlainText | LoggedMessage]) -> bool:
+    """Return whether each message is its own text (not a reference to one) and each answer an answer of this target."""
+    for message in messages:
+        if message.content.startswith(REFERENCES) or (message.source == INPUT and message.role in ANSWERS):
             return False
     return True
 
 
 def turns_of_whole(document: Document, sample: Sample) -> tuple[Turns, list[str | None]]:
-    """The turns of a sample that is in one piece, by column, and what the target thought in each."""
+    """Return the turns of a sample stored in one piece, by column, and the target's reasoning in each."""
     return _turns(_chat(document, sample), _attached(document, sample))
 
 
 def turns_of_parts(document: Document, archive: Archive, sample: Sample, folder: str) -> tuple[Turns, list[str | None]]:
-    """The turns of a sample that is a folder (version 3): its messages lie in one pool, its long texts in another."""
+    """Return the turns of a sample stored as a folder (version 3), with one pool of messages and one of long texts."""
 
     def parts(pool: str, decoder: "msgspec.json.Decoder[list[Any] | None]") -> list[Any]:
         names = [name for name in archive.names if name.startswith(f"{folder}/{pool}/")]
@@ -44,6 +44,7 @@ def turns_of_parts(document: Document, archive: Archive, sample: Sample, folder:
         chunks = sorted((name for name in names if starts[name].isdecimal()), key=lambda name: (len(name), name))
         return [part for name in chunks for part in document.typed(archive.read(name), decoder) or []]
 
+    # A pool is stored in chunks, which are named by the number of their first item.
     refs = document.typed(sample.message_refs, logs.RANGES, "message_refs")
     sample.messages = _expanded(refs, parts("messages", logs.MESSAGES))
     if f"{folder}/metadata.json" in archive.names:
@@ -61,81 +62,86 @@ def _attached(document: Document, sample: Sample) -> Lookup:
 
 
 def _lookup(load: Callable[[], Mapping[str, str]]) -> Lookup:
-    """Resolver of texts that refer to an attachment; attachments are decoded on first use."""
-    known = cache(load)
-    return lambda text: known().get(text.partition("://")[2], text) if text.startswith(REFERENCES) else text
+    """Return a function that resolves references to attachments, which are decoded on first use."""
+    texts = cache(load)
+    return lambda text: texts().get(text.partition("://")[2], text) if text.startswith(REFERENCES) else text
 
 
-def _expanded(refs: Iterable[Range] | None, pool: Sequence[Said]) -> list[Said]:
+def _expanded(refs: Iterable[Range] | None, pool: Sequence[LoggedMessage]) -> list[LoggedMessage]:
+    """Return the messages of a pool that some ranges refer to."""
+    # Ranges out of bounds are cut, as Python's slices are.
     spans = [range(len(pool))[start:end] for start, end in refs or []]
     if sum(map(len, spans)) > MOST_MESSAGES:
         raise BrokenError(f"refers to more than {MOST_MESSAGES} messages", field="message_refs")
     return [pool[place] for span in spans for place in span]
 
 
-def _chat(document: Document, sample: Sample) -> list[Said]:
-    """The sample's own messages, else those of its last call of a model, else its input."""
+def _chat(document: Document, sample: Sample) -> list[LoggedMessage]:
+    """Return the messages of a sample, else the messages of its last model call, else its input."""
     if sample.messages:
         return sample.messages
+    # Logs of 2024 keep events in `transcript`, later ones in `events`, whose messages may be in a pool of their own.
     old = document.typed(sample.transcript, logs.POOLS, "transcript") or Pools()
     events = document.typed(sample.events, logs.EVENTS) or document.typed(old.events, logs.EVENTS) or []
-    text = next((event for event in reversed(events) if document.typed(event, logs.HAPPENING).event == "model"), None)
-    if text is not None:
-        last = document.typed(text, logs.EVENT)
+    call = next((event for event in reversed(events) if document.typed(event, logs.HAPPENING).event == "model"), None)
+    if call is not None:
+        event = document.typed(call, logs.EVENT)
         pools = document.typed(sample.events_data, logs.POOLS, "events_data")
         pool = sample.message_pool if pools is None else pools.messages
-        said = last.input or _expanded(last.input_refs, document.typed(pool, logs.MESSAGES) or [])
-        answer = next((choice.message for choice in (last.output or Output()).choices), None)
-        return said if answer is None else [*said, answer]
-    given = document.typed(sample.input, logs.ANYTHING)
-    if isinstance(given, list):
-        return parse(given, list[Said])
-    return [] if given is None else [Said("user", given)]
+        messages = event.input or _expanded(event.input_refs, document.typed(pool, logs.MESSAGES) or [])
+        answer = next((choice.message for choice in (event.output or Output()).choices), None)
+        return messages if answer is None else [*messages, answer]
+    content = document.typed(sample.input, logs.ANYTHING)
+    if isinstance(content, list):
+        return parse(content, list[LoggedMessage])
+    return [] if content is None else [LoggedMessage("user", content)]
 
 
-def _turns(chat: Iterable[Said], lookup: Lookup) -> tuple[Turns, list[str | None]]:
-    """The turns of a chat by column, and what the target thought in each."""
+def _turns(chat: Iterable[LoggedMessage], lookup: Lookup) -> tuple[Turns, list[str | None]]:
+    """Return the turns of a chat by column, and the target's reasoning in each."""
     messages: list[Message] = []
     thoughts: list[str | None] = []
-    for said in chat:
-        if _is_plain(said):
-            messages.append(said)
-            if said.role in ANSWERS:
+    for logged in chat:
+        if _is_plain(logged):
+            messages.append(logged)
+            if logged.role in ANSWERS:
                 thoughts.append(None)
             continue
-        content, thought = _content(said, lookup)
-        if said.role not in ANSWERS or said.source == GIVEN:
-            role = "user" if said.role in ANSWERS else said.role
-            messages.append(Message(role, content, error=_fault(said.error)))
+        content, thought = _content(logged, lookup)
+        if logged.role not in ANSWERS or logged.source == INPUT:
+            # An assistant message of the input is an example, which the target did not write.
+            role = "user" if logged.role in ANSWERS else logged.role
+            messages.append(Message(role, content, error=_fault(logged.error)))
         else:
-            messages.append(Message(said.role, content, [_call(call, lookup) for call in said.tool_calls or []]))
+            messages.append(Message(logged.role, content, [_call(call, lookup) for call in logged.tool_calls or []]))
             thoughts.append(thought)
     return split_by_column(messages), thoughts or [None]
 
 
-def _is_plain(said: Said) -> bool:
-    """Return whether a message is a text and nothing else, as most are: it may stay as it is."""
+def _is_plain(message: LoggedMessage) -> bool:
+    """Return whether a message is a plain text, as most are, and needs no conversion."""
     return (
-        type(said.content) is str
-        and said.reasoning is None
-        and not said.tool_calls
-        and said.error is None
-        and all_said([said])
+        type(message.content) is str
+        and message.reasoning is None
+        and not message.tool_calls
+        and message.error is None
+        and all_plain([message])
     )
 
 
-def _content(said: Said, lookup: Lookup) -> tuple[Any, str | None]:
+def _content(message: LoggedMessage, lookup: Lookup) -> tuple[Any, str | None]:
     """Return the text of a message, and the target's reasoning before it."""
-    thoughts = [] if said.reasoning is None else [lookup(said.reasoning)]
-    if isinstance(said.content, str):
-        return lookup(said.content), joined(thoughts)
-    if not isinstance(said.content, list):
-        return said.content, joined(thoughts)
+    thoughts = [] if message.reasoning is None else [lookup(message.reasoning)]
+    if isinstance(message.content, str):
+        return lookup(message.content), joined(thoughts)
+    if not isinstance(message.content, list):
+        return message.content, joined(thoughts)
     parts = []
-    for part in said.content:
-        if isinstance(part, dict) and part.get("type") == "reasoning" and said.role in ANSWERS:
-            given = (part.get(name) for name in (("summary",) if part.get("redacted") else ("reasoning", "summary")))
-            thoughts.extend([lookup(text) for text in given if isinstance(text, str)][:1])
+    for part in message.content:
+        # Reasoning that the provider redacted is unreadable; its summary, if any, is text.
+        if isinstance(part, dict) and part.get("type") == "reasoning" and message.role in ANSWERS:
+            texts = (part.get(name) for name in (("summary",) if part.get("redacted") else ("reasoning", "summary")))
+            thoughts.extend([lookup(text) for text in texts if isinstance(text, str)][:1])
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             parts.append({**part, "text": lookup(part["text"])})
         else:

@@ -1,4 +1,4 @@
-"""Decoders for a log of Inspect AI: its header, samples, messages and events."""
+"""Structs of an Inspect AI log (header, samples, messages, events), and their decoders."""
 
 from typing import Any, ClassVar
 
@@ -10,17 +10,18 @@ from turnwise.readers.records import Count, Key, Small
 
 NULL = msgspec.Raw(b"null")
 
+# Start and end of messages in a pool: the end is not included.
 Range = tuple[Small, Small]
 
 
 class Scorer(msgspec.Struct):
-    """One model of a run."""
+    """A scorer of the run."""
 
     name: str
 
 
 class Spec(msgspec.Struct):
-    """Evaluation that a log belongs to."""
+    """The evaluation: its task, its model and its settings."""
 
     task: str
     model: str
@@ -37,7 +38,7 @@ class Spec(msgspec.Struct):
 
 
 class Header(msgspec.Struct):
-    """A log without its samples."""
+    """A log without its samples: `header.json` of an archive."""
 
     eval: Spec
     status: str | None = None
@@ -49,7 +50,7 @@ class Log(Header):
     samples: list[msgspec.Raw] | None = None
 
 
-class Said(Message):
+class LoggedMessage(Message):
     """One message."""
 
     reasoning: str | None = None  # in logs of early 2025; later a part of the content
@@ -59,7 +60,7 @@ class Said(Message):
 class Choice(msgspec.Struct):
     """One answer of a model."""
 
-    message: Said | None = None
+    message: LoggedMessage | None = None
 
 
 class Output(msgspec.Struct):
@@ -69,7 +70,7 @@ class Output(msgspec.Struct):
 
 
 class Stop(msgspec.Struct, gc=False):
-    """Why a model ended its answer, which itself stands among the messages."""
+    """The reason why a model ended its answer; the answer itself is among the messages."""
 
     stop_reason: str | None = None
 
@@ -112,7 +113,7 @@ class Fault(msgspec.Struct):
 
 
 class Pools(msgspec.Struct):
-    """Pools in which newer logs keep what events share, and older ones keep long texts."""
+    """Pools of what events share (in newer logs) or of long texts (in older ones)."""
 
     messages: msgspec.Raw = NULL
     events: msgspec.Raw = NULL
@@ -120,7 +121,10 @@ class Pools(msgspec.Struct):
 
 
 class Epoch(msgspec.Struct):
-    """One epoch of one sample, without its messages; what few samples need is decoded where one does."""
+    """One epoch of one sample, without its messages.
+
+    Fields that few samples need stay raw JSON, and are decoded for the sample that needs them.
+    """
 
     id: Key
     epoch: Small
@@ -150,11 +154,11 @@ class Epoch(msgspec.Struct):
 
     @property
     def retries(self) -> int | None:
-        """Number of failed tries of the sample."""
+        """Number of failed attempts at the sample."""
         return None if self.error_retries is None else len(self.error_retries)
 
 
-class Mark(msgspec.Struct):
+class BareScore(msgspec.Struct):
     """Score of a sample, without its texts."""
 
     answer: ClassVar[None] = None
@@ -166,7 +170,10 @@ class Mark(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """Summary of a sample that a log keeps apart, without the texts, which it shortens there."""
+    """Summary of a sample, which a log stores in a file of its own and in which texts are shortened.
+
+    The class variables replace fields of a sample that a summary lacks, so that both can be read by one function.
+    """
 
     target: ClassVar[None] = None
     choices: ClassVar[None] = None
@@ -176,9 +183,9 @@ class Summary(msgspec.Struct):
     invalidation: ClassVar[None] = None
     id: Key
     epoch: Small
-    message_count: Small  # since this is there, all else is that is read
+    message_count: Small  # versions that write this field write all others too
     completed: bool
-    scores: dict[str, Mark] | None = None
+    scores: dict[str, BareScore] | None = None
     model_usage: Any = None
     total_time: float | None = None
     working_time: float | None = None
@@ -193,18 +200,18 @@ class Summary(msgspec.Struct):
 class Sample(Epoch):
     """One epoch of one sample."""
 
-    messages: list[Said] | None = None
+    messages: list[LoggedMessage] | None = None
 
 
 class PlainText(Text, gc=False):
-    """One message that is a text."""
+    """One message with a plain text."""
 
     reasoning: None = None
     source: str | None = None
 
 
 class PlainSample(Epoch, gc=False):
-    """One epoch of one sample whose messages are texts, as most are."""
+    """One epoch of one sample whose messages are all plain texts, as in most samples."""
 
     messages: list[PlainText] | None = None
 
@@ -218,16 +225,17 @@ class Happening(msgspec.Struct):
 class Event(Happening):
     """A call of a model."""
 
-    input: list[Said] | None = None
+    input: list[LoggedMessage] | None = None
     input_refs: list[Range] | None = None
     output: Output | None = None
 
 
+# One decoder for each kind of text: building one takes longer than decoding a small text.
 HEADER = msgspec.json.Decoder(Header)
 LOG = msgspec.json.Decoder(Log)
 SAMPLE = msgspec.json.Decoder(Sample)
 PLAIN = msgspec.json.Decoder(PlainSample)
-MESSAGES = msgspec.json.Decoder(list[Said] | None)
+MESSAGES = msgspec.json.Decoder(list[LoggedMessage] | None)
 RANGES = msgspec.json.Decoder(list[Range] | None)
 POOLS = msgspec.json.Decoder(Pools | None)
 EVENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)

@@ -1,40 +1,42 @@
-"""The samples of an Inspect log as rollouts: what is known of each beside its turns, by column."""
+"""Facts and scores of the samples of an Inspect AI log, by column."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from turnwise.readers.columns import Columns
-from turnwise.readers.formats.inspect.logs import Epoch, Header, Limit, Mark, Score, Spec, Summary, Usage
+from turnwise.readers.formats.common import zero_or_one
+from turnwise.readers.formats.inspect.logs import BareScore, Epoch, Header, Limit, Score, Spec, Summary, Usage
 from turnwise.readers.records import json_text, parse, total, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
-BESIDE = ("answer", "explanation", "reason", "metadata", "history")  # of a score, beside its value
-NESTED = ("metadata", "history")
+SCORE_FIELDS = ("answer", "explanation", "reason", "metadata", "history")  # fields of a score other than its value
+NESTED = ("metadata", "history")  # the same, written as JSON text
 WORDS = {"C": True, "I": False, "yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
 
 Number = TypeVar("Number", int, float)
 
 
 def run_of(spec: Spec, document: Document) -> str:
-    """The name of the run that a log holds."""
+    """Return the name of the run in a log."""
     return spec.eval_id or "-".join(filter(None, (spec.run_id, spec.task_id))) or f"inspect-{document.digest}"
 
 
 def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[str, list[Any]]:
-    """The facts of some samples, and whatever else the log says of them, a column each.
+    """Return the facts of samples and all other fields that the log has of them, by column.
 
     Raises
     ------
     BrokenError
-        Where a count of one of them is none.
+        Where a count of tokens is not a whole number.
     """
     spec, count = log.eval, len(samples)
     usage = [_usage(sample.model_usage, spec.model) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]
+    # The first scorer of the run decides; a sample that it did not score has no verdict.
     first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
-    others = {*later} - {first}
+    other_scorers = {*later} - {first}
     return {
         "run": [run] * count,
         "target": [spec.model] * count,
@@ -43,10 +45,10 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "attempt": [sample.epoch for sample in samples],
         "expected": [worded(sample.target) for sample in samples],
         "ending": [_ending(sample) for sample in samples],
-        "solved": [_solved(given, others) for given in scores],
-        "total_tokens": [total((used.total_tokens for used in known), "model_usage") for known in usage],
+        "solved": [_solved(sample_scores, other_scorers) for sample_scores in scores],
+        "total_tokens": [total((model.total_tokens for model in models), "model_usage") for models in usage],
         "total_seconds": [sample.total_time for sample in samples],
-        "total_cost_usd": [_sum(used.total_cost for used in known) for known in usage],
+        "total_cost_usd": [_sum(model.total_cost for model in models) for models in usage],
         "task_name": [spec.task] * count,
         "sample_id": [str(sample.id) for sample in samples],
         "status": [log.status] * count,
@@ -65,6 +67,7 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         "task_args": [json_text(spec.task_args or None)] * count,
         "tags": [json_text(spec.tags or None)] * count,
         "eval_metadata": [json_text(spec.metadata or None)] * count,
+        # Empty objects and lists mean the same as null.
         "metadata": [json_text(sample.metadata or None) for sample in samples],
         "choices": [json_text(sample.choices or None) for sample in samples],
         "model_usage": [json_text(sample.model_usage or None) for sample in samples],
@@ -78,7 +81,7 @@ def _models(roles: Any) -> Any:
     if not isinstance(roles, dict):
         return roles
     return {
-        role: given["model"] if isinstance(given, dict) and "model" in given else given for role, given in roles.items()
+        role: model["model"] if isinstance(model, dict) and "model" in model else model for role, model in roles.items()
     }
 
 
@@ -99,28 +102,28 @@ def _stop_reason(sample: Epoch | Summary) -> str | None:
     return sample.output.choices[0].stop_reason if sample.output is not None and sample.output.choices else None
 
 
-def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | Mark]:
+def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | BareScore]:
+    # The oldest logs have one score instead of scores by name.
     old = {} if sample.score is None else {"score": sample.score}
     return old if sample.scores is None else sample.scores
 
 
-def _solved(scores: Mapping[str, Score | Mark], others: AbstractSet[str]) -> bool | None:
-    """Return whether the run's first scorer says so: where it gave none, the first score of a sample is one of the others'."""
+def _solved(scores: Mapping[str, Score | BareScore], other_scorers: AbstractSet[str]) -> bool | None:
+    """Return the verdict of the run's first scorer; null where a sample has only scores of others."""
     name = next(iter(scores), None)
-    if name is None or name in others:
+    if name is None or name in other_scorers:
         return None
     value = scores[name].value
     if isinstance(value, str):
         return WORDS.get(value, WORDS.get(value.lower()))
-    return bool(value) if isinstance(value, int | float) and value in {0, 1} else None
+    return zero_or_one(value)
 
 
-def _usage(given: Any, target: str) -> list[Usage]:
-    known = parse(given or {}, dict) if not isinstance(given, dict) else given
-    used = {
-        name: parse(value, Usage, "[...]") for name, value in known.items()
-    }  # one by one: twice as fast as all at once
-    return [used[target]] if target in used else list(used.values())
+def _usage(model_usage: Any, target: str) -> list[Usage]:
+    """Return the usage of the target; where the log has none of it, that of each model."""
+    records = model_usage if isinstance(model_usage, dict) else parse(model_usage or {}, dict)
+    by_model = {name: parse(value, Usage, "[...]") for name, value in records.items()}
+    return [by_model[target]] if target in by_model else list(by_model.values())
 
 
 def _sum(values: Iterable[Number | None]) -> Number | None:
@@ -128,23 +131,24 @@ def _sum(values: Iterable[Number | None]) -> Number | None:
     return sum(counts[1:], counts[0]) if counts else None
 
 
-def _scored(scores: Iterable[Mapping[str, Score | Mark]]) -> dict[str, list[Any]]:
-    found = Columns()
-    for given in scores:
-        found.append(_columns_of(given))
-    return found.padded()
+def _scored(scores: Iterable[Mapping[str, Score | BareScore]]) -> dict[str, list[Any]]:
+    columns = Columns()
+    for sample_scores in scores:
+        columns.append(_columns_of(sample_scores))
+    return columns.padded()
 
 
-def _columns_of(scores: Mapping[str, Score | Mark]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _columns_of(scores: Mapping[str, Score | BareScore]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
     for name, score in scores.items():
+        # A scorer with several values makes a column for each.
         if isinstance(score.value, dict):
-            found |= {f"score_{name}_{key}": value for key, value in score.value.items()}
+            columns |= {f"score_{name}_{key}": value for key, value in score.value.items()}
         else:
-            found[f"score_{name}"] = score.value
-        for kind in BESIDE:
+            columns[f"score_{name}"] = score.value
+        for kind in SCORE_FIELDS:
             value = getattr(score, kind)
-            told = json_text(value or None) if kind in NESTED else value
-            if told is not None:
-                found[f"{kind}_{name}"] = told
-    return found
+            content = json_text(value or None) if kind in NESTED else value
+            if content is not None:
+                columns[f"{kind}_{name}"] = content
+    return columns

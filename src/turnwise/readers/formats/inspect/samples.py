@@ -1,4 +1,10 @@
-"""Inspect AI logs, `.eval` archives and `.json`: each epoch of each sample is a rollout."""
+"""Inspect AI: logs with their samples.
+
+- File: `<time>_<task>_<id>.eval`, a zip archive with a file for each sample; or `.json`, one object.
+- Format: https://inspect.aisi.org.uk/eval-logs.html
+- Checked on: logs of August 2024 to 2026 in versions 2 and 3: complete, cancelled, failed, and edited.
+- Lost: events, store, files, plan and arguments of the model.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +13,7 @@ from typing import Any
 from turnwise.readers.chats.lines import BOM
 from turnwise.readers.chats.plain import TOGETHER, batches, fitting, turns_of
 from turnwise.readers.formats.inspect import logs
-from turnwise.readers.formats.inspect.chats import all_said, turns_of_parts, turns_of_whole
+from turnwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
 from turnwise.readers.formats.inspect.logs import Epoch, Header, PlainSample
 from turnwise.readers.formats.inspect.rows import facts_of, fault_of, run_of
 from turnwise.readers.problems import BrokenError
@@ -16,11 +22,11 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface
 from turnwise.readers.table import Table
 
-HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the first once its run has ended
+HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the header once its run has ended
 SAMPLES = "samples/"
 MEMBER = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d{1,9})(/sample)?\.json", re.DOTALL)
-SHELL = "/sample.json"  # of a sample that is a folder
-BLOCK = 1 << 19  # bytes of samples that are unpacked before they are decoded
+SHELL = "/sample.json"  # end of the name of a sample that is a folder (version 3)
+BLOCK = 1 << 19  # bytes of samples to unpack before they are decoded
 RESULTS_ONLY = "holds results but no samples: open it with `tw.readers.read_summary`"
 
 
@@ -35,10 +41,10 @@ def sniff_results(document: Document) -> bool:
 
 
 def read_inspect(document: Document, table: Table) -> None:
-    """The samples of one log into rollouts; a turn is one assistant message.
+    """Read the samples of one log as rollouts; a turn is one assistant message.
 
     ============================ =========================================================================
-    theirs                       ours
+    in the file                  in the table
     ============================ =========================================================================
     `eval.eval_id`               `run`; in logs without it `run_id` and `task_id`: one `run_id` may span
                                  several models and tasks
@@ -47,31 +53,32 @@ def read_inspect(document: Document, table: Table) -> None:
     `eval.task` + `id`           `task`
     `target`, a list as JSON     `expected`
     `messages`                   turns; `attachment://` is resolved, reasoning is a column of its own
-    first of `scores`            `solved`: C or 1 is true, I or 0 false, all else (P, N, 0.4, a list) null, and where
-                                 the first of `eval.scorers` gave none
-    `scores`                     `score_<scorer>` as it stands (of a dict `score_<scorer>_<key>`), with
-                                 `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why there is no usual
-                                 score) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
+    first of `scores`            `solved`: C or 1 is true, I or 0 false; null for anything else (P, N, 0.4, a list),
+                                 and where the first of `eval.scorers` gave no score
+    `scores`                     `score_<scorer>` unchanged (of a dict `score_<scorer>_<key>`), with
+                                 `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why the usual score
+                                 is missing) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
     `error`                      `error` of the last turn, `ending` error
-    `limit`                      `ending` budget, whatever was used up; else finished
-    `model_usage` of the target  `total_tokens`, `total_cost_usd`: those of `eval.model`, else of all models
+    `limit`                      `ending` budget, for any limit; else finished
+    `model_usage` of the target  `total_tokens`, `total_cost_usd`: of `eval.model`, else of all models
     `total_time`                 `total_seconds`
     ============================ =========================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null. Kept under their own names: `task_name`, `sample_id`,
+    `attack` is `none`, so `goal` and `outcome` are null. Further columns: `task_name`, `sample_id`,
     `status` (of the run), `created`, `solver`, `run_id`, `task_id`, `uuid`, `started_at`, `completed_at`,
     `working_time`, `stop_reason`, `limit`, `error_retries` (how many), and as JSON text `model_roles`, `task_args`,
-    `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Left where they are:
+    `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Not read:
     events, store, files, plan and arguments of the model.
 
-    The messages are the sample's own, repeated ones included. An assistant message that the sample began with (its
-    `source` is input) is not an answer of this target but part of the `prompt`. A sample stored without any gets those of its last
-    call of a model (`input_refs` into `message_pool`), else its `input`. Samples come by epoch and id. One that a
-    retry copied into another log has the same `uuid`, and is reported as found twice, as is one that stands in the
-    `.eval` and the `.json` of one log. A run that is still going, or crashed, is read as far as its archive goes.
+    The turns are cut from the messages of the sample, including repeated ones. An assistant message of the input (its
+    `source` is input) is not an answer of this target but part of the `prompt`. A sample stored without messages gets
+    the messages of its last model call (`input_refs` into `message_pool`), else its `input`. Samples are in order of
+    epoch and id. A sample that a retry copied into another log has the same `uuid`, and is reported as a duplicate, as
+    is one that is in both the `.eval` and the `.json` of a log. A run that is still going, or crashed, is read as far
+    as its archive goes.
 
-    The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2,
-    and a NaN, which is its word for unscored, not at all.
+    The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2, and
+    leaves out NaN, which means unscored.
 
     Examples
     --------
@@ -103,6 +110,7 @@ def is_log(document: Document) -> bool:
 def _holds_samples(document: Document) -> bool | None:
     """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
     if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
+        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
         samples = surface(document.top.get("samples"))
         return isinstance(samples, list) and bool(samples)
     if document.kind != "zip":
@@ -111,6 +119,7 @@ def _holds_samples(document: Document) -> bool | None:
         with Archive(document) as archive:
             return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
     except BrokenError:
+        # A broken archive is still a log if its name says so: reading it then reports what is broken.
         return True if document.suffix == ".eval" else None
 
 
@@ -119,54 +128,57 @@ def _is_sample(name: str) -> bool:
 
 
 def _members(archive: Archive) -> list[str]:
-    """The members that are samples, by epoch and id; those that are parts of one are left out."""
+    """Return the members that are samples, by epoch and id, without the members that are parts of a sample."""
     names = [name for name in archive.names if _is_sample(name)]
     folders = {name.removesuffix(SHELL) for name in names if name.endswith(SHELL)}
+    # In version 3 a sample is a folder; the other files in it are parts, which may end in `.json` too.
     if folders:
         names = [name for name in names if name.endswith(SHELL) or folders.isdisjoint(_folders(name))]
     return sorted(names, key=_place)
 
 
 def _folders(name: str) -> Iterator[str]:
-    """The folders that a member is in, the innermost first."""
+    """Yield the folders that a member is in, the innermost first."""
     while name := name.rpartition("/")[0]:
         yield name
 
 
 def _place(name: str) -> tuple[int, str]:
-    found = MEMBER.fullmatch(name)
-    return (0, name) if found is None else (int(found["epoch"]), found["id"].zfill(20))
+    """Return the sort key of a sample; zeros before the id let numbers sort as numbers."""
+    match = MEMBER.fullmatch(name)
+    return (0, name) if match is None else (int(match["epoch"]), match["id"].zfill(20))
 
 
 def _read_archive(document: Document, archive: Archive, table: Table) -> None:
     header, members = opened(document, archive)
+    # A zip archive may be appended to: an edited sample is added under its old name, and the later copy counts.
     for name in archive.outdated:
-        table.problems.left_out(document.name, name, "stands twice in the archive; the later one is read")
+        table.problems.left_out(document.name, name, "occurs twice in the archive; the later one is read")
     _Reading(document, table, header, archive).add(_blocks(archive, members))
 
 
 def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
     """Return the header of an archive, and its members that are samples."""
-    about = next((name for name in (HEADER, JOURNAL) if name in archive.names), None)
+    header = next((name for name in (HEADER, JOURNAL) if name in archive.names), None)
     members = _members(archive)
-    if about is None:
+    if header is None:
         raise BrokenError(f"is not an Inspect log: the archive has neither {HEADER} nor {JOURNAL}")
     if not members:
         raise BrokenError(RESULTS_ONLY)
-    return document.typed(archive.read(about), logs.HEADER), members
+    return document.typed(archive.read(header), logs.HEADER), members
 
 
 def _blocks(archive: Archive, members: list[str]) -> Iterator[tuple[list[str], list[bytes | BrokenError]]]:
-    """The members some at a time, with what is in them: a few hundred kilobytes, or one."""
+    """Yield names and contents of samples in blocks of a few hundred kilobytes, or of one larger sample."""
     names: list[str] = []
     size = 0
     for name in members:
         if names and (size > BLOCK or len(names) == TOGETHER):
-            yield names, [_text(archive, one) for one in names]
+            yield names, [_text(archive, member) for member in names]
             names, size = [], 0
         names.append(name)
         size += archive.size(name)
-    yield names, [_text(archive, one) for one in names]
+    yield names, [_text(archive, member) for member in names]
 
 
 def _text(archive: Archive, name: str) -> bytes | BrokenError:
@@ -177,7 +189,7 @@ def _text(archive: Archive, name: str) -> bytes | BrokenError:
 
 
 class _Reading:
-    """One log on its way into a table."""
+    """A log that is being read into a table."""
 
     def __init__(self, document: Document, table: Table, header: Header, archive: Archive | None = None) -> None:
         self._document = document
@@ -187,7 +199,8 @@ class _Reading:
         self._run = run_of(header.eval, document)
 
     def add(self, blocks: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
-        """Add the samples in order: many at once where their messages are texts and nothing else, the others one by one."""
+        """Add the samples in order: blocks of samples with plain texts at once, others one by one."""
+        # Most samples have plain texts only, and are added by column; a block with any other sample goes one by one.
         for names, texts, plain in batches(blocks, _plain):
             if not (plain and self._add_plain(plain)):
                 for name, text in zip(names, texts, strict=True):
@@ -195,10 +208,11 @@ class _Reading:
                         self._add(name, text)
 
     def _add_plain(self, samples: Sequence[PlainSample]) -> bool:
+        """Add samples with plain texts at once; return False, without a change, where they have to go one by one."""
         try:
             facts = facts_of(self._header, self._run, samples)
         except BrokenError:
-            return False
+            return False  # one by one, the broken sample is reported and the others are read
         counts, turns = turns_of([sample.messages or [] for sample in samples])
         faults = _faults(samples, counts)
         return self._table.extend(
@@ -225,6 +239,7 @@ class _Reading:
             {**turns, **_faults([sample], [len(turns["turn"])])},
             {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()},
             turn_extras={"reasoning": thoughts} if any(thoughts) else None,
+            # A retry copies finished samples into its own log: the same uuid is the same rollout.
             also=sample.uuid,
         )
 
@@ -233,15 +248,16 @@ class _Reading:
 
 
 def _plain(text: Any) -> PlainSample | None:
-    """The sample, where its messages are texts and nothing else."""
+    """Return the sample, if all its messages are plain texts."""
     sample = None if isinstance(text, BrokenError) else fitting(text, logs.PLAIN)
-    return sample if sample is not None and sample.messages and all_said(sample.messages) else None
+    return sample if sample is not None and sample.messages and all_plain(sample.messages) else None
 
 
 def _faults(samples: Sequence[Epoch], counts: Sequence[int]) -> dict[str, list[str | None]]:
-    """The errors of the samples, each at its last turn; no column if there is none."""
+    """Return the column of the samples' errors, each at the last turn; no column where all are null."""
     errors: list[str | None] = []
     for sample, count in zip(samples, counts, strict=True):
+        # An error halts a sample, so it belongs to the last turn.
         errors += [None] * (count - 1)
         errors.append(fault_of(sample))
     return {"error": errors} if any(error is not None for error in errors) else {}

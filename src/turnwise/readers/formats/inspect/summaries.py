@@ -1,4 +1,4 @@
-"""Inspect AI logs without what was said: the summaries of its samples that a log keeps beside them."""
+"""Inspect AI: outcomes of samples from the summaries that a log stores, without their messages."""
 
 from turnwise.readers.chats.plain import fitting
 from turnwise.readers.formats.inspect import logs
@@ -11,15 +11,16 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 
 SUMMARIES = "summaries.json"
-UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalidation"})  # abridged there, or not there
+# Columns whose values a summary abridges or lacks.
+UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalidation"})
 
 
 def read_outcomes(document: Document, table: Table) -> None:
-    """The samples of one log into rollouts of one row that holds no turn, without a look into the samples.
+    """Read the samples of one log as rollouts of one row without a turn, from their summaries alone.
 
-    The columns are those of `read_inspect` except for the texts that a summary abridges (`expected`, `metadata`, `choices`,
-    what scorers give beside a value) and for what it leaves out (`stop_reason`, `invalidation`). A log without a
-    summary of each of its samples is read whole: older ones, those of a run that has not ended, `.json`.
+    The columns are the same as in `read_inspect`, except for texts that a summary abridges (`expected`, `metadata`, `choices`, and
+    what scorers add to a value) and for fields that it lacks (`stop_reason`, `invalidation`). A log without a summary of
+    each sample is read in full: older logs, logs of unfinished runs, `.json`.
     """
     if document.kind == "zip":
         with Archive(document) as archive:
@@ -31,18 +32,22 @@ def read_outcomes(document: Document, table: Table) -> None:
 
 
 def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
-    """The summaries in the order of the samples; None where there is not just one for each."""
+    """Return the summaries in the order of the samples; None where there is not exactly one for each."""
     if SUMMARIES not in archive.names or archive.outdated:
         return None
     try:
         summaries = fitting(archive.read(SUMMARIES), logs.SUMMARIES)
     except BrokenError:
         return None
+    # The summary of an incomplete sample is not final.
     if summaries is None or not all(summary.completed for summary in summaries):
         return None
-    named = {f"{SAMPLES}{summary.id}_epoch_{summary.epoch}.json": summary for summary in summaries}
+    # Summaries are in order of completion; names of members put them in the order of the samples.
+    by_member = {f"{SAMPLES}{summary.id}_epoch_{summary.epoch}.json": summary for summary in summaries}
     names = [f"{name.removesuffix(SHELL)}.json" if name.endswith(SHELL) else name for name in members]
-    return [named[name] for name in names] if len(summaries) == len(names) and named.keys() == set(names) else None
+    return (
+        [by_member[name] for name in names] if len(summaries) == len(names) and by_member.keys() == set(names) else None
+    )
 
 
 def _add(document: Document, table: Table, header: logs.Header, summaries: list[Summary]) -> bool:
@@ -51,7 +56,7 @@ def _add(document: Document, table: Table, header: logs.Header, summaries: list[
         facts = facts_of(header, run, summaries)
     except BrokenError:
         return False
-    known = {name: values for name, values in facts.items() if name not in UNKNOWN}
+    columns = {name: values for name, values in facts.items() if name not in UNKNOWN}
     ids = [f"{run}/{summary.id}/{summary.epoch}" for summary in summaries]
     uuids = [summary.uuid for summary in summaries]
-    return table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, known, uuids)
+    return table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, columns, uuids)

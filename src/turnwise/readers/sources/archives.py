@@ -8,6 +8,7 @@ declares, are refused.
 import io
 import struct
 import zipfile
+import zlib
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
@@ -17,7 +18,7 @@ import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.unpacking import UNSOUND, absurd, crc32, inflated
+from turnwise.readers.sources.unpacking import UNSOUND, absurd, inflated
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
@@ -107,7 +108,7 @@ class Archive:
             )
         with _SOUND:
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
-        if len(data) != member.file_size or crc32(data) != member.CRC:
+        if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
 

@@ -1,6 +1,7 @@
 """The bytes in a file, unpacked: all of them, the first, or some at a time."""
 
 import io
+import zlib
 from collections.abc import Iterator
 from functools import cached_property, partial, reduce
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from turnwise.errors import writable
 from turnwise.readers.problems import LEAVE, BrokenError
 from turnwise.readers.sources.binary import ARROW, PARQUET, is_stream
-from turnwise.readers.sources.unpacking import MARKS, PACKED, crc32, unpacked
+from turnwise.readers.sources.unpacking import MARKS, PACKED, unpacked
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 BLOCK = 1 << 18  # bytes
@@ -78,7 +79,7 @@ class Contents:
     @cached_property
     def digest(self) -> str:
         """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        return f"{reduce(lambda known, block: crc32(block, known), self._blocks(), 0):08x}"
+        return f"{reduce(lambda known, block: zlib.crc32(block, known), self._blocks(), 0):08x}"
 
     @property
     def binary(self) -> bool:

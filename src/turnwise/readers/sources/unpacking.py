@@ -1,19 +1,11 @@
 """Content of a compressed file, limited to what a log may hold."""
 
+import zlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
-
-if TYPE_CHECKING:
-    import zlib
-else:
-    try:
-        from isal import isal_zlib as zlib
-    except ImportError:  # a machine that it has no wheel for
-        import zlib
 
 PACKED = (".gz", ".zst")
 MOST_TIMES = 1000  # what something may unpack to, as a multiple of what it takes up, from SMALL on
@@ -22,7 +14,6 @@ PIECE = 1 << 10  # bytes of Zstandard's, which unpack to 32 MiB at most
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 MARKS = (GZIP, ZSTANDARD)  # how such a file begins
 UNSOUND = (zlib.error, zstandard.ZstdError)  # what is raised where something is not what it is said to be
-crc32 = zlib.crc32  # the checksum of zip archives and gzip files
 
 
 def unpacked(data: bytes) -> bytes:

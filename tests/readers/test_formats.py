@@ -14,8 +14,9 @@ import pytest
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
+from turnwise.readers.plugins import Format
 from turnwise.readers.read import read, scan
-from turnwise.readers.registry import FORMATS, Format
+from turnwise.readers.registry import FORMATS
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.turns import turns
 from turnwise.schema import TURNS
@@ -90,6 +91,13 @@ FILLED = {
 
 def test_every_format_is_tried_here():
     assert set(FILLED) == set(NAMES)
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
+def test_every_format_has_a_fixture_that_it_recognizes_and_reads(kind: Format):
+    documents = [Document(path) for path in sorted((FIXTURES / kind.name).rglob("*")) if path.is_file()]
+    assert any(kind.sniff(document) for document in documents), f"add a log to {FIXTURES / kind.name}"
+    assert read(FIXTURES / kind.name)["turn"].count() > 0
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)

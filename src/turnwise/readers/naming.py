@@ -13,8 +13,9 @@ from turnwise.readers.columns import arrange
 from turnwise.readers.native.casting import cast
 from turnwise.readers.native.fields import IN_WORDS, Fields, hiding
 from turnwise.readers.native.files import OF_A_TURN, from_csv
+from turnwise.readers.plugins import Format
 from turnwise.readers.problems import Problems
-from turnwise.readers.registry import OWN, Format, is_known, is_own
+from turnwise.readers.registry import OWN, is_known, is_own
 from turnwise.readers.sources.binary import first_in, table_in
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.hive import literals

@@ -15,8 +15,9 @@ from turnwise.readers.columns import arrange, reconcile, without_nulls
 from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
+from turnwise.readers.plugins import Format, versions
 from turnwise.readers.problems import Problems
-from turnwise.readers.registry import FORMATS, Format, format_names, format_of, is_known, named
+from turnwise.readers.registry import FORMATS, format_named, format_names, format_of, is_known
 from turnwise.readers.sources.cache import Cache
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import scanned
@@ -191,14 +192,14 @@ def _whole(
     wanted: list[str] | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """All rollouts of all files: from the logs, or as they were read before."""
-    forced = named(name)
+    forced = format_named(name)
     given = listed(paths, "read")
     if folder is None:
         return gathered(documents(given, problems, rollouts=True), given, forced, problems, naming, wanted)
     unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
     logs = [document.path for document, _ in documents(given, unseen, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
-    how = (name, problems.collect, [str(path) for path in given], sorted(naming.names.items()))
+    how = (name, problems.collect, [str(path) for path in given], sorted(naming.names.items()), versions())
     try:
         kept = Cache(Path(folder), logs, *how)
     except OSError as error:
@@ -238,12 +239,16 @@ def tables_of(
 ) -> list[Table]:
     """All rollouts of all files, a table for each format; with `outcomes`, perhaps without what was said in them."""
     owners, naming = Owners(), naming or Naming({}, problems)
-    tables = {kind.name: Table(kind.name, problems, owners, wanted) for kind in FORMATS}
+    tables: dict[str, Table] = {}
+
+    def table_of(kind: Format) -> Table:
+        return tables.setdefault(kind.name, Table(kind.name, problems, owners, wanted))
+
     echoes: list[tuple[Document, Format, bool]] = []
     own = FORMATS[0]
     alike = Alike(
-        tables[own.name],
-        lambda document, by_name: _read(document, own, tables[own.name], by_name=by_name, outcomes=outcomes),
+        table_of(own),
+        lambda document, by_name: _read(document, own, table_of(own), by_name=by_name, outcomes=outcomes),
     )
     for found, by_name in files:
         with problems.record(found.name), naming.telling():
@@ -257,12 +262,14 @@ def tables_of(
             if kind is not None and kind.echo:
                 echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
             elif kind is not None:
-                _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
+                _read(document, kind, table_of(kind), by_name=by_name, outcomes=outcomes)
     alike.flush()
     for document, kind, by_name in echoes:
         with problems.record(document.name):
-            _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
-    filled = [table for table in tables.values() if table.height]
+            _read(document, kind, table_of(kind), by_name=by_name, outcomes=outcomes)
+    order = [kind.name for kind in FORMATS]  # of the rows: built-in formats, then those of installed packages
+    ranks = {name: order.index(name) if name in order else len(order) for name in tables}
+    filled = [tables[name] for name in sorted(tables, key=ranks.__getitem__) if tables[name].height]
     if not filled:
         raise ReadError(_nothing(where, problems))
     return filled
@@ -299,7 +306,7 @@ def scan(
     [('a', 1)]
     """
     known = facts_as_given(facts, "scan")
-    forced = named(format)
+    forced = format_named(format)
     given = listed(paths, "scan")
     problems = Problems()
     naming = Naming(names_as_given(names, "scan"), problems, "scan")

@@ -10,7 +10,7 @@ from turnwise.readers.columns import reconcile
 from turnwise.readers.naming import Naming, names_as_given
 from turnwise.readers.problems import Problems
 from turnwise.readers.read import facts_as_given, tables_of
-from turnwise.readers.registry import named
+from turnwise.readers.registry import format_named
 from turnwise.readers.sources.paths import Paths, documents, listed
 from turnwise.schema import ROLLOUTS
 
@@ -81,7 +81,7 @@ def read_rollouts(
     naming = Naming(names_as_given(names, "read_rollouts"), problems, "read_rollouts")
     given = listed(paths, "read_rollouts")
     files = documents(given, problems, rollouts=True)
-    tables = tables_of(files, given, named(format), problems, outcomes=True, naming=naming)
+    tables = tables_of(files, given, format_named(format), problems, outcomes=True, naming=naming)
     problems.announce()
     found = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
     naming.finish()

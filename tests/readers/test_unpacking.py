@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from turnwise.readers.sources.unpacking import UNSOUND, gunzipped, inflated
+from turnwise.readers.sources.contents import UNSOUND, gunzipped, inflated
 
 CHANCE = random.Random(5)
 TEXT = json.dumps([{"role": "user", "content": CHANCE.choice("abc") * CHANCE.randrange(50)} for _ in range(200)])

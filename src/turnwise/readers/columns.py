@@ -8,7 +8,6 @@ make both the text ``1``.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -21,7 +20,6 @@ ADDED = frozenset(TURNS.names) - {
     *TURNS.required,
     *TREE_COLUMNS,
 }  # columns that `arrange` adds where they are not there
-TOGETHER = 256  # rows
 _BIG = 2**63
 _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (bool, pl.Boolean()),
@@ -37,7 +35,7 @@ _SIMPLE = dict(_PLAIN[:3])  # of which one value is as good as another
 
 
 class Columns:
-    """Lists that grow row by row; a name met late has been null so far.
+    """Lists that grow row by row; a name that first appears later is null in the earlier rows.
 
     Examples
     --------
@@ -51,42 +49,28 @@ class Columns:
     def __init__(self) -> None:
         self.height = 0
         self._values: dict[str, list[Any]] = {}
-        self._rows: list[Mapping[str, Any]] = []  # the last few: a column at a time costs less than a row at a time
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one row, which stays as it is from now on."""
-        self._rows.append(row)
+        """Add one row."""
+        for name, value in row.items():
+            self._filled(name).append(value)
         self.height += 1
-        if len(self._rows) == TOGETHER:
-            self._gather()
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:
-        """Add some rows, given by column."""
-        if self._rows:
-            self._gather()
+        """Add several rows, given by column."""
         for name, values in rows.items():
-            column = self._values.get(name)
-            if column is None or len(column) < self.height:
-                column = self._filled(name, self.height)
-            column.extend(values)
+            self._filled(name).extend(values)
         self.height += count
 
     def padded(self) -> dict[str, list[Any]]:
-        """The columns, all of one length."""
-        self._gather()
-        return {name: self._filled(name, self.height) for name in self._values}
+        """Return the columns, all of one length."""
+        return {name: self._filled(name) for name in self._values}
 
-    def _gather(self) -> None:
-        """Cut the last rows into columns."""
-        if self._rows:
-            rows, self._rows = self._rows, []
-            for name in dict.fromkeys(chain.from_iterable(rows)):
-                self._filled(name, self.height - len(rows)).extend([row.get(name) for row in rows])
-
-    def _filled(self, name: str, height: int) -> list[Any]:
-        """The column, null down to that height as far as it is shorter."""
+    def _filled(self, name: str) -> list[Any]:
+        """Return a column, with null for each row that did not have it."""
         column = self._values.setdefault(name, [])
-        column.extend([None] * (height - len(column)))
+        if len(column) < self.height:
+            column.extend([None] * (self.height - len(column)))
         return column
 
 

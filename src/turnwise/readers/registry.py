@@ -50,8 +50,8 @@ from turnwise.readers.plugins import Format, installed
 from turnwise.readers.problems import Problems
 from turnwise.readers.results.lookalikes import lookalike
 from turnwise.readers.results.nearly import nearly
+from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.wrapping import wrapping
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")

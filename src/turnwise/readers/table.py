@@ -1,13 +1,14 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
-from turnwise.readers.problems import BrokenError, Guard, Problems
+from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import ROLLOUTS, TURNS
 
 SEALED = 1 << 10  # turns that are kept as Python's objects, at most: few enough for the processor's cache
@@ -116,9 +117,9 @@ class Table:
         self._frames: list[pl.DataFrame] = []
         self._taken = 0  # rows of these frames
 
-    def record(self, file: str, record: object = None) -> Guard:
-        """A block that reads one record; see `Problems.record`."""
-        return Guard(self.problems, file, record)
+    def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
+        """Read one record in this block; see `Problems.record`."""
+        return self.problems.record(file, record)
 
     def add(
         self,

@@ -17,8 +17,8 @@ from typing import IO, Self
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
+from turnwise.readers.sources.contents import UNSOUND, absurd, inflated
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.unpacking import UNSOUND, absurd, inflated
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked

@@ -26,10 +26,9 @@ from turnwise.readers.sources.binary import (
     is_stream,
     lines_of_rows,
 )
-from turnwise.readers.sources.contents import Contents
+from turnwise.readers.sources.contents import ZIP, Contents, wrapping
 from turnwise.readers.sources.hive import literals, unsaid
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
-from turnwise.readers.sources.wrapping import ZIP, wrapping
 
 Items = tuple[Sequence[int], Sequence[msgspec.Raw]]
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]

@@ -458,7 +458,7 @@ def test_a_rollout_found_twice_is_reported(tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.jsonl"
     first.write_text("rollout_id,prompt\na,one\nb,one\n")
     second.write_text('{"rollout_id": "a", "prompt": "two"}\n{"rollout_id": "c", "prompt": "two"}\n')
-    with pytest.raises(ReadError, match=r"2\.jsonl: record a: rollout 'a' stands in .*1\.csv as well.*keep the first"):
+    with pytest.raises(ReadError, match=r"2\.jsonl: record a: rollout 'a' appears in .*1\.csv as well.*keep the first"):
         read(tmp_path)
     frame, problems = read(tmp_path, errors="collect")
     assert frame.select("rollout_id", "prompt").rows() == [("a", "one"), ("b", "one"), ("c", "two")]
@@ -468,7 +468,7 @@ def test_a_rollout_found_twice_is_reported(tmp_path):
 def test_a_copy_of_a_log_is_the_same_rollouts(tmp_path):
     for name in ("a.json", "b.json"):
         shutil.copy(FIXTURES / "jailbreakbench" / "toy.json", tmp_path / name)
-    with pytest.raises(ReadError, match=r"b\.json: .*stands in .*a\.json as well"):
+    with pytest.raises(ReadError, match=r"b\.json: .*appears in .*a\.json as well"):
         read(tmp_path)
     frame, problems = read(tmp_path, errors="collect")
     assert (frame.height, problems.height) == (3, 3)

@@ -198,6 +198,7 @@ FORMATS = (
     Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
     Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
 )
+NATIVE = FORMATS[0]  # turnwise's own tables
 
 
 def formats() -> Iterator[Format]:
@@ -223,7 +224,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         return None
     form = _recognized(document)
     # Columns of turnwise's own table also occur in files that hold something else, such as verdicts or prompts.
-    is_native = form is FORMATS[0]
+    is_native = form is NATIVE
     form = form or _recognized_loosely(document)
     refusal = lookalike(document) if is_native or form is None else None
     if form is not None and refusal is None:

@@ -13,10 +13,10 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.chats.layouts import LISTS
 from turnwise.readers.columns import arrange, json_column
-from turnwise.readers.naming import Naming, names_as_given
+from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.native.tables import conformed, holds_chats, words
 from turnwise.readers.problems import LEAVE, Problems
-from turnwise.readers.read import gathered
+from turnwise.readers.read import turns_of
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import frame_of, plain
 
@@ -152,9 +152,9 @@ def _lines(records: Sequence[Any]) -> bytes:
 def _read(document: Document, names: Mapping[str, str]) -> pl.DataFrame:
     problems = Problems()
     others = {ours: theirs for ours, theirs in names.items() if ours != theirs}
-    naming = Naming(names_as_given(others, "turns"), problems, "turns")
+    naming = Naming(checked_names(others, "turns"), problems, "turns")
     try:
-        found = gathered([(document, True)], [document.path], None, problems, naming)
+        found = turns_of([(document, True)], [document.path], None, problems, naming)
     except ReadError as error:
         raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # of a file, others could be read
     problems.announce()

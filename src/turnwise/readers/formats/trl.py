@@ -59,7 +59,7 @@ def read_trl(document: Document, table: Table) -> None:
     run = f"trl-{document.digest}"
     met: Counter[str] = Counter()
     frame = from_binary(document)
-    others = NO_REWARDS.union(document.said.columns)
+    others = NO_REWARDS.union(document.folder_facts.columns)
     rewards = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in others]
     for place, row in enumerate(frame.iter_rows(named=True)):
         with table.record(document.name, place):

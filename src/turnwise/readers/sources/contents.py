@@ -92,7 +92,7 @@ class Contents:
 
     @cached_property
     def packed(self) -> bool:
-        """Whether `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
+        """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         if writable(self.name) != self.name:  # the name is not UTF-8
             return True
         with self.path.open("rb") as file:
@@ -110,7 +110,7 @@ class Contents:
 
     @property
     def binary(self) -> bool:
-        """Whether it is a Parquet or Arrow file."""
+        """True for a Parquet or Arrow file."""
         return self.head.startswith((PARQUET, ARROW)) or is_stream(self.head)
 
     def _blocks(self) -> Iterator[bytes]:

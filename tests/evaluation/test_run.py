@@ -19,7 +19,7 @@ from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
-from turnwise.files.json_paths import steps_of
+from turnwise.files.references import json_steps
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -304,7 +304,7 @@ def test_how_long_an_endpoint_may_take_is_said_on_the_command_line(bench, items,
 )
 def test_a_path_is_read_as_json_path_has_it(path: str, parts: list) -> None:
     """Names with points in quotes, places from the end."""
-    assert steps_of(path) == parts
+    assert json_steps(path) == parts
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_a_path_is_read_as_json_path_has_it(path: str, parts: list) -> None:
 def test_a_path_of_another_kind_is_refused_before_anything_is_asked(path: str) -> None:
     """``$..text`` was taken for ``$.text``."""
     with pytest.raises(ArgumentError, match=r"result_json_path .* is not understood; write names and numbers"):
-        steps_of(path)
+        json_steps(path)
 
 
 def test_a_path_leads_into_the_answer_of_any_workflow(bench, items) -> None:

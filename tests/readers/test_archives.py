@@ -11,8 +11,8 @@ import pytest
 
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.archives import MOST_BYTES, Archive
+from turnwise.readers.sources.contents import SMALL
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.unpacking import SMALL
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

@@ -287,7 +287,7 @@ def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
         once = lines_in(file, columns)
         with monkeypatch.context() as patch:
             patch.setattr(binary_files, "LARGE", 0)
-            patch.setattr(binary_files, "TOGETHER", 1)
+            patch.setattr(binary_files, "BATCH", 1)
             assert lines_in(file, columns) == once
             assert binary_files.first_in(file, "parquet", columns, 1).equals(frame.head(1))
 

@@ -31,7 +31,7 @@ def unread(monkeypatch):
         raise AssertionError("a log was read")
 
     def forbid() -> None:
-        monkeypatch.setattr(reading, "gathered", refuse)
+        monkeypatch.setattr(reading, "turns_of", refuse)
 
     return forbid
 

@@ -15,8 +15,9 @@ import pytest
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
+from turnwise.readers.plugins import Format
 from turnwise.readers.read import read, scan
-from turnwise.readers.registry import FORMATS, Format
+from turnwise.readers.registry import FORMATS
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.turns import turns
 from turnwise.schema import TURNS
@@ -91,6 +92,13 @@ FILLED = {
 
 def test_every_format_is_tried_here():
     assert set(FILLED) == set(NAMES)
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
+def test_every_format_has_a_fixture_that_it_recognizes_and_reads(kind: Format):
+    documents = [Document(path) for path in sorted((FIXTURES / kind.name).rglob("*")) if path.is_file()]
+    assert any(kind.sniff(document) for document in documents), f"add a log to {FIXTURES / kind.name}"
+    assert read(FIXTURES / kind.name)["turn"].count() > 0
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
@@ -459,7 +467,7 @@ def test_a_rollout_found_twice_is_reported(tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.jsonl"
     first.write_text("rollout_id,prompt\na,one\nb,one\n")
     second.write_text('{"rollout_id": "a", "prompt": "two"}\n{"rollout_id": "c", "prompt": "two"}\n')
-    with pytest.raises(ReadError, match=r"2\.jsonl: record a: rollout 'a' stands in .*1\.csv as well.*keep the first"):
+    with pytest.raises(ReadError, match=r"2\.jsonl: record a: rollout 'a' appears in .*1\.csv as well.*keep the first"):
         read(tmp_path)
     frame, problems = read(tmp_path, errors="collect")
     assert frame.select("rollout_id", "prompt").rows() == [("a", "one"), ("b", "one"), ("c", "two")]
@@ -469,7 +477,7 @@ def test_a_rollout_found_twice_is_reported(tmp_path):
 def test_a_copy_of_a_log_is_the_same_rollouts(tmp_path):
     for name in ("a.json", "b.json"):
         shutil.copy(FIXTURES / "jailbreakbench" / "toy.json", tmp_path / name)
-    with pytest.raises(ReadError, match=r"b\.json: .*stands in .*a\.json as well"):
+    with pytest.raises(ReadError, match=r"b\.json: .*appears in .*a\.json as well"):
         read(tmp_path)
     frame, problems = read(tmp_path, errors="collect")
     assert (frame.height, problems.height) == (3, 3)

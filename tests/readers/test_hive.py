@@ -330,7 +330,7 @@ def test_a_file_that_was_not_finished_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.parquet.part").write_bytes(b"PAR1 half a file")
     found, problems = tw.read(tmp_path, errors="collect")
     assert found.height == 2
-    assert problems.rows() == [(str(tmp_path / "b.parquet.part"), None, None, "was not finished by who wrote it")]
+    assert problems.rows() == [(str(tmp_path / "b.parquet.part"), None, None, "was not finished by its writer")]
     assert tw.read(tmp_path).height == tw.scan(tmp_path).collect().height == 2
 
 
@@ -338,7 +338,7 @@ def test_a_folder_that_only_a_dead_job_wrote_to_holds_nothing(tmp_path: Path) ->
     """It is not empty, and nothing in it counts."""
     put(tmp_path / "_temporary" / "0", some(2))
     for reading in (tw.read, tw.scan):
-        with pytest.raises(ReadError, match="holds nothing but what is hidden or not finished"):
+        with pytest.raises(ReadError, match="holds only hidden or unfinished files"):
             reading(tmp_path)
 
 

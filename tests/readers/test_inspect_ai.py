@@ -192,7 +192,7 @@ def test_an_archive_packed_with_zstd(shared):
 def test_a_sample_in_the_eval_and_the_json_of_one_log_is_one_rollout(shared):
     folder = shared / "inspect" / TESTS / "log" / "test_eval_log"
     both = [folder / "log_formats.eval", folder / "log_formats.json"]
-    with pytest.raises(ReadError, match=r"log_formats\.json: .*stands in .*log_formats\.eval as well"):
+    with pytest.raises(ReadError, match=r"log_formats\.json: .*appears in .*log_formats\.eval as well"):
         read(both)
     frame, problems = read(both, errors="collect")
     assert (frame.height, problems.height) == (1, 1)
@@ -372,7 +372,7 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log):
     log["eval"]["eval_id"] = "E2"
     log["samples"][3] |= {"uuid": "u22-again", "error": None}
     write(tmp_path, log, "2.json")
-    with pytest.raises(ReadError, match=r"2\.json: record E2/1/1: rollout 'E2/1/1' stands in .*1\.json as well"):
+    with pytest.raises(ReadError, match=r"2\.json: record E2/1/1: rollout 'E2/1/1' appears in .*1\.json as well"):
         read(tmp_path)
     frame, problems = read(tmp_path, errors="collect")
     assert rollouts(frame)["rollout_id"].to_list() == ["E1/1/1", "E1/1/2", "E1/two/1", "E1/two/2", "E2/two/2"]

@@ -111,7 +111,7 @@ def test_broken_lines_and_rollouts_said_twice_are_problems(tmp_path):
         ("14", "rollout_id"),
         ("3", None),
     ]
-    assert problems["reason"][-1].startswith("rollout '3' stands twice in this file")
+    assert problems["reason"][-1].startswith("rollout '3' appears twice in this file")
     with pytest.raises(ReadError, match="record 9: is not valid JSON"):
         read(path)
 
@@ -119,7 +119,7 @@ def test_broken_lines_and_rollouts_said_twice_are_problems(tmp_path):
 def test_a_rollout_in_two_files_is_a_problem(tmp_path):
     written(tmp_path / "a.jsonl", ROLLOUTS)
     written(tmp_path / "b.jsonl", ROLLOUTS[2:3])
-    with pytest.raises(ReadError, match=r"rollout '2' stands in .*a\.jsonl as well"):
+    with pytest.raises(ReadError, match=r"rollout '2' appears in .*a\.jsonl as well"):
         read(tmp_path)
 
 

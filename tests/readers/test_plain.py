@@ -236,5 +236,5 @@ def test_a_record_said_twice_is_the_same_problem(tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_bytes(rendered([*CHATS, *CHATS[1:3]], ".jsonl"))
     assert both(path, format="openai_chat", errors="collect") >= 4
-    with pytest.raises(TurnwiseError, match="stands twice in this file"):
+    with pytest.raises(TurnwiseError, match="appears twice in this file"):
         read(path)

@@ -65,9 +65,9 @@ def components(
 
 
 def _readers() -> dict[str, str]:
-    from turnwise.readers.registry import FORMATS
+    from turnwise.readers.registry import formats
 
-    return {form.name: f"{form.about}\n\n{inspect.cleandoc(form.read.__doc__ or '')}" for form in FORMATS}
+    return {form.name: f"{form.about}\n\n{inspect.cleandoc(form.read.__doc__ or '')}" for form in formats()}
 
 
 def _metrics() -> dict[str, str]:

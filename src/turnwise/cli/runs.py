@@ -36,7 +36,7 @@ def rollout(
     out: results
     """  # noqa: D301  # a backspace keeps the lines
     from turnwise.files.object_stores import path_of
-    from turnwise.files.objects import looking_in
+    from turnwise.files.references import looking_in
     from turnwise.rollout.config import evaluator_of, load, rule_of
     from turnwise.schema.labels import counted
 

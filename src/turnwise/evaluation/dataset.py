@@ -18,7 +18,7 @@ from turnwise.evaluation.config import Dataset, Matching
 from turnwise.evaluation.items import EvalInputItem, as_steps
 from turnwise.files.configuration import Document, Place
 from turnwise.files.object_stores import path_of
-from turnwise.files.objects import found_at
+from turnwise.files.references import object_at
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.traces.steps import told
@@ -272,7 +272,7 @@ def _custom(document: Document, config: Dataset) -> list[Any]:
     """Load entries from a function that returns a list of entries or a frame."""
     if config.function is None:
         raise document.error(HERE, "lacks the key `function`, written as `package.module:name`; add it")
-    function, place = found_at(config.function, document.path.parent), (*HERE, "function")
+    function, place = object_at(config.function, document.path.parent), (*HERE, "function")
     try:
         made = function(**config.kwargs)
     except TurnwiseError:

@@ -9,7 +9,7 @@ import pydantic
 from turnwise.errors import ArgumentError, meant
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.files.configuration import Document, Strict
-from turnwise.files.objects import found_at
+from turnwise.files.references import object_at
 from turnwise.judges.callables import called
 from turnwise.judges.clients import UnservedError
 from turnwise.judges.loops import complete
@@ -132,7 +132,7 @@ def _local(options: LocalOptions, folder: Path) -> Any:
 def _function(options: FunctionOptions, folder: Path) -> Any:
     from turnwise.judges.clients import model_of
 
-    function = found_at(options.function, folder)
+    function = object_at(options.function, folder)
 
     def refused(name: str) -> Any:
         raise ArgumentError(f"llms: {name!r} is a text; name a function")

@@ -25,7 +25,7 @@ import pydantic
 from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
 from turnwise.evaluation.items import EvalInput
 from turnwise.files.atomic import content_hash
-from turnwise.files.objects import looking_in
+from turnwise.files.references import looking_in
 from turnwise.metrics import catalog
 from turnwise.schema.labels import say
 

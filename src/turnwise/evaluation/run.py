@@ -20,7 +20,7 @@ from turnwise.evaluation.outputs import Evaluation, Folder
 from turnwise.evaluation.scores import scores_of
 from turnwise.evaluation.workflow import workflow_of
 from turnwise.files.configuration import Document
-from turnwise.files.objects import looking_in
+from turnwise.files.references import looking_in
 from turnwise.schema import ROLLOUTS
 from turnwise.schema.labels import counted, say
 

@@ -13,8 +13,7 @@ from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.evaluation.items import WorkflowOutput
 from turnwise.evaluation.options import Options
 from turnwise.files.configuration import Document, Place, Strict
-from turnwise.files.json_paths import steps_of, taken
-from turnwise.files.objects import found_at
+from turnwise.files.references import json_steps, object_at, value_at
 from turnwise.judges.callables import called, identity
 
 HERE: Place = ("workflow",)
@@ -85,7 +84,7 @@ def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any
                              "--skip_workflow")  # fmt: skip
     entry = {"_type": "function", "function": given} if isinstance(given, str) else given
     model, make = kind_of(document, HERE, entry, _KINDS)
-    steps, is_service = steps_of(asked.result_json_path), model is EndpointOptions
+    steps, is_service = json_steps(asked.result_json_path), model is EndpointOptions
     if steps and is_service:
         entry, steps = {**entry, "result_json_path": asked.result_json_path}, []
     if asked.endpoint_timeout is not None:
@@ -115,7 +114,7 @@ def _at(workflow: Workflow, path: list[str | int]) -> Workflow:
 
 
 def _function(options: FunctionOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
-    function = found_at(options.function, folder)
+    function = object_at(options.function, folder)
     function = function() if isinstance(function, type) else function
     if not callable(function):
         raise ArgumentError(f"workflow: {options.function} is no function; name one that takes the question")
@@ -134,7 +133,7 @@ def _sampler(options: SamplerOptions, folder: Path, llm: Callable[[str], Any]) -
 
         sampler: Any = SimulatedSampler(**options.options)
     else:
-        made = found_at(options.use, folder)
+        made = object_at(options.use, folder)
         sampler = made(**options.options) if isinstance(made, type) or options.options else made
 
     async def answer(question: Any) -> Any:
@@ -174,7 +173,7 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
         )
     if not options.url.startswith(("http://", "https://")):
         raise ArgumentError(f"workflow: {options.url!r} is no HTTP address; write http://host:port/path")
-    path = steps_of(options.result_json_path)
+    path = json_steps(options.result_json_path)
 
     async def answer(question: Any) -> Any:
         from turnwise.evaluation.posting import posted
@@ -186,7 +185,7 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
 
 def _taken(value: Any, path: list[str | int]) -> Any:
     try:
-        return taken(value, path)
+        return value_at(value, path)
     except LookupError as error:
         raise WorkflowError(str(error)) from error
 

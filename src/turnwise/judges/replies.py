@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from turnwise.errors import ArgumentError
-from turnwise.files.json_paths import steps_of, taken
+from turnwise.files.references import json_steps, value_at
 
 CHECK, SCORE = "check", "score"
 _LONG = 20  # characters: a shorter text may stand in an answer by chance
@@ -53,7 +53,7 @@ def place_of_score(field: str) -> tuple[str | int, ...]:
         Where it is neither, or the place of the check code.
     """
     if field.startswith("$"):
-        place = steps_of(field, "score_field")
+        place = json_steps(field, "score_field")
     elif not field or set(field) & set(".[]"):
         raise ArgumentError(f"score_field {field!r} is no key; write a path, as in $.result.score or $['a.b']")
     else:
@@ -151,7 +151,7 @@ def score_in(
     valid = signed or free
     if not valid:
         raise UnreadableError("its only verdict stands in the text that it was shown")
-    scores = {_number(taken(each[2], place)) for each in valid}
+    scores = {_number(value_at(each[2], place)) for each in valid}
     if len(scores) > 1:
         raise UnreadableError(f"it holds {len(scores)} verdicts that differ")
     begin, end, verdict = valid[-1]
@@ -195,8 +195,8 @@ def _has(verdict: Any, place: Sequence[str | int]) -> bool:
     """Return whether something stands there; a letter of a text does not."""
     *way, last = place
     try:
-        holder = taken(verdict, way)
-        taken(holder, [last])
+        holder = value_at(verdict, way)
+        value_at(holder, [last])
     except LookupError:
         return False
     return not isinstance(holder, str)

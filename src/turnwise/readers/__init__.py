@@ -4,18 +4,53 @@ Open `read.py` (`tw.read`) first: it lists the files, asks `registry.py` for the
 fill a `table.py`. `formats/` has one file per producer, `native/` the package's own tables, `chats/` and `traces/`
 what several formats share, `sources/` the containers (compression, archives, Parquet, SQLite), and `results/` files
 that hold verdicts, summaries or prompts instead of rollouts.
+
+Another installed package adds a format by an entry point of the group `turnwise.readers`: see `Format`, whose example is
+a complete reader.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.readers.chats.turns import Message, split
+    from turnwise.readers.plugins import Format
+    from turnwise.readers.problems import BrokenError, Problems
+    from turnwise.readers.records import leftovers, parse
     from turnwise.readers.results.outcomes import read_rollouts
     from turnwise.readers.results.summaries import read_summary
+    from turnwise.readers.sources.documents import Document
+    from turnwise.readers.table import Table, Turn
 
-__all__ = ["read_rollouts", "read_summary"]
+__all__ = [
+    "BrokenError",
+    "Document",
+    "Format",
+    "Message",
+    "Problems",
+    "Table",
+    "Turn",
+    "leftovers",
+    "parse",
+    "read_rollouts",
+    "read_summary",
+    "split",
+]
 
-_MODULES = {"read_rollouts": ".results.outcomes", "read_summary": ".results.summaries"}
+_MODULES = {
+    "BrokenError": ".problems",
+    "Document": ".sources.documents",
+    "Format": ".plugins",
+    "Message": ".chats.turns",
+    "Problems": ".problems",
+    "Table": ".table",
+    "Turn": ".table",
+    "leftovers": ".records",
+    "parse": ".records",
+    "read_rollouts": ".results.outcomes",
+    "read_summary": ".results.summaries",
+    "split": ".chats.turns",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,12 @@
-"""Columns from values and frames beside one another, without a silent change of anything.
+"""Columns from Python values, and frames with different dtypes concatenated, without silent changes of values.
 
-An extra column has one dtype: whole numbers and fractions meet as Float64, every other disagreement (text and number,
-list and text) becomes JSON text for all rows, so that ``1`` and ``"1"`` stay apart. Polars' relaxed concat would
-make both the text ``1``.
+An extra column has one dtype: integers and floats become Float64, and any other mixture (text and number, list and text)
+becomes JSON text in all rows, so that ``1`` and ``"1"`` stay different. Polars' relaxed concat would make both the text ``1``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -16,12 +14,8 @@ import polars as pl
 from turnwise.readers.records import json_text
 from turnwise.schema import TREE_COLUMNS, TURNS
 
-MIXED = pl.Object()
-ADDED = frozenset(TURNS.names) - {
-    *TURNS.required,
-    *TREE_COLUMNS,
-}  # columns that `arrange` adds where they are not there
-TOGETHER = 256  # rows
+MIXED = pl.Object()  # stands for values without a common dtype
+ADDED = frozenset(TURNS.names) - {*TURNS.required, *TREE_COLUMNS}  # columns that `arrange` adds if they are missing
 _BIG = 2**63
 _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (bool, pl.Boolean()),
@@ -33,11 +27,11 @@ _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (time, pl.Time()),
     (timedelta, pl.Duration("us")),
 )
-_SIMPLE = dict(_PLAIN[:3])  # of which one value is as good as another
+_SIMPLE = dict(_PLAIN[:3])  # types with one dtype whatever the value
 
 
 class Columns:
-    """Lists that grow row by row; a name met late has been null so far.
+    """Lists that grow row by row; a name that first appears later is null in the earlier rows.
 
     Examples
     --------
@@ -51,58 +45,44 @@ class Columns:
     def __init__(self) -> None:
         self.height = 0
         self._values: dict[str, list[Any]] = {}
-        self._rows: list[Mapping[str, Any]] = []  # the last few: a column at a time costs less than a row at a time
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one row, which stays as it is from now on."""
-        self._rows.append(row)
+        """Add one row."""
+        for name, value in row.items():
+            self._filled(name).append(value)
         self.height += 1
-        if len(self._rows) == TOGETHER:
-            self._gather()
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:
-        """Add some rows, given by column."""
-        if self._rows:
-            self._gather()
+        """Add several rows, given by column."""
         for name, values in rows.items():
-            column = self._values.get(name)
-            if column is None or len(column) < self.height:
-                column = self._filled(name, self.height)
-            column.extend(values)
+            self._filled(name).extend(values)
         self.height += count
 
     def padded(self) -> dict[str, list[Any]]:
-        """The columns, all of one length."""
-        self._gather()
-        return {name: self._filled(name, self.height) for name in self._values}
+        """Return the columns, all of one length."""
+        return {name: self._filled(name) for name in self._values}
 
-    def _gather(self) -> None:
-        """Cut the last rows into columns."""
-        if self._rows:
-            rows, self._rows = self._rows, []
-            for name in dict.fromkeys(chain.from_iterable(rows)):
-                self._filled(name, self.height - len(rows)).extend([row.get(name) for row in rows])
-
-    def _filled(self, name: str, height: int) -> list[Any]:
-        """The column, null down to that height as far as it is shorter."""
+    def _filled(self, name: str) -> list[Any]:
+        """Return a column, with null for each row that did not have it."""
         column = self._values.setdefault(name, [])
-        column.extend([None] * (height - len(column)))
+        if len(column) < self.height:
+            column.extend([None] * (self.height - len(column)))
         return column
 
 
 def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool = False) -> pl.Series:
-    """The values as a column of one dtype, else as JSON text.
+    """Return the values as a column of one dtype, or else as JSON text.
 
     Parameters
     ----------
     name
-        Of the column.
+        Name of the column.
     values
-        Of any types.
+        Values of any types.
     nested
-        Whether lists and objects that are all alike keep their structure; else they are JSON text, whatever they hold.
+        Whether lists and objects with a common dtype keep their structure; otherwise they become JSON text.
     words
-        Whether the column is one of words: of mixed values, those that are text already stay as they are.
+        Whether text among values of other types stays unchanged, instead of being quoted as JSON.
 
     Examples
     --------
@@ -117,30 +97,30 @@ def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool
         values = [_fitted(value, dtype) for value in values]
     try:
         return pl.Series(name, values, dtype=dtype, strict=True)
-    except UnicodeEncodeError:  # half of a surrogate pair, which is no text
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot hold
         return pl.Series(name, [_clean(value) for value in values], dtype=dtype, strict=True)
 
 
 def dtype_of(values: Iterable[Any]) -> pl.DataType:
-    """The one dtype of the values; `MIXED` if there is none.
+    """Return the common dtype of the values, or `MIXED`.
 
     Examples
     --------
     >>> dtype_of([1, None, 2.5]), dtype_of([[1], []]), dtype_of([1, "a"])
     (Float64, List(Int64), Object)
     """
-    known = [value for value in values if value is not None]
-    kinds = set(map(type, known))
-    if len(kinds) == 1:  # as most columns are: one look at the kinds tells
+    present = [value for value in values if value is not None]
+    kinds = set(map(type, present))
+    if len(kinds) == 1:  # the fast way for most columns
         (kind,) = kinds
-        if kind in _SIMPLE or (kind is int and min(known) >= -_BIG and max(known) < _BIG):
+        if kind in _SIMPLE or (kind is int and min(present) >= -_BIG and max(present) < _BIG):
             return _SIMPLE.get(kind, pl.Int64())
-    nothing: pl.DataType = pl.Null()
-    return reduce(_met, map(_dtype, _distinct(known)), nothing)
+    initial: pl.DataType = pl.Null()
+    return reduce(_common, map(_dtype, _representatives(present)), initial)
 
 
 def json_column(series: pl.Series) -> pl.Series:
-    """The column as JSON text; null stays null.
+    """Return the column as JSON text; null stays null.
 
     Examples
     --------
@@ -151,10 +131,10 @@ def json_column(series: pl.Series) -> pl.Series:
 
 
 def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The frames under one another. Columns of TURNS must have its dtypes; the others are brought together.
+    """Concatenate frames. Columns of TURNS must have its dtypes; other columns are cast to a common dtype.
 
-    Whole numbers of any width become Int64 and with fractions Float64, words of any kind String; columns that
-    disagree otherwise become JSON text in all rows. A column that is null throughout is String.
+    Integers of any width become Int64, and with floats Float64; text of any kind becomes String; other mixtures become
+    JSON text in all rows. A column that is null in all rows is String.
 
     Examples
     --------
@@ -167,20 +147,21 @@ def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     empty = [_empty(frame) for frame in frames]
     joint: dict[str, pl.DataType] = {}
     for name in names:
+        # The dtype of a column without values does not count, unless no frame has values.
         parts = [(schema[name], name in nulls) for schema, nulls in zip(schemas, empty, strict=True) if name in schema]
-        joint[name] = reduce(_met, [dtype for dtype, null in parts if not null] or [dtype for dtype, _ in parts])
+        joint[name] = reduce(_common, [dtype for dtype, null in parts if not null] or [dtype for dtype, _ in parts])
     conformed = [
         frame.with_columns(_as(frame[name], joint[name]) for name, dtype in schema.items() if dtype != joint[name])
         for frame, schema in zip(frames, schemas, strict=True)
     ]
-    whole = pl.concat(conformed, how="diagonal") if conformed else pl.DataFrame()
-    return whole.with_columns(pl.col(pl.Null).cast(pl.String))
+    joined = pl.concat(conformed, how="diagonal") if conformed else pl.DataFrame()
+    return joined.with_columns(pl.col(pl.Null).cast(pl.String))
 
 
 def without_nulls(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without those columns of TURNS that are null in all rows.
+    """Return the frame without columns of TURNS that are null in all rows.
 
-    `arrange` adds them again, where they cost nothing: one that was read takes as many bytes a row as any other.
+    `arrange` adds them again as literals, which take no memory; a column of nulls that was read takes as much as any other.
 
     Examples
     --------
@@ -191,7 +172,7 @@ def without_nulls(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def arrange(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with every column of TURNS, in its order, and then its own; tree columns only where it has one.
+    """Return the frame with every column of TURNS, in its order, then its extra columns; tree columns only if it has one.
 
     Examples
     --------
@@ -202,18 +183,19 @@ def arrange(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def arrangement(names: Sequence[str]) -> list[pl.Expr]:
-    """The expressions behind `arrange`, which serve a lazy frame as well."""
-    tree = any(name in TREE_COLUMNS for name in names)
-    ours = [
+    """Return the expressions of `arrange`, also for a lazy frame."""
+    is_tree = any(name in TREE_COLUMNS for name in names)
+    turns_columns = [
         pl.col(name) if name in names else pl.lit(None, dtype).alias(name)
         for name, dtype in TURNS.dtypes.items()
-        if tree or name not in TREE_COLUMNS
+        if is_tree or name not in TREE_COLUMNS
     ]
-    return [*ours, *(pl.col(name) for name in names if name not in TURNS.names)]
+    return [*turns_columns, *(pl.col(name) for name in names if name not in TURNS.names)]
 
 
 def _empty(frame: pl.DataFrame) -> set[str]:
-    """The columns that are null in all rows; such as are null by themselves are not written out for it."""
+    """Return the columns that are null in all rows."""
+    # All counts at once: taking a single column out of the frame would turn a literal null into a full column.
     return {name for name, (nulls,) in frame.null_count().to_dict(as_series=False).items() if nulls == frame.height}
 
 
@@ -223,7 +205,8 @@ def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     return json_column(series) if dtype == pl.Object else series.cast(dtype)
 
 
-def _met(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+def _common(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+    """Return the common dtype of two dtypes, or `MIXED`: no value may change, so 64-bit unsigned and decimals do not mix."""
     if right in (left, pl.Null()):
         return left
     if left == pl.Null:
@@ -235,18 +218,18 @@ def _met(left: pl.DataType, right: pl.DataType) -> pl.DataType:
         return MIXED if {left, right} & {pl.UInt64(), pl.Int128(), pl.UInt128()} else pl.Int64()
     if left.is_numeric() and right.is_numeric():
         return MIXED if isinstance(left, pl.Decimal) or isinstance(right, pl.Decimal) else pl.Float64()
-    return _met_nested(left, right)
+    return _common_nested(left, right)
 
 
-def _met_nested(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+def _common_nested(left: pl.DataType, right: pl.DataType) -> pl.DataType:
     if isinstance(left, pl.List) and isinstance(right, pl.List):
-        inner = _met(_instance(left.inner), _instance(right.inner))
+        inner = _common(_instance(left.inner), _instance(right.inner))
         return MIXED if inner == pl.Object else pl.List(inner)
     if isinstance(left, pl.Struct) and isinstance(right, pl.Struct):
-        ours, theirs = dict(left), dict(right)
-        if ours.keys() != theirs.keys():
+        left_fields, right_fields = dict(left), dict(right)
+        if left_fields.keys() != right_fields.keys():
             return MIXED
-        fields = {name: _met(_instance(ours[name]), _instance(theirs[name])) for name in ours}
+        fields = {name: _common(_instance(left_fields[name]), _instance(right_fields[name])) for name in left_fields}
         return MIXED if any(dtype == pl.Object for dtype in fields.values()) else pl.Struct(fields)
     return MIXED
 
@@ -255,13 +238,13 @@ def _instance(dtype: Any) -> pl.DataType:
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
-def _distinct(values: Iterable[Any]) -> Iterable[Any]:
-    """One value of each plain type, and all others: what is needed to tell the dtype."""
-    seen: dict[type, Any] = {}
+def _representatives(values: Iterable[Any]) -> Iterable[Any]:
+    """Return one value of each type with one dtype, and all values of other types, whose dtypes may differ."""
+    kinds: set[type] = set()
     for value in values:
         kind = type(value)
-        if kind in {int, list, tuple, dict} or kind not in seen:
-            seen[kind] = value
+        if kind in {int, list, tuple, dict} or kind not in kinds:
+            kinds.add(kind)
             yield value
 
 
@@ -275,15 +258,15 @@ def _dtype(value: Any) -> pl.DataType:
         return MIXED if inner == pl.Object else pl.List(inner)
     if isinstance(value, dict):
         fields = {name: _dtype(item) for name, item in value.items()}
-        plain = fields and all(isinstance(name, str) and fields[name] != pl.Object for name in fields)
-        return pl.Struct(fields) if plain else MIXED
+        is_struct = fields and all(isinstance(name, str) and fields[name] != pl.Object for name in fields)
+        return pl.Struct(fields) if is_struct else MIXED
     if isinstance(value, datetime) and value.tzinfo is not None:
         return MIXED
     return next((dtype for kind, dtype in _PLAIN if isinstance(value, kind)), MIXED)
 
 
 def _fitted(value: Any, dtype: Any) -> Any:
-    """The value with fractions for whole numbers where the dtype wants them: deep inside, Polars looks at the first only."""
+    """Return the value with floats for integers where the dtype has floats: in lists, Polars only looks at the first value."""
     if value is None:
         return None
     if isinstance(dtype, pl.List):

@@ -1,7 +1,8 @@
 """Problems of reading: the first one raised, or all of them collected as rows."""
 
 from collections import Counter
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
@@ -11,13 +12,25 @@ from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
 
 LEAVE = 'errors="collect" reads the rest'
-NULLED = "became null: an unknown number is null"
+NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
 LACKING = "as it would be without that name"
 REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
 class BrokenError(Exception):
-    """A file, record or field that is not what its format promises."""
+    """A file, record or field that its format does not allow.
+
+    Parameters
+    ----------
+    reason
+        Predicate of the sentence: ``"is not a number"``.
+    record
+        Name or number of the record, if not the one of the surrounding `Problems.record`.
+    field
+        Name of the field.
+    remedy
+        What to do about it.
+    """
 
     def __init__(self, reason: str, *, record: object = None, field: str | None = None, remedy: str = REMEDY) -> None:
         super().__init__(reason)
@@ -28,17 +41,18 @@ class BrokenError(Exception):
 
 
 class Problems:
-    """The ledger of one reading.
+    """The problems of one reading.
 
-    What is broken is raised at once, or becomes a row where problems are collected. What is merely worth knowing (a
+    What is broken is raised at once, or becomes a row where problems are collected. What a user should merely know (a
     file of no known format in a folder, a NaN that became null) is a row as well, or one line on stderr.
 
     Examples
     --------
     >>> problems = Problems(collect=True)
-    >>> problems.broken("runs.json", BrokenError("is half a file"))
+    >>> with problems.record("runs.json", 3):
+    ...     raise BrokenError("is missing", field="turns")
     >>> problems.frame().row(0)
-    ('runs.json', None, None, 'is half a file')
+    ('runs.json', '3', 'turns', 'is missing')
     """
 
     def __init__(self, *, collect: bool = False) -> None:
@@ -48,6 +62,23 @@ class Problems:
         self._left_out: Counter[str] = Counter()
         self._nulled: Counter[str] = Counter()
         self._lacking: dict[str, list[str]] = {}
+
+    @contextmanager
+    def record(self, file: str, record: object = None) -> Iterator[None]:
+        """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+        try:
+            yield
+        except BrokenError as error:
+            name = record if error.record is None else error.record
+            problem = BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy)
+            cause: Exception = error
+        except (SchemaError, RecursionError) as error:
+            reason = str(error) if isinstance(error, SchemaError) else "is nested too deeply"
+            problem, cause = BrokenError(reason, record=record), error
+        else:
+            return
+        problem.__cause__ = cause
+        self.broken(file, problem)
 
     def broken(self, file: str, error: BrokenError) -> None:
         """Raise what is broken, or keep it as a row."""
@@ -59,28 +90,28 @@ class Problems:
         self.rows.append((file, error.record, error.field, error.reason))
 
     def unread(self, file: str, reason: str) -> None:
-        """Keep a file that holds no rollouts as we know them."""
+        """Note a file that holds no rollouts in a known format."""
         self.rows.append((file, None, None, reason))
         self._unread.append(file)
 
     def left_out(self, file: str, record: object, reason: str) -> None:
-        """Keep a record that is whole but no rollout."""
+        """Note a record that is intact but is not a rollout."""
         self.rows.append((file, str(record), None, reason))
         self._left_out[file] += 1
 
-    def nulled(self, file: str, count: int, what: str = "NaN", field: str | None = None) -> None:
-        """Record how many numbers of a file were NaN and became null."""
+    def nulled(self, file: str, count: int, numbers: str = "NaN", field: str | None = None) -> None:
+        """Note how many numbers of a file were NaN and became null."""
         if count:
-            self.rows.append((file, None, field, f"{count} {what} {NULLED}"))
+            self.rows.append((file, None, field, f"{count} {numbers} {NULLED}"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
 
-    def lacking(self, file: str, column: str, ours: str) -> None:
-        """Keep that a file has no such column, although a column of TURNS was mapped to it."""
-        self.rows.append((file, None, column, f"there is no such column; `{ours}` is {LACKING}"))
-        self._lacking.setdefault(f"`{column}`, named for `{ours}`", []).append(file)
+    def lacking(self, file: str, column: str, name: str) -> None:
+        """Note that a file lacks a column that was mapped to the column `name` of TURNS."""
+        self.rows.append((file, None, column, f"there is no such column; `{name}` is {LACKING}"))
+        self._lacking.setdefault(f"`{column}`, named for `{name}`", []).append(file)
 
     def memory(self) -> dict[str, list[Any]]:
-        """All that the ledger holds, to be written down."""
+        """Return all problems as JSON values, for a cache."""
         return {
             "rows": self.rows,
             "unread": self._unread,
@@ -90,16 +121,17 @@ class Problems:
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
-        """Hold what another ledger held.
+        """Add the problems from a cache.
 
         Examples
         --------
-        >>> one, other = Problems(collect=True), Problems(collect=True)
-        >>> one.unread("a.txt", "is not recognized")
-        >>> other.recall(one.memory())
-        >>> other.frame().row(0)
+        >>> first, second = Problems(collect=True), Problems(collect=True)
+        >>> first.unread("a.txt", "is not recognized")
+        >>> second.recall(first.memory())
+        >>> second.frame().row(0)
         ('a.txt', None, None, 'is not recognized')
         """
+        # A damaged cache raises here, before anything is added.
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
         self.rows += rows
@@ -108,24 +140,20 @@ class Problems:
         self._nulled.update(nulled)
         self._lacking.update(memory["lacking"])
 
-    def record(self, file: str, record: object = None) -> "Guard":
-        """A block that reads one record: what is broken in it is raised or kept, with the record's name."""
-        return Guard(self, file, record)
-
     def frame(self) -> pl.DataFrame:
-        """The rows, as PROBLEMS."""
+        """Return the rows as PROBLEMS."""
         return pl.DataFrame(self.rows, schema=PROBLEMS.dtypes, orient="row")
 
     def announce(self) -> None:
-        """Say in one line each, on stderr, what was left out and what became null; silent where rows are collected."""
+        """Say on stderr, in one line each, what was left out and what became null; nothing where rows are collected."""
         if self.collect:
             return
         if self._unread:
             say(f"{counted(len(self._unread), 'file')} not recognized: {_some(self._unread)}")
         if self._left_out:
             places = [f"{place} ({count})" for place, count in self._left_out.items()]
-            why = 'errors="collect" tells why'
-            say(f"{counted(self._left_out.total(), 'record')} left out: {_some(places)} ({why})")
+            hint = 'errors="collect" tells why'
+            say(f"{counted(self._left_out.total(), 'record')} left out: {_some(places)} ({hint})")
         for column, files in self._lacking.items():
             say(f"no column {column}, in {counted(len(files), 'file')}: {_some(files)}")
         if self._nulled:
@@ -133,57 +161,13 @@ class Problems:
             say(f"{self._nulled.total()} NaN became null: {_some(places)}")
 
 
-class Guard:
-    """A block that reads one record, as `Problems.record` makes it.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with Guard(problems, "runs.json", 3):
-    ...     raise BrokenError("is missing", field="turns")
-    >>> problems.frame().row(0)
-    ('runs.json', '3', 'turns', 'is missing')
-    """
-
-    __slots__ = ("_file", "_problems", "_record")
-
-    def __init__(self, problems: Problems, file: str, record: object = None) -> None:
-        self._problems = problems
-        self._file = file
-        self._record = record
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        """Keep or raise what is broken."""
-        if error is None:
-            return False
-        if isinstance(error, BrokenError):
-            name = error.record if error.record is not None else self._record
-            self._broken(error, BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy))
-        elif isinstance(error, SchemaError):
-            self._broken(error, BrokenError(str(error), record=self._record))
-        elif isinstance(error, RecursionError):
-            self._broken(error, BrokenError("is nested too deeply", record=self._record))
-        else:
-            return False
-        return True
-
-    def _broken(self, error: BaseException, told: BrokenError) -> None:
-        told.__cause__ = error
-        self._problems.broken(self._file, told)
-
-
 def _some(names: list[str], most: int = 2) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    first = ", ".join(names[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most} more"
 
 
-def broken(what: str, error: BaseException, after: str = "") -> BrokenError:
-    """The file is what an error says it is: unless that is Ctrl-C, which no file is to blame for.
+def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
+    """Return the problem of a file that raised an error; Ctrl-C, which no file is to blame for, is raised again.
 
     Examples
     --------
@@ -192,11 +176,11 @@ def broken(what: str, error: BaseException, after: str = "") -> BrokenError:
     """
     if is_interrupt(error):
         raise KeyboardInterrupt from error
-    return BrokenError(f"{what} ({first_line(error)}){after}")
+    return BrokenError(f"{reason} ({first_line(error)}){advice}")
 
 
 def first_line(error: BaseException) -> str:
-    r"""The first line of an error's message, short enough for a sentence.
+    r"""Return the first line of an error's message, short enough for a sentence.
 
     Examples
     --------

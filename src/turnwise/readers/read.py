@@ -1,4 +1,4 @@
-"""The door: all files, of any mix of formats, into one table, now or when it is asked for."""
+"""All files, of any mix of formats, into one table (`read`), or into a lazy one (`scan`)."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,15 +8,15 @@ from typing import Any, Literal, overload
 
 import polars as pl
 
-from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError, listing
 from turnwise.files.object_stores import Options
 from turnwise.readers.columns import arrange, reconcile, without_nulls
-from turnwise.readers.naming import Naming, names_as_given
+from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
+from turnwise.readers.plugins import Format, versions
 from turnwise.readers.problems import Problems
-from turnwise.readers.registry import FORMATS, Format, format_names, format_of, is_known, named
+from turnwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of, is_known
 from turnwise.readers.sources.cache import Cache
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import scanned
@@ -55,7 +55,7 @@ def read(
 def read(
     paths: Paths,
     *,
-    format: str | None = None,  # noqa: A002 - the word of everybody who reads a file
+    format: str | None = None,  # noqa: A002 - the usual word for it
     errors: Literal["raise", "collect"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
@@ -63,58 +63,59 @@ def read(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
-    r"""The rollouts of any mix of logs as one table of TURNS: formats are known by what is in a file.
+    r"""Read the rollouts of any mix of logs into one table of TURNS; the format of each file is recognized by its content.
 
     Parameters
     ----------
     paths
-        A file, a folder (read with all its folders, hidden files left out), a pattern (``runs/**/*.eval``), or several of
-        them. A file reached twice is read once. Parquet of TURNS may lie in an object store: ``s3://bucket/runs`` or
+        A file, a folder (read with all its subfolders, without hidden files), a pattern (``runs/**/*.eval``), or several of
+        them. A file that is reached twice is read once. Parquet of TURNS may be in an object store: ``s3://bucket/runs`` or
         ``s3://bucket/runs/*.parquet``.
-        Columns that Parquet files leave to their folders (``target=gpt-4/split=test/part-0.parquet``, as Hive, Spark, DuckDB,
-        Arrow and Polars do) are columns, of any folder on the way to the file: of the dtype in TURNS, else numbers or Booleans
-        where all of them are (``007`` is text, as are dates). A file may hold them as well, unless it says something else.
+        Facts in folder names (``target=gpt-4/split=test/part-0.parquet``, as written by Hive, Spark, DuckDB, Arrow and
+        Polars) become columns of Parquet files, with the dtype in TURNS, or else numbers or Booleans if all values are
+        (``007`` and dates stay text). A file may hold such a column itself, as long as it does not contradict its folder.
     format
-        Name of the one format to read, where a file is not recognized; in a folder, other files are left out.
+        Name of the one format to read, for files that are not recognized; other files in a folder are left out.
     errors
         ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
-        PROBLEMS as well. Either way, files of no known format in a folder are listed (as problems, or in one line on
-        stderr), and so are records that are whole but no rollouts, and NaN that became null.
+        PROBLEMS as well. In both cases, files of no known format in a folder are listed (as problems, or in one line on
+        stderr), and so are records that are intact but not rollouts, and NaN that became null.
     columns
-        The columns that are wanted beside `rollout_id` and `turn` (and `node_id` of trees); None wants all. JSON lines of
-        turns, and of rollouts that hold theirs, are decoded no further than that, which saves a quarter to a third where no
-        text is wanted: what is passed over must be JSON, and is not looked at. All other logs are read whole, and narrowed.
+        The wanted columns, besides `rollout_id` and `turn` (and `node_id` of trees); None wants all. In JSON lines of turns,
+        and of rollouts with their turns, other columns are not decoded, which saves a quarter to a third of the time where
+        no text is wanted; they must be JSON, but are not checked further. All other logs are read entirely, then narrowed.
     names
-        What files of your own call a column: our name = yours, as in ``names={"succeeded": "jailbroken"}``. Tables, and records
-        with turns or chats, are read as though they had our names (also `messages`, `turns`, `role` and `content`); of other
-        tools' logs the columns that come out are renamed. Files that lack the column are listed as well.
+        Names of columns in your own files: name in TURNS = your name, as in ``names={"succeeded": "jailbroken"}``. Tables, and
+        records with turns or chats, are read as if they had the names of TURNS (`messages`, `turns`, `role` and `content`
+        can be named as well); in the logs of other tools, columns of the result are renamed. Files without the column are
+        listed as well.
     cache
-        A folder in which what was read is kept as Parquet: the next reading of the same files, as long as nothing in them
-        has changed, only hashes them. It may lie beside the logs or among them. What a log refers to in files beside it
-        is known to have changed only where these are read too.
+        A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
+        them. It may be next to the logs or among them. Changes of other files that a log refers to are noticed only where
+        these are read too.
     storage_options
-        What an object store needs, as in Polars; by default from the environment.
+        Options of the object store, as in Polars; by default from the environment.
     **facts
-        A value for a fact of the rollout that the logs leave null: ``target="gpt-4o"``.
+        Values for facts of rollouts that the logs leave null: ``target="gpt-4o"``.
 
     Returns
     -------
-    TURNS, with every column of the schema, the rollouts in one piece and their turns in order; extra columns follow. With
-    `columns`, those in their order.
+    TURNS with every column of the schema, the turns of each rollout next to each other and in order; extra columns follow.
+    With `columns`, those in their order.
     With ``errors="collect"``, TURNS and PROBLEMS.
 
     Raises
     ------
     ReadError
-        Naming file, record, field and remedy. Also where nothing could be read at all, or a folder of `convert` is not what its
-        manifest says.
+        Naming file, record, field and remedy. Also where nothing could be read at all, or a folder of `convert` differs from
+        its manifest.
     ArgumentError
         For an unknown format, fact or column, or a column of `names` that is in none of the files.
 
     Notes
     -----
-    An extra column that has one dtype in one file and another in the next becomes Float64 where all of it is numbers
-    (Int64 where all are whole), else JSON text; see `turnwise.readers.columns`.
+    An extra column that has different dtypes in different files becomes Int64 or Float64 if all its values are numbers, and
+    else JSON text; see `turnwise.readers.columns`.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def read_into(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    r"""Read rollouts and record in the given ledger all that was left out or became null, raised or collected.
+    r"""Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`.
 
     Examples
     --------
@@ -152,75 +153,74 @@ def read_into(
     >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
     (1, ['is not recognized'])
     """
-    known = facts_as_given(facts)
-    wanted = None if columns is None else [*names_of(columns), *known]
-    naming = Naming(names_as_given(names), problems)
-    given = listed(paths, "read")
+    values = fact_literals(facts)
+    wanted = None if columns is None else [*names_of(columns), *values]
+    naming = Naming(checked_names(names), problems)
+    places = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
-    if found := addresses(given):
-        remote = naming.lazily(scan_remote(found, storage_options, problems), found)
+    if remote := addresses(places):
+        lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
         naming.finish()
-        turns = native.conformed(collect_remote(remote, found))
-        known["source"] = pl.lit(FORMATS[0].name)
+        turns = native.conformed(collect_remote(lazy, remote))
+        values["source"] = pl.lit(NATIVE.name)
     else:
-        turns = _whole(given, format, problems, naming, cache, wanted)
+        turns = _read_local(places, format, problems, naming, cache, wanted)
     problems.announce()
     if wanted is not None:
         turns = _narrowed(turns, wanted)
-    return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in known.items()).collect()
+    return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in values.items()).collect()
 
 
 def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:
-    """The keys, and the columns that are wanted in their order."""
-    found = turns.collect_schema().names()
-    lacking = next((name for name in wanted if name not in found), None)
-    if lacking is not None:
+    """Select the keys, then the wanted columns in their order."""
+    columns = turns.collect_schema().names()
+    missing = next((name for name in wanted if name not in columns), None)
+    if missing is not None:
         raise ArgumentError(
-            f"read: there is no column {lacking!r}; `tw.read(paths).columns` lists the available columns"
+            f"read: there is no column {missing!r}; `tw.read(paths).columns` lists the available columns"
         )
-    keys = [name for name in ("rollout_id", "turn", "node_id") if name in found]
+    keys = [name for name in ("rollout_id", "turn", "node_id") if name in columns]
     return turns.select(list(dict.fromkeys([*keys, *wanted])))
 
 
-def _whole(
-    paths: Paths,
-    name: str | None,
+def _read_local(
+    paths: list[Path],
+    format_name: str | None,
     problems: Problems,
     naming: Naming,
     folder: str | os.PathLike[str] | None,
     wanted: list[str] | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
-    """All rollouts of all files: from the logs, or as they were read before."""
-    forced = named(name)
-    given = listed(paths, "read")
+    """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
+    forced = format_named(format_name)
     if folder is None:
-        return gathered(documents(given, problems, rollouts=True), given, forced, problems, naming, wanted)
-    unseen = Problems(collect=True)  # of folders that cannot be listed: the reading itself will say so
-    logs = [document.path for document, _ in documents(given, unseen, rollouts=True)]
+        return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
+    unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
+    logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
-    how = (name, problems.collect, [str(path) for path in given], sorted(naming.names.items()))
+    settings = (format_name, problems.collect, [str(path) for path in paths], sorted(naming.names.items()), versions())
     try:
-        kept = Cache(Path(folder), logs, *how)
+        cache = Cache(Path(folder), logs, *settings)
     except OSError as error:
         raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
-    found = kept.load(problems)
-    if found is not None:
-        return found
-    turns = gathered(documents(given, problems, rollouts=True), given, forced, problems, naming)
-    kept.save(turns, problems)
+    cached = cache.load(problems)
+    if cached is not None:
+        return cached
+    turns = turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming)
+    cache.save(turns, problems)
     return turns
 
 
-def gathered(
+def turns_of(
     files: Iterable[tuple[Document, bool]],
-    where: Sequence[Path],
+    paths: Sequence[Path],
     forced: Format | None,
     problems: Problems,
     naming: Naming,
     wanted: list[str] | None = None,
 ) -> pl.DataFrame:
-    """All rollouts of some files, each with whether it was named itself, as TURNS; `where` they are is told where there is none."""
-    tables = tables_of(files, where, forced, problems, wanted=wanted, naming=naming)
+    """Read the rollouts of all files into one frame of TURNS; the parameters are those of `tables_of`."""
+    tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     frames = [without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in table.frames()]
     naming.finish()
     return arrange(reconcile(frames))
@@ -228,43 +228,66 @@ def gathered(
 
 def tables_of(
     files: Iterable[tuple[Document, bool]],
-    where: Sequence[Path],
+    paths: Sequence[Path],
     forced: Format | None,
     problems: Problems,
+    naming: Naming,
     *,
     outcomes: bool = False,
     wanted: list[str] | None = None,
-    naming: Naming | None = None,
 ) -> list[Table]:
-    """All rollouts of all files, a table for each format; with `outcomes`, perhaps without what was said in them."""
-    owners, naming = Owners(), naming or Naming({}, problems)
-    tables = {kind.name: Table(kind.name, problems, owners, wanted) for kind in FORMATS}
+    """Read the rollouts of all files, into a table for each format.
+
+    Parameters
+    ----------
+    files
+        The files, each with whether the user named it, rather than a folder with it.
+    paths
+        What the user named, for the error where nothing can be read.
+    forced
+        The format to read all files as.
+    problems
+        Where problems are recorded.
+    naming
+        The user's names of columns.
+    outcomes
+        Whether only outcomes are needed: a format that can read them faster may leave out the turns.
+    wanted
+        The wanted columns; None wants all.
+    """
+    owners = Owners()
+    tables = {NATIVE.name: Table(NATIVE.name, problems, owners, wanted)}
     echoes: list[tuple[Document, Format, bool]] = []
-    own = FORMATS[0]
-    alike = Alike(
-        tables[own.name],
-        lambda document, by_name: _read(document, own, tables[own.name], by_name=by_name, outcomes=outcomes),
-    )
-    for found, by_name in files:
-        with problems.record(found.name), naming.telling():
-            document = naming.under_ours(found, forced, by_name=by_name)
-            kind = format_of(document, forced, by_name=by_name, problems=problems)
-            if kind is not None:
-                naming.note(document, kind)
-            if kind is own and not naming.names and alike.takes(document, by_name=by_name):
+
+    def read_file(document: Document, form: Format, *, by_name: bool) -> None:
+        table = tables.setdefault(form.name, Table(form.name, problems, owners, wanted))
+        _read(document, form, table, by_name=by_name, outcomes=outcomes)
+
+    batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
+    for original, by_name in files:
+        with problems.record(original.name), naming.reporting():
+            document = naming.translated(original, forced, by_name=by_name)
+            form = format_of(document, forced, by_name=by_name, problems=problems)
+            if form is not None:
+                naming.note(document, form)
+            # Consecutive small Parquet files wait to be read as one; any other file comes after them.
+            if form is NATIVE and not naming.names and batches.takes(document, by_name=by_name):
                 continue
-            alike.flush()
-            if kind is not None and kind.echo:
-                echoes.append((Document(document.path), kind, by_name))  # anew: what was looked at is not kept
-            elif kind is not None:
-                _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
-    alike.flush()
-    for document, kind, by_name in echoes:
+            batches.flush()
+            if form is not None and form.echo:
+                echoes.append((Document(document.path), form, by_name))  # opened again, to free what was read so far
+            elif form is not None:
+                read_file(document, form, by_name=by_name)
+    batches.flush()
+    for document, form, by_name in echoes:
         with problems.record(document.name):
-            _read(document, kind, tables[kind.name], by_name=by_name, outcomes=outcomes)
-    filled = [table for table in tables.values() if table.height]
+            read_file(document, form, by_name=by_name)
+    # Rows are in the order of the built-in formats, then of the formats of installed packages.
+    order = {form.name: place for place, form in enumerate(FORMATS)}
+    names = sorted(tables, key=lambda name: order.get(name, len(order)))
+    filled = [tables[name] for name in names if tables[name].height]
     if not filled:
-        raise ReadError(_nothing(where, problems))
+        raise ReadError(_nothing_read(paths, problems))
     return filled
 
 
@@ -279,11 +302,11 @@ def scan(
 ) -> pl.LazyFrame:
     """Read like `read`, but as a LazyFrame: Parquet files of TURNS are scanned, not loaded; all other files are read first.
 
-    With `cache`, logs that were read before are scanned as well, from the Parquet that was kept of them.
+    With `cache`, logs that were read before are scanned as well, from their Parquet in the cache.
 
-    Of a folder of `convert` it is checked that its files are those of its manifest, of a scanned file only columns and dtypes:
-    that turns are numbered, in order and found once is for who wrote it (`tw.write` of a table that `read` or `turns` gave
-    keeps all that). NaN becomes null and is not counted.
+    The files of a folder of `convert` are checked against its manifest; of a scanned file only columns and dtypes are
+    checked. That turns are numbered, in order and unique is up to the writer (`tw.write` of a table from `read` or `turns`
+    guarantees it). NaN becomes null and is not counted.
 
     Parameters
     ----------
@@ -298,82 +321,84 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    known = facts_as_given(facts, "scan")
-    forced = named(format)
-    given = listed(paths, "scan")
+    values = fact_literals(facts, "scan")
+    forced = format_named(format)
+    places = listed(paths, "scan")
     problems = Problems()
-    naming = Naming(names_as_given(names, "scan"), problems, "scan")
+    naming = Naming(checked_names(names, "scan"), problems, "scan")
     lazy: pl.LazyFrame | None
-    if found := addresses(given):
-        lazy = native.conformed(naming.lazily(scan_remote(found, storage_options, problems), found))
+    if remote := addresses(places):
+        lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
     else:
-        lazy = _scanned(_parquets(given, forced, problems, naming), naming)
+        lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:
         problems = Problems()
-        lazy = _whole(given, format, problems, Naming(naming.names, problems, "scan"), cache).lazy()
+        lazy = _read_local(places, format, problems, Naming(naming.names, problems, "scan"), cache).lazy()
     else:
         naming.finish()
-        known["source"] = pl.lit(FORMATS[0].name)
+        values["source"] = pl.lit(NATIVE.name)
     problems.announce()
-    filled = [pl.col(name).fill_null(value) for name, value in known.items()]
-    return lazy.with_columns(filled)
+    return lazy.with_columns([pl.col(name).fill_null(value) for name, value in values.items()])
 
 
-def _read(document: Document, kind: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
-    before, broken = table.height, len(table.problems.rows)
-    reader = kind.outcomes if outcomes and kind.outcomes is not None else kind.read
+def _read(document: Document, form: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
+    """Read one file into the table of its format; a file without rollouts is a problem."""
+    rows, problem_count = table.height, len(table.problems.rows)
+    read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
     try:
-        reader(document, table)
+        read_document(document, table)
     finally:
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
-    if table.height == before and len(table.problems.rows) == broken:
+    if table.height == rows and len(table.problems.rows) == problem_count:
         if by_name:
-            raise ReadError(f"{document.name}: holds no rollouts; the {kind.name} log is empty")
-        table.problems.unread(document.name, f"holds no rollouts; the {kind.name} log is empty")
+            raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
+        table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")
 
 
-def _parquets(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:
-    """The files, where all that can be read are Parquet; else none."""
-    found = []
+def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:
+    """Return the files if all that can be read are Parquet, and else none."""
+    files = []
     for document, by_name in documents(paths, problems, rollouts=True):
         with problems.record(document.name):
-            looked_at = naming.beginning(document)
-            if naming.names and (document.kind != "parquet" or not is_known(looked_at)):
-                return []  # who reads it whole knows more
-            kind = format_of(looked_at, forced, by_name=by_name, problems=problems)
-            if kind is not None and (document.kind != "parquet" or document.packed):
+            sample = naming.beginning(document)
+            if naming.names and (document.kind != "parquet" or not is_known(sample)):
+                return []  # `read` can tell more about it
+            form = format_of(sample, forced, by_name=by_name, problems=problems)
+            if form is not None and (document.kind != "parquet" or document.packed):
                 return []
-            if kind is not None:
-                found.append(document)
-    return found
+            if form is not None:
+                files.append(document)
+    return files
 
 
-def _scanned(found: list[Document], naming: Naming) -> pl.LazyFrame | None:
-    """The files as one lazy frame; null if there is none, or one is not TURNS or disagrees with another."""
-    schemas = [naming.renamed(document.schema) for document in found]
-    if not found or not all(native.fits(pl.Schema(names)) for names in schemas):
+def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
+    """Return the files as one lazy frame; None if there are none, or one is not TURNS or contradicts another."""
+    schemas = [naming.renamed(document.schema) for document in files]
+    if not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
     joint: dict[str, pl.DataType] = {}
-    for names in schemas:
-        if any(joint.setdefault(name, dtype) != dtype for name, dtype in names.items()):
+    for columns in schemas:
+        if any(joint.setdefault(name, dtype) != dtype for name, dtype in columns.items()):
             return None
     lazies = []
-    for _, group in groupby(found, key=lambda document: (document.schema, document.said.columns)):
-        alike = list(group)
-        lazy = scanned([document.path for document in alike], [document.said for document in alike])
-        lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in alike])))
+    for _, group in groupby(files, key=lambda document: (document.schema, document.folder_facts.columns)):
+        part = list(group)
+        lazy = scanned([document.path for document in part], [document.folder_facts for document in part])
+        lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in part])))
     return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
 
 
-def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
-    """The facts given, as literals of their dtypes in TURNS."""
+def fact_literals(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
+    """Return facts as literals of their dtypes in TURNS."""
     literals = {}
     for name, value in facts.items():
         if name not in TURNS.facts:
-            known = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
-            own = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
-            raise ArgumentError(f"{verb}: {name!r} is not a fact of a rollout; {own if name in TURNS.names else known}")
-        dtype = schema.TURNS.dtypes[name]
+            names = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
+            advice = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
+            raise ArgumentError(
+                f"{verb}: {name!r} is not a fact of a rollout; {advice if name in TURNS.names else names}"
+            )
+        dtype = TURNS.dtypes[name]
         try:
             literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
@@ -382,7 +407,7 @@ def facts_as_given(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Ex
     return literals
 
 
-def _nothing(paths: Sequence[Path], problems: Problems) -> str:
+def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     where = ", ".join(str(path) for path in paths)
     rows = problems.rows
     first = f"; first, {rows[0][0]}: {rows[0][3]}" if rows else ""

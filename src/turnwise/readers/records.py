@@ -1,4 +1,4 @@
-"""A foreign record as a typed struct, and what of it the struct does not know."""
+"""Records of other tools as typed structs, and the fields that a struct does not have."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ Count = Whole | float | None
 Finite = Annotated[float, msgspec.Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
 Key = str | Whole
 
-_OURS = frozenset(TURNS.names)
+_TURNS_NAMES = frozenset(TURNS.names)
 
 
 def parse(value: object, kind: type[T], within: str = "") -> T:
-    """The value as the struct it should be; a record that is broken already comes as its error, which is raised.
+    """Convert a value to a struct; a value that is an error, as `Document.records` returns for broken lines, is raised.
 
-    `within` says where in the record the value stands.
+    `within` is the path of the value in the record, for errors.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def parse(value: object, kind: type[T], within: str = "") -> T:
     --------
     >>> class Record(msgspec.Struct):
     ...     turns: int
-    >>> parse({"turns": 3, "note": "kept elsewhere"}, Record)
+    >>> parse({"turns": 3, "note": "not a field"}, Record)
     Record(turns=3)
     >>> try:
     ...     parse({"turns": "three"}, Record)
@@ -64,7 +64,7 @@ def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
     return BrokenError(reason[:1].lower() + reason[1:], field=field)
 
 
-def leftovers(record: Mapping[str, Any], known: type[msgspec.Struct]) -> dict[str, Any]:
+def leftovers(record: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields of a record beyond those of its struct; a name that TURNS has gets the suffix ``_source``.
 
     Examples
@@ -74,19 +74,19 @@ def leftovers(record: Mapping[str, Any], known: type[msgspec.Struct]) -> dict[st
     >>> leftovers({"index": 3, "behavior": "spam", "score": 2}, Record)
     {'behavior': 'spam', 'score_source': 2}
     """
-    fields = known.__struct_encode_fields__
+    fields = struct.__struct_encode_fields__
     return {spare(name): value for name, value in record.items() if name not in fields}
 
 
 def spare(name: str) -> str:
-    """The name under which a producer's column stands beside ours.
+    """Return the name of a producer's column, which must not be one of TURNS.
 
     Examples
     --------
     >>> spare("behavior"), spare("outcome")
     ('behavior', 'outcome_source')
     """
-    return f"{name}_source" if name in _OURS else name
+    return f"{name}_source" if name in _TURNS_NAMES else name
 
 
 def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
@@ -108,7 +108,7 @@ def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
 
 
 def whole(value: Count, field: str) -> int | None:
-    """A count as a whole number; some tools write ``60.0``.
+    """Return a count as an integer; some tools write ``60.0``.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def whole(value: Count, field: str) -> int | None:
 
 
 def inner(value: Any, *names: str) -> Any:
-    """Return the value under these nested names; None if there is none.
+    """Return the value at these nested names, or None.
 
     Examples
     --------
@@ -136,17 +136,17 @@ def inner(value: Any, *names: str) -> Any:
 
 
 def total(counts: Iterable[Count], field: str) -> int | None:
-    """The sum of the counts that are known, as a whole number; null where none is.
+    """Return the sum of the counts that are not null, as an integer; None if all are null.
 
     Examples
     --------
     >>> total([3, None, 4.0], "tokens"), total([None], "tokens")
     (7, None)
     """
-    known = [number for count in counts if (number := whole(count, field)) is not None]
-    if abs(sum(known)) >= 2**63:
+    numbers = [number for count in counts if (number := whole(count, field)) is not None]
+    if abs(sum(numbers)) >= 2**63:
         raise BrokenError("is more than can be counted", field=field)
-    return sum(known) if known else None
+    return sum(numbers) if numbers else None
 
 
 def worded(value: object) -> str | None:
@@ -161,7 +161,7 @@ def worded(value: object) -> str | None:
 
 
 def prompt_id(text: str) -> str:
-    """A short name for a prompt that has none: the same text, the same name.
+    """Return a short name for a prompt without one: the same text always has the same name.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def prompt_id(text: str) -> str:
 
 
 def json_text(value: object) -> str | None:
-    """A nested value as JSON text; null stays null.
+    """Return a nested value as JSON text; null stays null.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def json_text(value: object) -> str | None:
     try:
         return msgspec.json.encode(value, enc_hook=str).decode()
     except (TypeError, ValueError, RecursionError):
-        pass
+        pass  # surrogates and large integers, which Python's own writer accepts
     try:
         return json.dumps(value, default=str, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):

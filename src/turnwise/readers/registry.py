@@ -1,7 +1,6 @@
-"""The formats there are, and which of them a file has."""
+"""The built-in formats, and which format a file has."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from turnwise.errors import ArgumentError, ReadError, listing, meant
 from turnwise.readers.formats import (
@@ -47,33 +46,16 @@ from turnwise.readers.formats.codex import sessions as codex
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.native import files as native_files
+from turnwise.readers.plugins import Format, installed
 from turnwise.readers.problems import Problems
 from turnwise.readers.results.lookalikes import lookalike
 from turnwise.readers.results.nearly import nearly
+from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.wrapping import wrapping
-from turnwise.readers.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One format: how to know a file of it, and how to read one."""
-
-    name: str
-    about: str
-    suffixes: tuple[str, ...]  # of its files; .gz or .zst may follow
-    sniff: Callable[[Document], bool]
-    read: Callable[[Document, Table], None]
-    echo: bool = False  # repeats rollouts of another format, and is read after it
-    outcomes: Callable[[Document, Table], None] | None = (
-        None  # reads what became of the rollouts, where that costs less
-    )
-    loosely: Callable[[Document], bool] | None = None  # knows a file by less, where no format knows it
-
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
-OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no tool: a record may say anything in them
+OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
 FORMATS = (
     Format(
         "native",
@@ -216,84 +198,106 @@ FORMATS = (
     Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
     Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
 )
+NATIVE = FORMATS[0]  # turnwise's own tables
+
+
+def formats() -> Iterator[Format]:
+    """Iterate over the built-in formats, then over those of installed packages, which are imported only when reached."""
+    yield from FORMATS
+    yield from installed(frozenset(form.name for form in FORMATS))
 
 
 def format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
-    """The format of a file, the one that is forced or the first that knows it; None if there is none, which `problems` notes.
+    """Return the format of a file: `forced`, or the first that recognizes it. Where it has none, `problems` notes why.
+
+    `by_name` is whether the file itself was named, rather than a folder with it.
 
     Raises
     ------
     ReadError
-        Where a file that was asked for by its name has none.
+        Where a file that was named has no known format.
     """
     if forced is not None:
-        if by_name or forced.sniff(document) or _nearly_is(document, forced):
+        if by_name or forced.sniff(document) or _recognizes_loosely(forced, document):
             return forced
         problems.unread(document.name, f"is not recognized as {forced.name}")
         return None
-    likely = [kind for kind in FORMATS if _may_be(document, kind)]
-    kind = next((kind for kind in likely if kind.sniff(document)), None)
-    ours = kind is FORMATS[0]
-    kind = kind or next((kind for kind in likely if _nearly_is(document, kind)), None)
-    refusal = lookalike(document) if ours or kind is None else None
-    if kind is not None and refusal is None:
-        return kind
-    empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
+    form = _recognized(document)
+    # Columns of turnwise's own table also occur in files that hold something else, such as verdicts or prompts.
+    is_native = form is NATIVE
+    form = form or _recognized_loosely(document)
+    refusal = lookalike(document) if is_native or form is None else None
+    if form is not None and refusal is None:
+        return form
+    is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
     refusal = refusal or wrapping(document.head, document.suffix) or nearly(document)
-    reason = refusal or ("is empty" if empty else "is not recognized")
+    reason = refusal or ("is empty" if is_empty else "is not recognized")
     if by_name:
-        remedy = "" if refusal else "; check that it was written whole" if empty else _unknown(document)
-        raise ReadError(f"{document.name}: {reason}{remedy}")
+        advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)
+        raise ReadError(f"{document.name}: {reason}{advice}")
     problems.unread(document.name, reason)
     return None
 
 
-def _unknown(document: Document) -> str:
+def _advice(document: Document) -> str:
     """Return advice for a file of unknown format."""
     columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
     if len(columns) > 1:
-        lacks = "response" if "rollout_id" in columns else "rollout_id"
-        said = "what was said" if lacks == "response" else "which rows are one rollout"
+        name, content = (
+            ("response", "what was said") if "rollout_id" in columns else ("rollout_id", "which rows are one rollout")
+        )
         return (
-            f": none of its columns ({listing(columns)}) says {said}; force a format with format=, or name yours, "
-            f'as in names={{"{lacks}": "..."}}'
+            f": none of its columns ({listing(columns)}) says {content}; force a format with format=, or name yours, "
+            f'as in names={{"{name}": "..."}}'
         )
     return f"; formats are {format_names()}: choose one with format=, or read your own table with `tw.turns(frame)`"
 
 
 def is_own(document: Document, forced: Format | None = None) -> bool:
     """Return whether the records of a file have custom names, rather than the names of a tool with a reader."""
-    kind = forced or next((kind for kind in FORMATS if _may_be(document, kind) and kind.sniff(document)), None)
-    return kind is None or kind.name in OWN
+    form = forced or _recognized(document)
+    return form is None or form.name in OWN
 
 
 def is_known(document: Document) -> bool:
-    """Return whether any format knows the file, be it by less."""
-    return any(_may_be(document, kind) and (kind.sniff(document) or _nearly_is(document, kind)) for kind in FORMATS)
+    """Return whether any format recognizes the file, if only loosely."""
+    return (_recognized(document) or _recognized_loosely(document)) is not None
 
 
-def _nearly_is(document: Document, kind: Format) -> bool:
-    return kind.loosely is not None and kind.loosely(document)
+def _recognized(document: Document) -> Format | None:
+    return next((form for form in formats() if _may_be(document, form) and form.sniff(document)), None)
 
 
-def _may_be(document: Document, kind: Format) -> bool:
-    """The suffix narrows what a file may be; one that no format knows says nothing, nor does another one of a file of JSON."""
-    if document.suffix in kind.suffixes:
+def _recognized_loosely(document: Document) -> Format | None:
+    return next((form for form in formats() if _may_be(document, form) and _recognizes_loosely(form, document)), None)
+
+
+def _recognizes_loosely(form: Format, document: Document) -> bool:
+    return form.loosely is not None and form.loosely(document)
+
+
+def _may_be(document: Document, form: Format) -> bool:
+    """Return whether a file with this suffix may have the format.
+
+    A suffix that no built-in format has excludes none, and neither does a wrong suffix of a file that holds JSON.
+    """
+    if document.suffix in form.suffixes:
         return True
-    unknown = all(document.suffix not in form.suffixes for form in FORMATS)
-    return unknown or (document.suffix not in LINES and document.kind in {"json", "lines"})
+    is_unknown = all(document.suffix not in form.suffixes for form in FORMATS)
+    return is_unknown or (document.suffix not in LINES and document.kind in {"json", "lines"})
 
 
-def named(name: str | None) -> Format | None:
-    """The format of that name."""
+def format_named(name: str | None) -> Format | None:
+    """Return the format of that name; None where no name is given."""
     if name is None:
         return None
-    found = next((kind for kind in FORMATS if kind.name == name), None)
-    if found is None:
-        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, [kind.name for kind in FORMATS])}")
-    return found
+    form = next((form for form in formats() if form.name == name), None)
+    if form is None:
+        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, [form.name for form in formats()])}")
+    return form
 
 
 def format_names() -> str:
-    """The names of all formats, for a sentence."""
-    return listing((kind.name for kind in FORMATS), most=len(FORMATS))
+    """List the names of all formats, for a sentence."""
+    names = [form.name for form in formats()]
+    return listing(names, most=len(names))

@@ -1,20 +1,21 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from turnwise.readers.columns import Columns, arrange, column
-from turnwise.readers.problems import BrokenError, Guard, Problems
+from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import ROLLOUTS, TURNS
 
-SEALED = 1 << 10  # turns that are kept as Python's objects, at most: few enough for the processor's cache
+SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
 
 
 class Turn(NamedTuple):
-    """One answer of the target, as the readers fill it; a turn without a number says that no one answered."""
+    """One answer of the target, as readers fill it. A turn without a number means that the target never answered."""
 
     turn: int | None
     context: str | None = None
@@ -31,61 +32,66 @@ class Turn(NamedTuple):
     seconds: float | None = None
     cost_usd: float | None = None
     error: str | None = None
-    node_id: str | None = None  # these four of a tree only
+    # Only turns of a tree have these:
+    node_id: str | None = None
     parent_id: str | None = None
     pruned: bool | None = None
     target_call: int | None = None
 
 
 class Owners:
-    """File of each rollout. The ids of the first frame are checked when later ones may repeat them."""
+    """The file of each rollout that was read.
+
+    Ids of the first frame are kept as a Polars column until a second file could repeat them: one large Parquet file alone
+    never becomes a dict of Python strings.
+    """
 
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
-        self._first: tuple[str | pl.Series, pl.Series] | None = None
+        self._first_frame: tuple[str | pl.Series, pl.Series] | None = None
 
     @property
     def files(self) -> dict[str, str]:
-        """The file of each rollout, by its name."""
-        if self._first is not None:
-            (file, ids), self._first = self._first, None
-            self._files.update(_named(ids, file))
+        """The file of each rollout, by rollout id."""
+        if self._first_frame is not None:
+            (file, ids), self._first_frame = self._first_frame, None
+            self._files.update(_files_by_id(ids, file))
         return self._files
 
-    def take(self, file: str | pl.Series, ids: pl.Series) -> bool:
-        """Return whether none of these names, each of which stands here once, is known yet; then they are from now on.
+    def add(self, file: str | pl.Series, ids: pl.Series) -> bool:
+        """Add rollout ids, which must differ from one another; return False, and add none, if one is known already.
 
-        `file` is that of all, or of each.
+        `file` is the file of all of them, or of each.
         """
-        if not self._files and self._first is None:
-            self._first = file, ids
+        if not self._files and self._first_frame is None:
+            self._first_frame = file, ids
             return True
         if not self.files.keys().isdisjoint(ids):
             return False
-        self.files.update(_named(ids, file))
+        self.files.update(_files_by_id(ids, file))
         return True
 
 
-def _named(ids: pl.Series, file: str | pl.Series) -> dict[str, str]:
+def _files_by_id(ids: pl.Series, file: str | pl.Series) -> dict[str, str]:
     return dict.fromkeys(ids, file) if isinstance(file, str) else dict(zip(ids, file, strict=True))
 
 
 class Table:
     """The rollouts of all files of one format.
 
-    A rollout is added whole or not at all. One that stands in the table of any format already is a problem, and the
-    first is kept.
+    A rollout is added entirely or not at all. One that the table of any format has already is a problem, and the first
+    is kept.
 
     Parameters
     ----------
     source
         Name of the format.
     problems
-        The ledger of the reading.
+        The problems of the reading.
     owners
-        The rollouts found so far, with their files; shared by the tables of one reading.
+        The rollouts read so far, with their files; shared by the tables of one reading.
     wanted
-        The columns that are wanted, where that is not all: a reader may leave out the others.
+        The wanted columns; None wants all. A reader may leave out the others.
 
     Examples
     --------
@@ -107,18 +113,21 @@ class Table:
         self.source = source
         self.problems = problems
         self.wanted = wanted
-        self._owned = owners if isinstance(owners, Owners) else Owners(owners)
+        self._owners = owners if isinstance(owners, Owners) else Owners(owners)
+        # Rollouts that were added one by one. The turns in columns of TURNS become frames early, which take far less
+        # memory than Python objects. Extra columns stay lists: their dtypes are known only at the end.
         self._rollouts = Columns()
-        self._turns = Columns()  # in our columns, of the turns that are not in a frame yet
-        self._beside = Columns()  # in the producer's own, of all turns: their dtypes are known in the end
-        self._sealed: list[pl.DataFrame] = []
-        self._counts: list[int] = []  # of each rollout: how many turns
+        self._turn_counts: list[int] = []  # of each rollout
+        self._turns = Columns()
+        self._turn_frames: list[pl.DataFrame] = []
+        self._turn_extras = Columns()
+        # Frames that were TURNS already.
         self._frames: list[pl.DataFrame] = []
-        self._taken = 0  # rows of these frames
+        self._frame_height = 0
 
-    def record(self, file: str, record: object = None) -> Guard:
-        """A block that reads one record; see `Problems.record`."""
-        return Guard(self.problems, file, record)
+    def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
+        """Read one record in this block; see `Problems.record`."""
+        return self.problems.record(file, record)
 
     def add(
         self,
@@ -130,19 +139,33 @@ class Table:
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
         also: str | None = None,
     ) -> bool:
-        """Add one rollout: its turns (by column with `turn` among them), its facts by their names in TURNS, and extras.
+        """Add one rollout; return False if it is known already.
 
-        `also` is a name that the producer gives it wherever it stands: a copy in the log of another run bears it too. Says
-        whether the rollout was none that is known already.
+        Parameters
+        ----------
+        file
+            Name of its file.
+        rollout_id
+            Its id, which no other rollout of any file may have.
+        turns
+            Its turns, or their columns with `turn` among them.
+        facts
+            Columns of TURNS that describe the rollout.
+        extras
+            The producer's own columns of the rollout.
+        turn_extras
+            The producer's own columns of its turns.
+        also
+            A name that the producer gives the rollout in every log, so that a copy in the log of another run is recognized.
         """
-        if not self._claimed(file, rollout_id, also):
+        if not self._is_new(file, rollout_id, also):
             return False
-        known = turns if isinstance(turns, Mapping) else _by_column(turns)
-        count = len(known["turn"])
-        self._counts.append(count)
+        columns = turns if isinstance(turns, Mapping) else _by_column(turns)
+        count = len(columns["turn"])
+        self._turn_counts.append(count)
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
-        self._turns.extend(known, count)
-        self._beside.extend(turn_extras or {}, count)
+        self._turns.extend(columns, count)
+        self._turn_extras.extend(turn_extras or {}, count)
         if self._turns.height >= SEALED:
             self._seal()
         return True
@@ -156,71 +179,70 @@ class Table:
         facts: Mapping[str, Sequence[Any]],
         also: Iterable[str | None] = (),
     ) -> bool:
-        """Add some rollouts at once, all by column; where one of them is known already none is, and it says False.
+        """Add several rollouts at once, all by column; return False, and add none, if one of them is known already.
 
-        Turns that are a frame have the dtypes of TURNS, and are kept as they are.
+        A frame of turns must have the dtypes of TURNS.
         """
         names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
-        claimed = dict.fromkeys(names, file)
-        if len(claimed) < len(names) or not self._owners.keys().isdisjoint(claimed):
+        files = dict.fromkeys(names, file)
+        if len(files) < len(names) or not self._owners.files.keys().isdisjoint(files):
             return False
-        self._owners.update(claimed)
-        self._counts.extend(counts)
-        ours = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
-        self._rollouts.extend({**ours, **facts}, len(rollout_ids))
+        self._owners.files.update(files)
+        self._turn_counts.extend(counts)
+        keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
+        self._rollouts.extend({**keys, **facts}, len(rollout_ids))
         if isinstance(turns, pl.DataFrame):
-            if self._turns.height:
+            if self._turns.height:  # those come first
                 self._seal()
-            self._sealed.append(turns)
+            self._turn_frames.append(turns)
         else:
             self._turns.extend(turns, sum(counts))
-        self._beside.extend({}, sum(counts))
+        self._turn_extras.extend({}, sum(counts))
         if self._turns.height >= SEALED:
             self._seal()
         return True
 
     def knows(self, rollout_id: str) -> bool:
         """Return whether the rollout is already in the table of some format."""
-        return rollout_id in self._owners
+        return rollout_id in self._owners.files
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
-        """Add a frame that is TURNS already, each rollout in one piece."""
+        """Add a frame that is TURNS already, the turns of each rollout next to each other."""
         ids = frame["rollout_id"].rle().struct.field("value")
-        if self._owned.take(file, ids):
-            self._keep(frame)
+        if self._owners.add(file, ids):
+            self._add_frame(frame)
             return
-        known = [rollout_id for rollout_id in ids if not self._claimed(file, rollout_id)]
-        self._keep(frame.filter(~pl.col("rollout_id").is_in(known)))
+        repeated = [rollout_id for rollout_id in ids if not self._is_new(file, rollout_id)]
+        self._add_frame(frame.filter(~pl.col("rollout_id").is_in(repeated)))
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
-        """Add the rows of several files at once, given their row counts, each rollout in one file; none if one is already known."""
+        """Add the rows of several files at once, given the number of rows of each file, each rollout in one file.
+
+        Return False, and add nothing, if one of the rollouts is known already.
+        """
         ids = frame["rollout_id"].rle().struct.unnest()
-        begins = ids["len"].cum_sum().shift(1, fill_value=0)
-        place = rows.cum_sum().search_sorted(begins, side="right")
-        taken = self._owned.take(pl.Series(files, dtype=pl.String).gather(place), ids["value"])
-        if taken:
-            self._keep(frame)
-        return taken
+        first_rows = ids["len"].cum_sum().shift(1, fill_value=0)
+        places = rows.cum_sum().search_sorted(first_rows, side="right")
+        is_new = self._owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
+        if is_new:
+            self._add_frame(frame)
+        return is_new
 
-    def _keep(self, frame: pl.DataFrame) -> None:
+    def _add_frame(self, frame: pl.DataFrame) -> None:
         self._frames.append(frame)
-        self._taken += frame.height
-
-    @property
-    def _owners(self) -> dict[str, str]:
-        return self._owned.files
+        self._frame_height += frame.height
 
     @property
     def height(self) -> int:
         """Number of rows."""
-        return self._beside.height + self._taken
+        return self._turn_extras.height + self._frame_height
 
     def frames(self) -> list[pl.DataFrame]:
-        """All that was added, as frames of TURNS."""
-        return [*self._frames, *([self._whole()] if self._rollouts.height else [])]
+        """Return everything that was added, as frames of TURNS."""
+        return [*self._frames, *([self._joined()] if self._rollouts.height else [])]
 
     def rollouts(self) -> list[pl.DataFrame]:
-        """Return the facts of the rollouts, a row each; of a frame that was TURNS already, its facts.
+        """Return the facts of the rollouts, one row each.
 
         Examples
         --------
@@ -229,85 +251,80 @@ class Table:
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """
-        found = [frame.select(name for name in ROLLOUTS.names if name in frame.columns) for frame in self._frames]
-        known = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in found]
+        facts = [frame.select(name for name in ROLLOUTS.names if name in frame.columns) for frame in self._frames]
+        frames = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in facts]
         columns = self._rollouts.padded()
-        return [*known, self._apart(self._built(columns), self._beside.padded())] if columns else known
+        return [*frames, _without(_built(columns), self._turn_extras.padded())] if columns else frames
 
     def frame(self) -> pl.DataFrame:
-        """The rollouts added one by one, as one frame of TURNS with all of its columns."""
-        return arrange(self._whole())
+        """Return the rollouts that were added one by one, as one frame of TURNS with all of its columns."""
+        return arrange(self._joined())
 
-    def _whole(self) -> pl.DataFrame:
-        """Return the frame with the filled columns."""
+    def _joined(self) -> pl.DataFrame:
+        """Return the turns, each with the facts of its rollout."""
         self._seal()
         turns = pl.concat(
-            [pl.concat(self._sealed, how="diagonal"), self._built(self._beside.padded())], how="horizontal"
+            [pl.concat(self._turn_frames, how="diagonal"), _built(self._turn_extras.padded())], how="horizontal"
         )
-        of_turn = np.repeat(np.arange(len(self._counts), dtype=np.uint32), self._counts)  # which rollout
-        rows = pl.Series(of_turn)
-        facts = pl.DataFrame(  # one after the other: a column of all rollouts takes as much again
-            [_built(name, values).gather(rows) for name, values in self._rollouts.padded().items()]
-        )
-        return pl.concat([self._apart(facts, turns.columns), turns], how="horizontal")
+        rollouts = pl.Series(np.repeat(np.arange(len(self._turn_counts), dtype=np.uint32), self._turn_counts))
+        # Column by column: a frame of all rollouts would take as much memory again.
+        columns = self._rollouts.padded().items()
+        facts = pl.DataFrame([_series(name, values).gather(rollouts) for name, values in columns])
+        return pl.concat([_without(facts, turns.columns), turns], how="horizontal")
 
     def _seal(self) -> None:
-        """Turn what there is of our columns into a frame, which takes up far less than Python's objects do."""
-        if self._turns.height or not self._sealed:
-            self._sealed.append(self._built(self._turns.padded()))
+        """Turn the columns of TURNS so far into a frame, which takes far less memory than Python objects."""
+        if self._turns.height or not self._turn_frames:
+            self._turn_frames.append(_built(self._turns.padded()))
             self._turns = Columns()
 
-    def _built(self, columns: Mapping[str, list[Any]]) -> pl.DataFrame:
-        return pl.DataFrame([_built(name, values) for name, values in columns.items()])
-
-    @staticmethod
-    def _apart(rollouts: pl.DataFrame, turns: Collection[str]) -> pl.DataFrame:
-        """The facts, renamed where their turns have a column of that name."""
-        return rollouts.rename({name: f"rollout_{name}" for name in turns if name in rollouts.columns})
-
-    def _claimed(self, file: str, rollout_id: str, also: str | None = None) -> bool:
-        if also is None and rollout_id not in self._owners:
-            self._owners[rollout_id] = file
-            return True
+    def _is_new(self, file: str, rollout_id: str, also: str | None = None) -> bool:
+        """Return whether no file had this rollout before, and note its file; a repeated one is a problem."""
+        files = self._owners.files
         names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
-        owner = next((self._owners[name] for name in names if name in self._owners), None)
+        owner = next((files[name] for name in names if name in files), None)
         if owner is None:
-            self._owners.update(dict.fromkeys(names, file))
+            files.update(dict.fromkeys(names, file))
             return True
-        self.problems.broken(file, twice(rollout_id, "twice in this file" if owner == file else f"in {owner} as well"))
+        where = "twice in this file" if owner == file else f"in {owner} as well"
+        self.problems.broken(file, twice(rollout_id, where))
         return False
 
 
-def _built(name: str, values: list[Any]) -> pl.Series:
+def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
+    return pl.DataFrame([_series(name, values) for name, values in columns.items()])
+
+
+def _series(name: str, values: list[Any]) -> pl.Series:
     dtype = TURNS.dtypes.get(name)
     if dtype is None:
         return column(name, values, nested=False)
-    if dtype.is_nested():  # by rows: Polars would make a column of each list
+    if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list
         return pl.DataFrame([{name: value} for value in values], schema={name: dtype}, strict=True)[name]
     return pl.Series(name, values, dtype=dtype, strict=True)
 
 
+def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
+    """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`."""
+    return rollouts.rename({name: f"rollout_{name}" for name in names if name in rollouts.columns})
+
+
 def twice(rollout_id: str, where: str) -> BrokenError:
-    """Describe a rollout that was already read.
+    """Return the problem of a rollout that was read before.
 
     Examples
     --------
     >>> twice("a", "twice in this file").reason
-    "rollout 'a' stands twice in this file"
+    "rollout 'a' appears twice in this file"
     """
     return BrokenError(
-        f"rollout {rollout_id!r} stands {where}",
+        f"rollout {rollout_id!r} appears {where}",
         record=rollout_id,
         remedy='read only one of them, or keep the first: errors="collect" reads the rest',
     )
 
 
 def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:
-    if len(turns) == 1:  # as most have
-        return {
-            name: (value,)
-            for name, value in zip(Turn._fields, turns[0], strict=True)
-            if value is not None or name == "turn"
-        }
-    by_column = zip(Turn._fields, zip(*turns, strict=True), strict=True)
-    return {name: values for name, values in by_column if name == "turn" or values.count(None) < len(turns)}
+    """Return turns by column, without columns that are null in all of them."""
+    columns = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+    return {name: values for name, values in columns if name == "turn" or values.count(None) < len(turns)}

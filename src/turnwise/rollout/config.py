@@ -25,7 +25,7 @@ import pydantic
 
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.files.configuration import Document, LocalPath, Strict
-from turnwise.files.objects import found_at
+from turnwise.files.references import object_at
 from turnwise.judges.endpoint import Endpoint
 from turnwise.judges.local_model import LocalModel
 from turnwise.metrics import catalog
@@ -151,8 +151,8 @@ def _sampler(config: SamplerConfig) -> Any:
         if config.use == "chat":
             models = {role: _model(role, options.pop(role, None)) for role in ("attacker", "target")}
             judge = options.pop("judge", None)
-            return ChatSampler(**models, judge=found_at(judge) if isinstance(judge, str) else judge, **options)
-        made = SAMPLERS[config.use] if config.use in SAMPLERS else found_at(config.use)
+            return ChatSampler(**models, judge=object_at(judge) if isinstance(judge, str) else judge, **options)
+        made = SAMPLERS[config.use] if config.use in SAMPLERS else object_at(config.use)
         return made(**options) if isinstance(made, type) or options else made
     except TypeError as error:
         raise ArgumentError(f"sampler: {config.use} does not take these options ({error})") from error
@@ -161,7 +161,7 @@ def _sampler(config: SamplerConfig) -> Any:
 def _model(role: str, given: Any) -> Any:
     """A chat model: from its options behind an endpoint or on this machine, or a function by its place."""
     if isinstance(given, str):
-        return found_at(given)
+        return object_at(given)
     if not isinstance(given, dict):
         raise ArgumentError(
             f"sampler: `{role}` is missing; give {{model: ..., base_url: ...}}, or `package.module:name`"

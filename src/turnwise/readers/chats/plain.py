@@ -22,7 +22,7 @@ from turnwise.readers.chats.lines import Lines, whole_lines
 from turnwise.readers.chats.turns import ANSWERS, SPEAKERS, SYSTEM, by_turn
 from turnwise.readers.native.facts import facts
 from turnwise.readers.records import Key, T, spare
-from turnwise.readers.sources.binary import TOGETHER as ROWS
+from turnwise.readers.sources.binary import BATCH as ROWS
 from turnwise.readers.sources.binary import lines_of_rows
 
 SPARED = "_source"  # how a column ends that may stand for another

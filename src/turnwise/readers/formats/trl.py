@@ -66,7 +66,7 @@ def read_trl(document: Document, table: Table) -> None:
     attempts: Counter[str] = Counter()
     frame = from_binary(document)
     # All columns of numbers are reward functions, except the trainer's own and columns from folder names.
-    not_rewards = NO_REWARDS.union(document.said.columns)
+    not_rewards = NO_REWARDS.union(document.folder_facts.columns)
     rewards = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in not_rewards]
     for place, row in enumerate(frame.iter_rows(named=True)):
         with table.record(document.name, place):

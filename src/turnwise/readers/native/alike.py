@@ -50,7 +50,7 @@ class Alike:
             return False  # who reads it will say what is wrong
         if size > SMALL:
             return False
-        likeness = (tuple(document.schema.items()), document.said.rows())
+        likeness = (tuple(document.schema.items()), document.folder_facts.rows())
         if likeness != self._likeness and (_FILE in document.schema or not fits(pl.Schema(document.schema))):
             return False  # it is not known to be TURNS as it stands
         if likeness != self._likeness or self._size + size > TOGETHER:
@@ -75,7 +75,7 @@ class Alike:
         try:
             rows = pl.read_parquet(paths, glob=False, hive_partitioning=False, include_file_paths=_FILE)
             files = rows[_FILE].rle().struct.unnest()
-            frame = without_nulls(rows.drop(_FILE).with_columns(literals(documents[0].said)))
+            frame = without_nulls(rows.drop(_FILE).with_columns(literals(documents[0].folder_facts)))
             if len(files) < len(paths) or not _is_sound(frame, files["len"]):
                 return False
             frame = check_in_order(arrange(frame)).with_columns(pl.col("source").fill_null(self._table.source))

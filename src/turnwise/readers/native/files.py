@@ -143,7 +143,7 @@ def from_binary(document: Document) -> pl.DataFrame:
         nothing = null_columns(document.source) & ADDED  # see `without_nulls`: not even read
         columns = [name for name in document.columns if name not in nothing]
     frame = table_in(document.source, document.kind, columns=columns)
-    return without_nulls(frame.with_columns(literals(document.said)))
+    return without_nulls(frame.with_columns(literals(document.folder_facts)))
 
 
 def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:

@@ -10,9 +10,9 @@ from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.columns import reconcile
 from turnwise.readers.problems import Problems
 from turnwise.readers.registry import format_of
+from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.paths import Paths, documents, listed
-from turnwise.readers.sources.wrapping import wrapping
 from turnwise.schema.labels import counted
 
 

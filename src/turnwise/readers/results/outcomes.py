@@ -7,10 +7,10 @@ import polars as pl
 
 from turnwise.errors import ArgumentError
 from turnwise.readers.columns import reconcile
-from turnwise.readers.naming import Naming, names_as_given
+from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.problems import Problems
-from turnwise.readers.read import facts_as_given, tables_of
-from turnwise.readers.registry import named
+from turnwise.readers.read import fact_literals, tables_of
+from turnwise.readers.registry import format_named
 from turnwise.readers.sources.paths import Paths, documents, listed
 from turnwise.schema import ROLLOUTS
 
@@ -76,12 +76,12 @@ def read_rollouts(
     """
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
-    known = facts_as_given(facts, "read_rollouts")
+    known = fact_literals(facts, "read_rollouts")
     problems = Problems(collect=errors == "collect")
-    naming = Naming(names_as_given(names, "read_rollouts"), problems, "read_rollouts")
+    naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
     given = listed(paths, "read_rollouts")
     files = documents(given, problems, rollouts=True)
-    tables = tables_of(files, given, named(format), problems, outcomes=True, naming=naming)
+    tables = tables_of(files, given, format_named(format), problems, outcomes=True, naming=naming)
     problems.announce()
     found = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
     naming.finish()

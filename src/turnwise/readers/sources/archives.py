@@ -1,13 +1,15 @@
-"""A zip archive on disk: its members read one by one, in memory, and no more of them than they may hold.
+"""Zip archives: members are read one by one, into memory, and within limits.
 
-Nothing is ever unpacked to a file, so a member may be called what it likes. What it unpacks to is bounded before and
-while it is read: an archive whose members overlap, or that declares absurd sizes, and a member that holds more than it
-declares, are refused.
+Nothing is ever unpacked to a file, so names of members are harmless. Sizes are checked before and while a member is
+unpacked: an archive with overlapping members or absurd sizes is refused, and so is a member that is larger than it states.
 """
 
 import io
 import struct
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from types import TracebackType
@@ -16,12 +18,12 @@ from typing import IO, Self
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
+from turnwise.readers.sources.contents import UNSOUND, absurd, inflated
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.unpacking import UNSOUND, absurd, crc32, inflated
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
-ENCRYPTED = 0x1
+ENCRYPTED = 0x1  # bit of a member's flags
 _DAMAGED = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -32,13 +34,13 @@ _DAMAGED = (
     struct.error,
     *UNSOUND,
 )
-HEADER = struct.Struct("<4s22xHH")  # of a member, before its name
-AT_ONCE = 1 << 25  # bytes of an archive that is read in one go
-ROOM = 64  # bytes between a member's name and what is in it: more than most have there, so that one reading gets all
+HEADER = struct.Struct("<4s22xHH")  # of a member: the mark, and the lengths of its name and of extra fields
+LARGE = 1 << 25  # bytes; a smaller archive is read into memory at once, since it may have thousands of members
+EXTRA = 64  # bytes for extra fields between a member's name and its content: enough for most, so that one read suffices
 
 
 class Archive:
-    """The members of a zip file by name; of several with one name the last, as for everybody who reads zip files.
+    """The members of a zip file by name; of several with the same name the last, as usual for zip files.
 
     Parameters
     ----------
@@ -63,8 +65,10 @@ class Archive:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        with _WHOLE:
+        with _reporting("is not a complete zip archive"):
             self._members = document.members
+        self._by_name = {member.filename: member for member in self._members}
+        self._zstandard = zstandard.ZstdDecompressor()  # one for all members: creating it takes as long as one sample
         self._check()
 
     def __enter__(self) -> Self:
@@ -83,7 +87,7 @@ class Archive:
 
     @property
     def outdated(self) -> list[str]:
-        """The names that an earlier member had as well, which is not read."""
+        """Names of members that are not read, since a later one has the same name."""
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
     def size(self, name: str) -> int:
@@ -105,72 +109,59 @@ class Archive:
             raise BrokenError(
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
-        with _SOUND:
+        with _reporting("is damaged"):
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
-        if len(data) != member.file_size or crc32(data) != member.CRC:
+        if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
 
     @cached_property
     def _file(self) -> IO[bytes]:
-        """The archive itself; in memory where it is small, for thousands of members are as many places to go to."""
+        """The archive itself, in memory unless it is large."""
         source = self._document.source
         if isinstance(source, io.BytesIO):
             return source
-        return source.open("rb", buffering=0) if source.stat().st_size > AT_ONCE else io.BytesIO(source.read_bytes())
-
-    @cached_property
-    def _by_name(self) -> dict[str, zipfile.ZipInfo]:
-        return {member.filename: member for member in self._members}
+        return source.open("rb", buffering=0) if source.stat().st_size > LARGE else io.BytesIO(source.read_bytes())
 
     def _check(self) -> None:
         spans = sorted((member.header_offset, member.compress_size) for member in self._members)
-        if any(start + HEADER.size + size > following for (start, size), (following, _) in pairwise(spans)):
+        if any(start + HEADER.size + size > next_start for (start, size), (next_start, _) in pairwise(spans)):
             raise BrokenError("is a zip archive whose members overlap: a zip bomb?")
-        packed, whole = (sum(getattr(m, size) for m in self._members) for size in ("compress_size", "file_size"))
-        if absurd(whole, packed):
-            raise BrokenError(f"would unpack {packed} bytes to {whole}, which no log does: a zip bomb?")
+        packed = sum(member.compress_size for member in self._members)
+        unpacked = sum(member.file_size for member in self._members)
+        if absurd(unpacked, packed):
+            raise BrokenError(f"would unpack {packed} bytes to {unpacked}, which no log does: a zip bomb?")
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
+        """Return the compressed content of a member."""
         self._file.seek(member.header_offset)
-        there = self._file.read(HEADER.size + len(member.orig_filename) + ROOM + member.compress_size)
-        magic, name, extra = HEADER.unpack_from(there)
+        data = self._file.read(HEADER.size + len(member.orig_filename) + EXTRA + member.compress_size)
+        # The lengths in the member's own header count: those in the directory of the archive may differ.
+        magic, name_length, extra_length = HEADER.unpack_from(data)
         if magic != b"PK\x03\x04":
             raise zipfile.BadZipFile("it does not start where the archive says")
-        start = HEADER.size + name + extra
+        start = HEADER.size + name_length + extra_length
         end = start + member.compress_size
-        return (there if end <= len(there) else there + self._file.read(end - len(there)))[start:end]
+        if end > len(data):
+            data += self._file.read(end - len(data))
+        return data[start:end]
 
     def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
-        """The bytes, unpacked; of more than `size` no more than one beyond."""
+        """Unpack a member: at most one byte more than `size`, which shows that it is larger than it states."""
         if method == STORED:
             return packed
         if method == DEFLATED:
             return inflated(packed, size + 1)
         if method == ZSTANDARD:
-            with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:  # a member may be several
+            with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:  # a member may have several
                 return frames.read(size + 1)
         raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
 
-    @cached_property
-    def _zstandard(self) -> zstandard.ZstdDecompressor:
-        return zstandard.ZstdDecompressor()  # one for all members: setting it up takes as long as a sample does
 
-
-class _Whole:
-    """A block in which whatever a broken archive does to its reader is one sentence."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, _DAMAGED):
-            raise broken(self._what, error) from error
-
-
-_WHOLE, _SOUND = _Whole("is not a complete zip archive"), _Whole("is damaged")
+@contextmanager
+def _reporting(reason: str) -> Iterator[None]:
+    """Report any error that a broken archive raises in this block as one sentence."""
+    try:
+        yield
+    except _DAMAGED as error:
+        raise broken(reason, error) from error

@@ -11,19 +11,21 @@ import polars as pl
 
 from turnwise.readers.problems import BrokenError, broken
 
-TOGETHER = 512  # rows
-MOST = 1 << 27  # bytes of a schema
-LARGE = 1 << 25  # bytes of a file
-LONG = 1 << 15  # rows: of fewer in a smaller file, a group of rows takes less than Arrow itself
+BATCH = 512  # rows
+LONGEST_SCHEMA = 1 << 27  # bytes
+# Arrow reads a Parquet file in small batches where it has so many bytes or rows. For less, loading Arrow takes more memory
+# than a whole group of rows.
+LARGE = 1 << 25  # bytes
+LONG = 1 << 15  # rows
 BUFFER = 1 << 16  # bytes of a column that are read at once
-PARQUET, ARROW = b"PAR1", b"ARROW1"  # how they begin
-_CONTINUED = b"\xff" * 4  # before each message of a stream
-_NOT_ARROWS = (pl.Decimal, pl.Array)  # of which Arrow makes others, or before version 26 nothing where one is null
+PARQUET, ARROW = b"PAR1", b"ARROW1"  # first bytes of the files
+_CONTINUATION = b"\xff" * 4  # first bytes of each message in a stream of Arrow
+_CHANGED_BY_ARROW = (pl.Decimal, pl.Array)  # dtypes that Arrow returns differently, or (before version 26) cannot read
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def is_stream(head: bytes) -> bool:
-    r"""Return whether a file that begins like this is a stream of Arrow, as Hugging Face's `save_to_disk` writes it.
+    r"""Return whether these are the first bytes of an Arrow stream, as written by Hugging Face's `save_to_disk`.
 
     Examples
     --------
@@ -32,12 +34,12 @@ def is_stream(head: bytes) -> bool:
     >>> is_stream(file.getvalue()), is_stream(b"ARROW1"), is_stream(b"\xff\xff\xff\xff")
     (True, False, False)
     """
-    length = int.from_bytes(head[4:8], "little")  # of the schema, which comes first
-    return head.startswith(_CONTINUED) and 0 < length < MOST and length % 8 == 0
+    length = int.from_bytes(head[4:8], "little")  # of the schema, which is the first message
+    return head.startswith(_CONTINUATION) and 0 < length < LONGEST_SCHEMA and length % 8 == 0
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a file begins as Parquet does; one that cannot be read does not.
+    """Return whether a file begins as Parquet does; False for a file that cannot be read.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
-    """The columns of a file with their dtypes.
+    """Return the columns of a file with their dtypes.
 
     Raises
     ------
@@ -67,13 +69,15 @@ def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
     {'n': Int64}
     """
     read = pl.read_parquet_schema if kind == "parquet" else pl.read_ipc_schema
-    try:  # of a path, [ ] and * would be a pattern; Polars reads on from where the file itself stands, not its buffer
+    try:
+        # An open file, since [ ] and * in a path would be a pattern; unbuffered, since Polars reads from the position of
+        # the file itself.
         with source.open("rb", buffering=0) if isinstance(source, Path) else nullcontext(source) as file:
-            streamed = kind == "arrow" and is_stream(file.read(8))
+            is_streamed = kind == "arrow" and is_stream(file.read(8))
             file.seek(0)
-            return dict(pl.read_ipc_stream(file, n_rows=0).schema if streamed else read(file))
+            return dict(pl.read_ipc_stream(file, n_rows=0).schema if is_streamed else read(file))
     except _BROKEN as error:
-        raise _not_whole(kind, error) from error
+        raise _incomplete(kind, error) from error
 
 
 def rows_in(source: Path | io.BytesIO) -> int:
@@ -89,11 +93,11 @@ def rows_in(source: Path | io.BytesIO) -> int:
     try:
         return int(pl.scan_parquet(source, glob=False).select(pl.len()).collect().item())
     except _BROKEN:
-        return 0  # who reads it will say what is wrong
+        return 0  # reading it will report the error
 
 
 def null_columns(source: Path | io.BytesIO) -> frozenset[str]:
-    """Columns of a Parquet file that are null in all rows, as far as its footer says so: of lists and structs it does not.
+    """Return the columns of a Parquet file that are null in all rows, by its footer, which does not cover lists and structs.
 
     Examples
     --------
@@ -107,7 +111,7 @@ def null_columns(source: Path | io.BytesIO) -> frozenset[str]:
 
 
 def constants_in(source: Path | io.BytesIO, names: Iterable[str]) -> dict[str, Any]:
-    """Those of some columns of a Parquet file that hold one value in all rows, with it, as far as its footer says so.
+    """Return which of these columns of a Parquet file have one value in all rows, and that value, by its footer.
 
     Examples
     --------
@@ -118,11 +122,13 @@ def constants_in(source: Path | io.BytesIO, names: Iterable[str]) -> dict[str, A
     """
     chunks = _chunks(source)
     values = {name: {_constant(chunk) for chunk in chunks.get(name, ())} for name in names}
-    return {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and None not in found}
+    return {
+        name: next(iter(distinct)) for name, distinct in values.items() if len(distinct) == 1 and None not in distinct
+    }
 
 
 def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
-    """The values of some columns of a Parquet file beside one another, each row once.
+    """Return the distinct rows of some columns of a Parquet file.
 
     Raises
     ------
@@ -140,7 +146,7 @@ def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
         lazy = pl.scan_parquet(source, glob=False, hive_partitioning=False)
         return lazy.select(names).unique().collect(engine="streaming")
     except _BROKEN as error:
-        raise _not_whole("parquet", error) from error
+        raise _incomplete("parquet", error) from error
 
 
 def _chunks(source: Path | io.BytesIO) -> dict[str, list[Any]]:
@@ -151,27 +157,28 @@ def _chunks(source: Path | io.BytesIO) -> dict[str, list[Any]]:
     try:
         footer = pq.read_metadata(source)
     except (pa.ArrowException, OSError):
-        return {}  # who reads it will say what is wrong
+        return {}  # reading it will report the error
     groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
-    known = (footer.schema.column(place).path for place in range(footer.num_columns))
-    return {name: [group.column(place) for group in groups] for place, name in enumerate(known)}
+    names = (footer.schema.column(place).path for place in range(footer.num_columns))
+    return {name: [group.column(place) for group in groups] for place, name in enumerate(names)}
 
 
 def _constant(chunk: Any) -> Any:
-    known = chunk.statistics
-    whole = known is not None and known.has_min_max and known.has_null_count and not known.null_count
-    return known.min if whole and known.min == known.max else None
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max or not statistics.has_null_count or statistics.null_count:
+        return None
+    return statistics.min if statistics.min == statistics.max else None
 
 
 def _all_null(chunk: Any) -> bool:
-    known = chunk.statistics
-    return known is not None and known.has_null_count and known.null_count == chunk.num_values
+    statistics = chunk.statistics
+    return statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
 
 
 def table_in(
     source: Path | io.BytesIO, kind: str, rows: int | None = None, columns: list[str] | None = None
 ) -> pl.DataFrame:
-    """The table in a file, or its first rows, or some columns.
+    """Return the table in a file, or its first rows, or some columns.
 
     Raises
     ------
@@ -192,24 +199,35 @@ def table_in(
         read = pl.read_ipc_stream if is_stream(data[:8]) else pl.read_ipc
         return read(io.BytesIO(data), n_rows=rows, columns=columns)
     except _BROKEN as error:
-        raise _not_whole(kind, error) from error
+        raise _incomplete(kind, error) from error
 
 
 def batches_in(
     source: Path | io.BytesIO,
     kind: str,
     columns: dict[str, pl.DataType],
-    beside: Sequence[pl.Expr] = (),
-    together: int | None = None,
+    constants: Sequence[pl.Expr] = (),
+    size: int | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a file, at most so many at a time, with columns `beside` them; see `lines_of_rows`.
+    """Iterate over the rows of a file in batches.
 
-    `columns` are those of the file, see `columns_in`.
+    Parameters
+    ----------
+    source
+        The file.
+    kind
+        ``"parquet"`` or ``"arrow"``.
+    columns
+        Its columns, as `columns_in` returns them.
+    constants
+        Columns to add to each batch.
+    size
+        Most rows of a batch.
 
     Raises
     ------
     BrokenError
-        If the file is incomplete, or a column holds bytes, for which JSON has no word.
+        If the file is incomplete, or a column holds bytes, which JSON cannot express.
 
     Examples
     --------
@@ -223,14 +241,14 @@ def batches_in(
             remedy = f'write the file without that column: `frame.drop("{name}").write_parquet("texts.parquet")`'
             raise BrokenError("holds bytes, which are no text", field=name, remedy=remedy)
     try:
-        for batch in _batches(source, kind, columns, together or TOGETHER):
-            yield batch.with_columns(beside)
+        for batch in _batches(source, kind, columns, size or BATCH):
+            yield batch.with_columns(constants)
     except _BROKEN as error:
-        raise _not_whole(kind, error) from error
+        raise _incomplete(kind, error) from error
 
 
 def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], rows: int) -> pl.DataFrame:
-    """The first rows in a file with these columns, few of them.
+    """Return the first few rows of a file with these columns.
 
     Raises
     ------
@@ -244,70 +262,70 @@ def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataTyp
     >>> first_in(file, "parquet", columns_in(file, "parquet"), 1).rows()
     [(1,)]
     """
-    pieces = _in_pieces(source, kind, columns, TOGETHER)
-    if pieces is None:
+    batches = _arrow_batches(source, kind, columns, BATCH)
+    if batches is None:
         return table_in(source, kind, rows=rows)
     try:
-        return next(pieces).head(rows)
+        return next(batches).head(rows)
     except _BROKEN as error:
-        raise _not_whole(kind, error) from error
+        raise _incomplete(kind, error) from error
 
 
 def _batches(
-    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], together: int
+    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], size: int
 ) -> Iterator[pl.DataFrame]:
-    """The rows, some at a time: of large Parquet files Arrow decodes no more than these, where Polars takes a group of rows."""
-    pieces = _in_pieces(source, kind, columns, together)
-    if pieces is None:
-        whole = pl.scan_parquet(source, glob=False, hive_partitioning=False) if kind == "parquet" else None
-        rows = table_in(source, kind).lazy() if whole is None else whole
-        pieces = rows.collect_batches(chunk_size=together, maintain_order=True)
-    yield from pieces
+    """Iterate over the rows in batches. Arrow decodes only a batch of a large Parquet file, Polars a whole group of rows."""
+    batches = _arrow_batches(source, kind, columns, size)
+    if batches is None:
+        scanned = pl.scan_parquet(source, glob=False, hive_partitioning=False) if kind == "parquet" else None
+        lazy = table_in(source, kind).lazy() if scanned is None else scanned
+        batches = lazy.collect_batches(chunk_size=size, maintain_order=True)
+    yield from batches
 
 
-def _in_pieces(
-    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], together: int
+def _arrow_batches(
+    source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], size: int
 ) -> Iterator[pl.DataFrame] | None:
-    """The rows of a Parquet file so large that it matters, if Arrow finds in it what Polars does."""
-    if kind != "parquet" or any(_holds(dtype, _NOT_ARROWS) for dtype in columns.values()):
+    """Iterate by Arrow over the rows of a large Parquet file; None for other files, or if Arrow reads other dtypes."""
+    if kind != "parquet" or any(_holds(dtype, _CHANGED_BY_ARROW) for dtype in columns.values()):
         return None
-    size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
-    if size < LARGE and rows_in(source) < LONG:
+    file_size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
+    if file_size < LARGE and rows_in(source) < LONG:
         return None
-    pieces = _pieces(source, together)
+    batches = _decoded_batches(source, size)
     try:
-        first = next(pieces, pl.DataFrame())
+        first = next(batches, pl.DataFrame())
     except (BrokenError, *_BROKEN):
         return None
-    return chain([first], pieces) if dict(first.schema) == columns else None
+    return chain([first], batches) if dict(first.schema) == columns else None
 
 
-def _pieces(source: Path | io.BytesIO, together: int) -> Iterator[pl.DataFrame]:
+def _decoded_batches(source: Path | io.BytesIO, size: int) -> Iterator[pl.DataFrame]:
     import pyarrow as pa
 
     place = source if isinstance(source, Path) else pa.BufferReader(source.getbuffer())
     try:
         with _opened(place) as file:
-            yield from map(pl.DataFrame, file.iter_batches(together, use_threads=False))
+            yield from map(pl.DataFrame, file.iter_batches(size, use_threads=False))
     except pa.ArrowException as error:
-        raise _not_whole("parquet", error) from error
+        raise _incomplete("parquet", error) from error
 
 
 def _opened(place: Any) -> Any:
-    """A Parquet file, decoded into memory that goes back to the system: Arrow's own pool keeps as much again."""
+    """Open a Parquet file that is decoded into memory of the system: Arrow's own pool would keep the freed memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    before = pa.default_memory_pool()
-    pa.set_memory_pool(pa.system_memory_pool())  # which the file keeps
+    default = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())  # the file takes the pool that is set when it is opened
     try:
         return pq.ParquetFile(place, buffer_size=BUFFER, pre_buffer=False)
     finally:
-        pa.set_memory_pool(before)
+        pa.set_memory_pool(default)
 
 
 def lines_of_rows(frame: pl.DataFrame) -> bytes:
-    r"""Rows as lines of JSON: dates and times as text, NaN as null.
+    r"""Write rows as lines of JSON: dates and times as text, NaN as null.
 
     Examples
     --------
@@ -320,7 +338,7 @@ def lines_of_rows(frame: pl.DataFrame) -> bytes:
 
 
 def holds_bytes(dtype: pl.DataType | pl.datatypes.DataTypeClass) -> bool:
-    """Return whether values of a dtype hold bytes, or anything else that JSON has no word for.
+    """Return whether values of a dtype hold bytes, or anything else that JSON cannot express.
 
     Examples
     --------
@@ -338,5 +356,5 @@ def _holds(dtype: pl.DataType | pl.datatypes.DataTypeClass, kinds: tuple[pl.data
     return dtype in kinds
 
 
-def _not_whole(kind: str, error: BaseException) -> BrokenError:
+def _incomplete(kind: str, error: BaseException) -> BrokenError:
     return broken(f"is not a complete {kind.title()} file", error)

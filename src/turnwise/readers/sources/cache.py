@@ -12,24 +12,24 @@ from turnwise.errors import ArgumentError
 from turnwise.files.atomic import content_hash, whole
 from turnwise.readers.problems import Problems
 
-PREFIX = ".turnwise-"  # hidden: a cache that lies among the logs is none of them
+PREFIX = ".turnwise-"  # hidden, so that a cache among the logs is not read as a log
 
 
 class Cache:
-    r"""One reading in a folder of readings: TURNS as Parquet, and the problems beside it.
+    r"""One reading in a folder of cached readings: TURNS as Parquet, and the problems beside it.
 
-    Its name is a hash of where each file lies, of all that is in it, of how it is read, and of the readers themselves: a
-    log that changed, a file that came or went, or another version of turnwise is another reading. Readings of old are
-    left where they are.
+    Its name is a hash of the paths and contents of all files, of the settings, and of the code of the readers: after a
+    change of a file, a new or removed file, or in another version of turnwise, files are read again. Old readings are not
+    deleted.
 
     Parameters
     ----------
     folder
-        Where readings lie; made where it is not.
+        The folder; created if necessary.
     logs
         All files that are read.
-    how
-        Whatever else decides what comes out.
+    settings
+        Everything else that the result depends on.
 
     Examples
     --------
@@ -37,37 +37,37 @@ class Cache:
     >>> folder = Path(tempfile.mkdtemp())
     >>> log = folder / "a.csv"
     >>> _ = log.write_text("rollout_id,prompt\n")
-    >>> kept = Cache(folder / "cache", [log], "raise")
-    >>> kept.load(Problems()) is None
+    >>> cache = Cache(folder / "cache", [log], "raise")
+    >>> cache.load(Problems()) is None
     True
-    >>> kept.save(pl.DataFrame({"rollout_id": ["a"]}), Problems())
+    >>> cache.save(pl.DataFrame({"rollout_id": ["a"]}), Problems())
     >>> Cache(folder / "cache", [log], "raise").load(Problems()).collect().rows()
     [('a',)]
     """
 
-    def __init__(self, folder: str | Path, logs: Iterable[Path], *how: object) -> None:
+    def __init__(self, folder: str | Path, logs: Iterable[Path], *settings: object) -> None:
         place = Path(folder).expanduser()
         if place.exists() and not place.is_dir():
             raise ArgumentError(f"cache={str(folder)!r} is a file; name a folder")
-        key = hashlib.blake2b(_readers(), digest_size=16)
+        key = hashlib.blake2b(_code_of_readers(), digest_size=16)
         for log in logs:
             key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
-        key.update(repr(how).encode("utf-8", "replace"))
+        key.update(repr(settings).encode("utf-8", "replace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")
 
     def load(self, problems: Problems) -> pl.LazyFrame | None:
-        """Return cached turns, with the problems met when they were read; None where there are none or they are incomplete."""
+        """Return the cached turns and add the cached problems to `problems`; None if there is no complete cache."""
         try:
-            told = json.loads(self._problems.read_bytes())
+            memory = json.loads(self._problems.read_bytes())
             pl.read_parquet_schema(self._turns)
-            problems.recall(told)
+            problems.recall(memory)
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
         return pl.scan_parquet(self._turns, glob=False)
 
     def save(self, turns: pl.DataFrame, problems: Problems) -> None:
-        """Keep what was read; it appears whole or not at all."""
+        """Save a reading; each file appears complete or not at all."""
         with whole(self._turns, overwrite=True) as draft:
             turns.write_parquet(draft)
         with whole(self._problems, overwrite=True) as draft:
@@ -75,7 +75,6 @@ class Cache:
 
 
 @cache
-def _readers() -> bytes:
-    """The readers themselves: what they make of a log changes with them."""
-    code = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return b"".join(path.read_bytes() for path in code)
+def _code_of_readers() -> bytes:
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return b"".join(path.read_bytes() for path in files)

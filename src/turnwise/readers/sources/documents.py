@@ -1,4 +1,4 @@
-"""One file on disk: what kind of file it is, the names on its surface, and its records."""
+"""One file: its kind, the names in its first records, and its records."""
 
 import csv
 import io
@@ -26,18 +26,17 @@ from turnwise.readers.sources.binary import (
     is_stream,
     lines_of_rows,
 )
-from turnwise.readers.sources.contents import Contents
-from turnwise.readers.sources.hive import literals, unsaid
+from turnwise.readers.sources.contents import ZIP, Contents, wrapping
+from turnwise.readers.sources.hive import facts_missing_in, literals
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
-from turnwise.readers.sources.wrapping import ZIP, wrapping
 
 Items = tuple[Sequence[int], Sequence[msgspec.Raw]]
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
-FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-ITEMS = 512  # of a list that are looked at together
-EARLY = 64  # records that tell what a log holds
+LINE = re.compile(rb"[^\s][^\n]*")  # a line that is not blank
+ITEMS = 512  # items of a list in one batch
+EARLY = 64  # records that are enough to recognize a format
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
@@ -47,17 +46,17 @@ _deep = msgspec.json.Decoder()
 class Document(Contents):
     """A file, read only as far as needed.
 
-    A look at the surface (`kind`, `keys`, `inner`) decodes no more than the names of the outermost objects, so that
-    every format can be asked whether it knows the file. ``.gz`` and ``.zst`` are unpacked on the way.
+    `kind`, `keys` and `inner` decode only the names of the outermost objects, so that every format can check whether it
+    recognizes the file. ``.gz`` and ``.zst`` are unpacked on the way.
 
     Parameters
     ----------
     path
-        Where the file lies.
+        Path of the file.
     data
-        What is in it, if already in memory.
-    said
-        What the folders say in which it lies, in one row, where it is Parquet; see `turnwise.readers.sources.hive`.
+        Its content, if already in memory.
+    path_facts
+        Facts in the names of its folders, in one row, for Parquet; see `turnwise.readers.sources.hive`.
 
     Examples
     --------
@@ -66,10 +65,10 @@ class Document(Contents):
     ('json', ['messages', 'suite'])
     """
 
-    def __init__(self, path: Path, data: bytes | None = None, said: pl.DataFrame | None = None) -> None:
+    def __init__(self, path: Path, data: bytes | None = None, path_facts: pl.DataFrame | None = None) -> None:
         super().__init__(path, data)
-        self._said = pl.DataFrame() if said is None else said
-        self.odd_numbers = 0  # NaN and infinities met while decoding, now null
+        self._path_facts = pl.DataFrame() if path_facts is None else path_facts
+        self.odd_numbers = 0  # NaN and infinities that became null while decoding
 
     @cached_property
     def kind(self) -> Kind:
@@ -78,7 +77,7 @@ class Document(Contents):
         Raises
         ------
         BrokenError
-            Where it is called JSON but holds none.
+            Where its suffix is that of JSON, and its content is not JSON.
         """
         head = self.head
         if is_stream(head):
@@ -87,18 +86,18 @@ class Document(Contents):
             if head.startswith(magic):
                 return kind
         text = head.removeprefix(BOM).lstrip()
-        called_json = self.suffix in JSON_SUFFIXES
-        if not text and not (called_json and self.suffix == ".json"):
+        has_json_suffix = self.suffix in JSON_SUFFIXES
+        if not text and self.suffix != ".json":  # no lines are valid JSON lines, but no text is not valid JSON
             return "empty"
-        if text[:1] in {b"{", b"["} or called_json:
-            found = self._json_kind()
-            if found or called_json:
-                return found or self._not_json()
+        if text[:1] in {b"{", b"["} or has_json_suffix:
+            json_kind = self._json_kind()
+            if json_kind or has_json_suffix:
+                return json_kind or self._not_json()
         return "other" if b"\0" in text.split(b"\n", 1)[0] or not text else "table"
 
     @cached_property
     def top(self) -> Any:
-        """The outermost JSON value, decoded no deeper than its names; see `kind` for whether there is one."""
+        """The outermost JSON value, decoded only as far as its names; only for a file whose `kind` is json."""
         return surface(self._json_text)
 
     @cached_property
@@ -123,7 +122,7 @@ class Document(Contents):
 
     @cached_property
     def early(self) -> frozenset[str]:
-        r"""The names in the first 64 lines or records: of logs whose lines are of several kinds.
+        r"""The names in the first 64 lines or records, for logs with several kinds of lines.
 
         Examples
         --------
@@ -138,7 +137,7 @@ class Document(Contents):
 
     @cached_property
     def beginning(self) -> list[dict[str, Any]]:
-        r"""The first 64 lines or records that are objects, or the one value, decoded no deeper than their names.
+        r"""The objects among the first 64 lines or records, or the single value, decoded only as far as their names.
 
         Examples
         --------
@@ -150,7 +149,7 @@ class Document(Contents):
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.by_line:
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
-            rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.said))
+            rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.folder_facts))
             texts = lines_of_rows(rows.select(plain)).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
@@ -169,18 +168,18 @@ class Document(Contents):
         return columns_in(self.source, self.kind)
 
     @cached_property
-    def said(self) -> pl.DataFrame:
-        """Facts that the folders of the file state and the file does not, in one row."""
-        return unsaid(self.path, self.source, self.columns, self._said)
+    def folder_facts(self) -> pl.DataFrame:
+        """Facts in the names of its folders that the file itself lacks, in one row."""
+        return facts_missing_in(self.path, self.source, self.columns, self._path_facts)
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
-        """The columns of a Parquet or Arrow file, and of its folders."""
-        return {**self.columns, **self.said.schema}
+        """The columns of a Parquet or Arrow file, with those from its folders."""
+        return {**self.columns, **self.folder_facts.schema}
 
     @property
     def by_line(self) -> bool:
-        """Return whether its records are lines of JSON, or rows that can be written as such."""
+        """True where its records are lines of JSON, or rows that can be written as such."""
         return self.binary or self.kind == "lines"
 
     @cached_property
@@ -204,23 +203,23 @@ class Document(Contents):
             return []
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """Each line of a JSON-lines file with its number, or each row; a line that is not JSON is returned as its error."""
+        """Iterate over lines of JSON, or rows, with their numbers; a line that is not JSON is an error object."""
         return ((number, self.decoded(line)) for number, line in self.texts())
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
-        """Each line of a JSON-lines file with its number, as it stands, or each row; see `decoded`."""
+        """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
         return chain.from_iterable(zip(*lines.apart(), strict=True) for lines in self.blocks())
 
     def blocks(self) -> Iterator[Lines]:
-        """The lines of a JSON-lines file, or the rows of a Parquet or Arrow file, some at a time."""
+        """Iterate over the lines of a JSON-lines file, or the rows of a Parquet or Arrow file, in batches."""
         return lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
 
-    def batches(self, together: int | None = None) -> Iterator[pl.DataFrame]:
-        """The rows of a Parquet or Arrow file, at most so many at a time."""
-        return batches_in(self.source, self.kind, self.columns, literals(self.said), together)
+    def batches(self, size: int | None = None) -> Iterator[pl.DataFrame]:
+        """Iterate over the rows of a Parquet or Arrow file, at most `size` at a time."""
+        return batches_in(self.source, self.kind, self.columns, literals(self.folder_facts), size)
 
     def pieces(self) -> Iterator[Lines | Items] | None:
-        r"""The records as they stand, some at a time: lines, rows, or items of the JSON list with their numbers; else None.
+        r"""Iterate over undecoded records in batches: lines, rows, or items of the JSON list with their numbers; else None.
 
         Examples
         --------
@@ -232,10 +231,11 @@ class Document(Contents):
         items = self.top if self.kind == "json" else None
         if not isinstance(items, list) or not all(isinstance(item, msgspec.Raw) for item in items):
             return None
-        return ((range(at, min(at + ITEMS, len(items))), items[at : at + ITEMS]) for at in range(0, len(items), ITEMS))
+        starts = range(0, len(items), ITEMS)
+        return ((range(start, min(start + ITEMS, len(items))), items[start : start + ITEMS]) for start in starts)
 
     def decoded(self, text: bytes | msgspec.Raw) -> Any:
-        """A JSON text as the value it is; one that is not JSON as its error.
+        """Decode a JSON text; return the error, instead of raising it, where it is not JSON.
 
         Examples
         --------
@@ -248,7 +248,7 @@ class Document(Contents):
             return error
 
     def records(self) -> Iterator[tuple[int, Any]]:
-        """Each record with its number: the lines, from 1, or the items of the JSON list, from 0; else the one value.
+        """Iterate over the records with their numbers: lines from 1, or items of the JSON list from 0; else the single value.
 
         Examples
         --------
@@ -261,14 +261,14 @@ class Document(Contents):
             yield from enumerate(self.value if isinstance(self.value, list) else [self.value])
 
     def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
-        """JSON text as the decoder's struct: what the struct does not name is passed over, not decoded.
+        """Decode a JSON text as the decoder's struct; fields that the struct lacks are skipped, not decoded.
 
-        `within` says where in the record the text stands.
+        `within` is the path of the text in the record, for errors.
 
         Raises
         ------
         BrokenError
-            If it is not JSON, or not what the struct says; it names the field.
+            If it is not JSON, or a field does not fit the struct.
 
         Examples
         --------
@@ -280,9 +280,9 @@ class Document(Contents):
         try:
             return decoder.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value, odd = lenient(bytes(text))
-            self.odd_numbers += odd
-        try:
+            value, odd_numbers = lenient(bytes(text))
+            self.odd_numbers += odd_numbers
+        try:  # again, without NaN and halves of characters
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
             raise misfit(error, within) from error
@@ -291,17 +291,20 @@ class Document(Contents):
 
     @cached_property
     def _json_text(self) -> bytes:
-        """The JSON; a list of what stands there as several objects over several lines each, as `jq` prints them."""
+        """The JSON text. Objects one after another, each on several lines as `jq` prints them, become a list."""
         text = self.data.removeprefix(BOM)
-        for new in (b"\n", b"\r\n"):  # no JSON has such a place within, not even a text
-            text = _listed(text, new + b"}" + new + b"{", new + b"}," + new + b"{")
+        for newline in (b"\n", b"\r\n"):
+            # Such a border occurs only between two objects: within one a comma would follow, and no string has line breaks.
+            border = newline + b"}" + newline + b"{"
+            if border in text:
+                text = b"[" + text.replace(border, newline + b"}," + newline + b"{") + b"]"
         return text
 
     @cached_property
     def _beginning(self) -> bytes:
-        """The first lines, whole; everything where there are not two in the first bytes."""
+        """The complete lines in the first bytes, or the entire text if there are fewer than two."""
         lines = self.head[: self.head.rfind(b"\n") + 1].removeprefix(BOM)
-        return lines if sum(1 for _ in islice(FIRST.finditer(lines), 2)) == 2 else self._json_text
+        return lines if sum(1 for _ in islice(LINE.finditer(lines), 2)) == 2 else self._json_text
 
     @cached_property
     def _header_line(self) -> str:
@@ -309,6 +312,7 @@ class Document(Contents):
         return start.split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
 
     def _json_kind(self) -> Kind | None:
+        # The first line of a `.json` file may be a list that is one value; only lines that are objects are JSON lines there.
         record = dict if self.suffix == ".json" else dict | list
         if self._is_several_lines and isinstance(self._first_line(), record):
             return "lines"
@@ -320,22 +324,22 @@ class Document(Contents):
 
     @property
     def _is_several_lines(self) -> bool:
-        """Return whether more than one line is not blank."""
-        line = FIRST.search(self._beginning)
-        return line is not None and FIRST.search(self._beginning, line.end()) is not None
+        """True where more than one line is not blank."""
+        line = LINE.search(self._beginning)
+        return line is not None and LINE.search(self._beginning, line.end()) is not None
 
     def _not_json(self) -> Kind:
         if self.head.startswith(LFS_POINTER):
             raise BrokenError("is a Git LFS pointer, not the file itself: fetch it with `git lfs pull`", remedy=LEAVE)
-        if (wrapped := wrapping(self.head)) is not None:
-            raise BrokenError(wrapped, remedy=LEAVE)
+        if (description := wrapping(self.head)) is not None:
+            raise BrokenError(description, remedy=LEAVE)
         if not self._json_text.strip():
             raise BrokenError("is empty, not JSON, perhaps half-written")
-        _ = self.top  # raises, and says where
+        _ = self.top  # raises an error that names the position
         raise BrokenError("is not valid JSON")
 
     def _first_line(self) -> Any:
-        line = FIRST.search(self._beginning)
+        line = LINE.search(self._beginning)
         try:
             return surface(b"" if line is None else line.group())
         except BrokenError:
@@ -345,13 +349,9 @@ class Document(Contents):
         try:
             return _deep.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value, odd = lenient(bytes(text))
-            self.odd_numbers += odd
+            value, odd_numbers = lenient(bytes(text))
+            self.odd_numbers += odd_numbers
             return value
-
-
-def _listed(text: bytes, between: bytes, comma: bytes) -> bytes:
-    return b"[" + text.replace(between, comma) + b"]" if between in text else text
 
 
 _MAGIC: tuple[tuple[bytes, Kind], ...] = (

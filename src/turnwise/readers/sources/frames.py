@@ -13,12 +13,12 @@ from turnwise.readers.problems import first_line
 from turnwise.schema import TURNS
 
 WORDS = frozenset(TURNS.names)
-_PLAIN = {str, int, float, bool, type(None)}  # what most values are
-_MISSING = {"NAType", "NaTType"}  # of pandas
+_PLAIN = {str, int, float, bool, type(None)}  # types of most values
+_MISSING = {"NAType", "NaTType"}  # types of missing values in pandas
 
 
 def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
-    """Anything that holds a table, as a Polars frame; in the columns of `words`, text stays as it is beside other things.
+    """Convert a table of any library into a Polars frame; in the columns of `words`, text among other values stays unchanged.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _from_records(data: Iterable[Any], words: AbstractSet[str]) -> pl.DataFrame:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python's own: numbers and arrays of NumPy and its like, decimal numbers, and what pandas calls missing.
+    """Convert a value to plain Python: numbers and arrays of NumPy and similar libraries, decimals, missing values of pandas.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def plain(value: Any) -> Any:
 
 
 def from_columns(columns: Columns, words: AbstractSet[str]) -> pl.DataFrame:
-    """Columns grown from records, each of one dtype."""
+    """Return columns that were built from records as a frame, each of one dtype."""
     return pl.DataFrame([column(name, values, words=name in words) for name, values in columns.padded().items()])
 
 
@@ -98,9 +98,9 @@ def _from_pandas(data: Any, words: AbstractSet[str]) -> pl.DataFrame:
     for name in data.columns:
         values = data[name]
         if values.dtype == object:
-            known = values.notna().to_list()
-            given = [plain(value) if there else None for value, there in zip(values.to_list(), known, strict=True)]
-            series.append(column(name, given, words=name in words))
+            is_present = values.notna().to_list()
+            objects = [plain(value) if present else None for value, present in zip(values, is_present, strict=True)]
+            series.append(column(name, objects, words=name in words))
         else:
             series.append(pl.Series(name, pl.from_pandas(values)))
     return pl.DataFrame(series)

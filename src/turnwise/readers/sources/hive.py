@@ -17,32 +17,32 @@ from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.binary import constants_in, values_in
 from turnwise.schema import TURNS
 
-NULL = "__HIVE_DEFAULT_PARTITION__"  # what all of them call the folder of no value
-FOLDER = re.compile(r"([\w%][\w%. -]*)(?<! )=([^=]*)")  # one sign, after what may be the name of a column
-WHOLE, NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?")  # as everybody reads them
-FLAG = re.compile(r"true|false")  # likewise
+NULL = "__HIVE_DEFAULT_PARTITION__"  # name of the folder for null, in all of these tools
+FOLDER = re.compile(r"([\w%][\w%. -]*)(?<! )=([^=]*)")  # one equals sign, after a possible name of a column
+# Spellings that Polars reads as the same value as turnwise does.
+INTEGER, NUMBER, BOOLEAN = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?"), re.compile(r"true|false")
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
-    """Return the facts in the folder names of a file, whether named directly, below a folder, or by an address.
+    """Return the facts in the folder names of a file, as text.
 
     Raises
     ------
     BrokenError
-        Where two of them say two things of one column.
+        Where two folders contradict each other.
 
     Examples
     --------
     >>> folders("/runs/target=a%2Fb/split=__HIVE_DEFAULT_PARTITION__/a=b=c/k = 5/part-0.parquet")
     {'target': 'a/b', 'split': None}
     """
-    said: dict[str, str | None] = {}
-    for part in filter(None, map(FOLDER.fullmatch, PurePath(_place(path)).parts[:-1])):
+    facts: dict[str, str | None] = {}
+    for part in filter(None, map(FOLDER.fullmatch, PurePath(_full_path(path)).parts[:-1])):
         name, text = unquote(part[1]), None if part[2] == NULL else unquote(part[2])
-        if said.setdefault(name, text) != text:
-            reason = f"lies in folders of which one says {said[name]!r} and another {text!r}"
+        if facts.setdefault(name, text) != text:
+            reason = f"lies in folders of which one says {facts[name]!r} and another {text!r}"
             raise BrokenError(reason, field=name, remedy="rename the one that is wrong")
-    return said
+    return facts
 
 
 def typed(file_facts: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
@@ -64,127 +64,133 @@ def _typed(texts: pl.Series) -> pl.Series:
     try:
         return guessed(texts) if dtype is None else cast(texts, dtype, texts)
     except SchemaError:
-        return texts  # who makes turns of it will say what is wrong
+        return texts  # making TURNS of it will report the error
 
 
-def unsaid(
-    path: str | os.PathLike[str], source: Path | io.BytesIO, columns: Mapping[str, pl.DataType], said: pl.DataFrame
+def facts_missing_in(
+    path: str | os.PathLike[str], source: Path | io.BytesIO, columns: Mapping[str, pl.DataType], facts: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the folder facts that the file lacks, in one row: columns that are absent, or null in it.
+    """Return the folder facts that a file lacks, in one row: columns that are absent from it, or null in it.
 
     Raises
     ------
     BrokenError
-        Where file and folder say two things.
+        Where the file contradicts its folder.
     """
-    both = [name for name in said.columns if columns.get(name, pl.Null) != pl.Null]
-    if not both:
-        return said
-    texts, constants = folders(path), constants_in(source, both)
-    agreed = {name for name in both if str(constants.get(name)) == texts[name]}
-    doubtful = [name for name in both if name not in agreed]
-    left = said.drop(agreed)
-    return remaining(left, values_in(source, doubtful), texts) if doubtful else left
+    shared = [name for name in facts.columns if columns.get(name, pl.Null) != pl.Null]
+    if not shared:
+        return facts
+    # The statistics in the footer mostly suffice. Only columns that they leave open are read.
+    texts, constants = folders(path), constants_in(source, shared)
+    confirmed = {name for name in shared if str(constants.get(name)) == texts[name]}
+    unconfirmed = [name for name in shared if name not in confirmed]
+    facts = facts.drop(confirmed)
+    return remaining(facts, values_in(source, unconfirmed), texts) if unconfirmed else facts
 
 
-def remaining(said: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str | None]) -> pl.DataFrame:
-    """Return the folder facts that remain, given the values of some columns of a file; a null matches anything.
+def remaining(facts: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str | None]) -> pl.DataFrame:
+    """Return the folder facts that a file lacks, given the distinct values of some of its columns.
+
+    A null in the file agrees with any folder, and is filled with the fact of the folder.
 
     Raises
     ------
     BrokenError
-        Likewise.
+        Where the file contradicts its folder.
 
     Examples
     --------
     >>> remaining(pl.DataFrame({"k": [1], "n": [2]}), pl.DataFrame({"k": ["1", None]}), {"k": "1", "n": "2"}).rows()
     [('1', 2)]
     """
-    left = []
-    for name in said.columns:
+    columns = []
+    for name in facts.columns:
         text = texts[name]
         if name not in values:
-            left.append(said[name])
+            columns.append(facts[name])
             continue
-        known = values[name].drop_nulls().unique()
-        odd = known.clear() if text is None else known.filter(~_means(text, known))
-        if odd.len():
-            reason = f"says {str(odd[0])!r}, and its folder {text!r}"
+        distinct = values[name].drop_nulls().unique()
+        contradicting = distinct.clear() if text is None else distinct.filter(~_means(text, distinct))
+        if contradicting.len():
+            reason = f"says {str(contradicting[0])!r}, and its folder {text!r}"
             raise BrokenError(reason, field=name, remedy="correct the file, or rename the folder")
         if text is not None and values[name].null_count():
-            left.append(known.head(1) if known.len() else said[name])
-    return pl.DataFrame(left)
+            columns.append(distinct.head(1) if distinct.len() else facts[name])
+    return pl.DataFrame(columns)
 
 
 def _means(text: str, values: pl.Series) -> pl.Series:
     """Mark the values that a folder's text can mean."""
-    meant = pl.Series([text])
+    column = pl.Series([text])
     try:
-        spelled = values.cast(pl.String) == text
-        return values.is_in(cast(meant, values.dtype, meant)) | spelled
+        is_spelled_so = values.cast(pl.String) == text
+        return values.is_in(cast(column, values.dtype, column)) | is_spelled_so
     except SchemaError:
-        return spelled
-    except pl.exceptions.PolarsError:  # of lists and the like
+        return is_spelled_so
+    except pl.exceptions.PolarsError:  # lists and structs have no text
         return pl.Series([False] * values.len(), dtype=pl.Boolean)
 
 
-def scanned(files: Sequence[str | Path], said: Sequence[pl.DataFrame], options: Options | None = None) -> pl.LazyFrame:
-    """Files of one schema, with what their folders say besides: for each file the same columns.
+def scanned(files: Sequence[str | Path], facts: Sequence[pl.DataFrame], options: Options | None = None) -> pl.LazyFrame:
+    """Scan files of one schema with their folder facts, which have the same columns for each file.
 
-    Polars leaves those files alone of whose folders a filter wants nothing, but for names that it reads otherwise than we do.
+    If Polars reads the folder names as turnwise does, it handles them itself: a filter on them then skips whole files.
     """
     storage = dict(options) if options else None
-    if not said[0].columns:
+    if not facts[0].columns:
         return pl.scan_parquet(list(map(str, files)), glob=False, hive_partitioning=False, storage_options=storage)
-    places = [_place(file) for file in files]
-    names = {tuple(name for name, _ in _signed(place)) for place in places}
-    if len(names) == 1 and all(map(_alike, places, said)):
-        dtypes = {name: said[0].schema[unquote(name)] for name in names.pop()}
+    places = [_full_path(file) for file in files]
+    names = {tuple(name for name, _ in _polars_facts(place)) for place in places}
+    if len(names) == 1 and all(map(_is_read_alike, places, facts)):
+        dtypes = {name: facts[0].schema[unquote(name)] for name in names.pop()}
         lazy = pl.scan_parquet(places, glob=False, hive_partitioning=True, hive_schema=dtypes, storage_options=storage)
         return lazy.rename({name: unquote(name) for name in dtypes})
     lazies = []
-    for row, group in groupby(zip(places, said, strict=True), key=lambda pair: pair[1].rows()):
-        together = [place for place, _ in group]
-        lazy = pl.scan_parquet(together, glob=False, hive_partitioning=False, storage_options=storage)
-        lazies.append(lazy.with_columns(literals(pl.DataFrame(row, schema=said[0].schema, orient="row"))))
+    for row, group in groupby(zip(places, facts, strict=True), key=lambda pair: pair[1].rows()):
+        paths = [place for place, _ in group]
+        lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False, storage_options=storage)
+        lazies.append(lazy.with_columns(literals(pl.DataFrame(row, schema=facts[0].schema, orient="row"))))
     return pl.concat(lazies)
 
 
-def literals(said: pl.DataFrame) -> list[pl.Expr]:
-    """Return folder facts as columns of all rows of a table.
+def literals(facts: pl.DataFrame) -> list[pl.Expr]:
+    """Return folder facts as constant columns.
 
     Examples
     --------
     >>> pl.DataFrame({"turn": [1, 2]}).with_columns(literals(pl.DataFrame({"k": ["a"]}))).rows()
     [(1, 'a'), (2, 'a')]
     """
-    return [pl.lit(series[0], series.dtype).alias(series.name) for series in said]
+    return [pl.lit(series[0], series.dtype).alias(series.name) for series in facts]
 
 
-def _place(path: str | os.PathLike[str]) -> str:
-    return address_of(path) or os.path.abspath(path)  # noqa: PTH100  # `absolute` leaves `..` as it is
+def _full_path(path: str | os.PathLike[str]) -> str:
+    return address_of(path) or os.path.abspath(path)  # noqa: PTH100  # `Path.absolute` keeps `..`
 
 
-def _signed(place: str) -> list[tuple[str, str]]:
-    """The folders that Polars takes for columns: name and value, as they are spelled."""
+def _polars_facts(place: str) -> list[tuple[str, str]]:
+    """Return the folder names that Polars takes for columns: name and value, as they are spelled."""
     parts = (part.split("=") for part in PurePath(place).parts[:-1])
     return [(part[0], part[1]) for part in parts if len(part) == 2]
 
 
-def _alike(place: str, said: pl.DataFrame) -> bool:
-    """Return whether Polars reads in the names of a file's folders just what is said."""
-    found = _signed(place)
-    if "*" in place or sorted(unquote(name) for name, _ in found) != sorted(said.columns):
+def _is_read_alike(place: str, facts: pl.DataFrame) -> bool:
+    """Return whether Polars reads the same facts from the folder names of a file."""
+    polars_facts = _polars_facts(place)
+    if "*" in place or sorted(unquote(name) for name, _ in polars_facts) != sorted(facts.columns):
         return False
-    return all(_reads(said.schema[unquote(name)], value) for name, value in found)
+    return all(_is_value_read_alike(facts.schema[unquote(name)], value) for name, value in polars_facts)
 
 
-def _reads(dtype: pl.DataType, value: str) -> bool:
+def _is_value_read_alike(dtype: pl.DataType, value: str) -> bool:
     try:
         text = unquote(value, errors="strict")
     except UnicodeDecodeError:
         return False
     if value == NULL or dtype == pl.String or isinstance(dtype, pl.Enum):
         return True
-    pattern = WHOLE if dtype.is_integer() else NUMBER if dtype.is_numeric() else FLAG if dtype == pl.Boolean else None
-    return pattern is not None and pattern.fullmatch(text) is not None
+    if dtype.is_integer():
+        return INTEGER.fullmatch(text) is not None
+    if dtype.is_numeric():
+        return NUMBER.fullmatch(text) is not None
+    return dtype == pl.Boolean and BOOLEAN.fullmatch(text) is not None

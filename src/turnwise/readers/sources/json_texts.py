@@ -1,4 +1,4 @@
-"""JSON texts, parsed only as far as needed: the names on the surface alone, or all of it, as Python's own writer leaves it."""
+"""JSON texts, decoded only as far as needed: names of the outermost object alone, or everything, also NaN as Python writes it."""
 
 import json
 import math
@@ -13,27 +13,27 @@ _shallow = msgspec.json.Decoder(_Top)
 
 
 def lenient(text: bytes) -> tuple[Any, int]:
-    """A JSON value as Python's own writer leaves it, and how many of its numbers were none (NaN, infinity) and are null.
+    """Decode JSON as Python's own writer leaves it; also return how many numbers were NaN or infinite and became null.
 
-    Half of a surrogate pair, which cut-off emoji leave behind, becomes ``?``.
+    Half of a surrogate pair, a remainder of a cut emoji, becomes ``?``.
 
     Examples
     --------
     >>> lenient(b'{"score": NaN, "n": 2}')
     ({'score': None, 'n': 2}, 1)
     """
-    odd: list[str] = []
+    odd_numbers: list[str] = []
 
     def number(word: str) -> float | None:
         value = float(word)
         if math.isfinite(value):
             return value
-        odd.append(word)
+        odd_numbers.append(word)
         return None
 
     try:
         value = json.loads(text.decode("utf-8"), parse_constant=number, parse_float=number)
-        if b"\\ud" in text.lower():
+        if b"\\ud" in text.lower():  # an escaped surrogate
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except json.JSONDecodeError as error:
         half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
@@ -46,11 +46,11 @@ def lenient(text: bytes) -> tuple[Any, int]:
         raise BrokenError("is nested too deeply") from error
     except ValueError as error:  # a whole number of thousands of digits
         raise broken("holds a number that cannot be read", error) from error
-    return value, len(odd)
+    return value, len(odd_numbers)
 
 
 def surface(value: Any) -> Any:
-    """The value, decoded as far as the names of its outermost object.
+    """Decode a value as far as the names of its outermost object.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def surface(value: Any) -> Any:
 
 
 def surface_if_any(value: Any) -> Any:
-    """Return the names on the surface; null where it is not JSON.
+    """Decode a value as `surface` does; None where it is not JSON.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def surface_if_any(value: Any) -> Any:
 
 
 def names_in(value: Any) -> frozenset[str]:
-    """The names in an object, or in the first object of a list.
+    """Return the names in an object, or in the first object of a list.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def names_in(value: Any) -> frozenset[str]:
 
 
 def names_if_any(value: Any) -> frozenset[str]:
-    """Return the names; empty where it is not JSON.
+    """Return the names as `names_in` does; none where it is not JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The files at some paths: each once, in order, those in folders as well."""
+"""The files at some paths, with those in folders: each once, in order."""
 
 import glob
 import os
@@ -17,54 +17,59 @@ from turnwise.readers.sources import hive
 from turnwise.readers.sources.binary import is_parquet
 from turnwise.readers.sources.documents import Document
 
-JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a file that it writes to, after the file's name
-KEPT_BESIDE = (*JOURNALS, "-shm")  # likewise, and no log
+JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
+SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
 TURNS = "turns.parquet"
-OF_DATA_SETS = {"dataset_info.json", "state.json"}  # what Hugging Face keeps of a data set beside its Arrow files
-OF_PARTITIONS = {"_metadata", "_common_metadata", "_SUCCESS"}  # what Spark, Dask and Arrow keep beside files of Parquet
-OF_SPARK = {"_temporary", "_delta_log", "_spark_metadata"}  # folders that are never a table's own
-OF_SPLITS = {"dataset_dict.json"}  # likewise, above the folders of several
-BESIDE = ("config_metadata.json", "metrics.json")  # what an evaluation, or an evaluator, writes beside its turns
+DATA_SET_FILES = {"dataset_info.json", "state.json"}  # metadata of a Hugging Face data set, beside its Arrow files
+SPLIT_FILES = {"dataset_dict.json"}  # likewise, in the folder above the splits
+PARQUET_METADATA = {"_metadata", "_common_metadata", "_SUCCESS"}  # written by Spark, Dask and Arrow
+SPARK_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata"}  # hold no rows of the table
+TURNWISE_FILES = ("config_metadata.json", "metrics.json")  # written by turnwise beside TURNS
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) -> Iterator[tuple[Document, bool]]:
-    """Each file once, in order, and whether it was named itself rather than found in a folder.
+    """Iterate over the files, each with whether it was named itself, rather than found in a folder.
 
-    With `rollouts`, a folder that turnwise wrote is its turns: all else that stands there says the same rollouts again.
+    With `rollouts`, only the turns are read of a folder that turnwise wrote: its other files repeat the same rollouts.
 
     Raises
     ------
     ReadError
-        Where a path does not exist, a folder is empty, or one is not what the manifest in it says.
+        Where a path does not exist, a folder is empty, or a folder differs from its manifest.
     """
-    found: dict[tuple[int, int], tuple[Path, bool]] = {}
+    files: dict[tuple[int, int], tuple[Path, bool]] = {}  # by device and inode: a file may have several paths
     for path in paths:
         try:
             inside, by_name = _files(path, problems, rollouts=rollouts)
-            places = [(file, file.stat()) for file in inside]
+            statuses = [(file, file.stat()) for file in inside]
         except OSError as error:
             raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
-        for file, status in places:
-            found.setdefault((status.st_dev, status.st_ino), (file, by_name))
-    said = _said([file for file, _ in found.values()], problems)
-    for file, by_name in found.values():
-        if file in said:
-            yield Document(file, said=said[file]), by_name
+        for file, status in statuses:
+            files.setdefault((status.st_dev, status.st_ino), (file, by_name))
+    facts = _path_facts([file for file, _ in files.values()], problems)
+    for file, by_name in files.values():
+        if file in facts:
+            yield Document(file, path_facts=facts[file]), by_name
 
 
-def _said(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame]:
-    """Return the folder facts of each file; contradicting folders are problems."""
-    known: dict[Path, dict[str, str | None]] = {}
+def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame | None]:
+    """Return the facts in the folder names of each Parquet file; a file whose folders contradict each other is a problem."""
+    facts: dict[Path, pl.DataFrame | None] = {}
+    texts: dict[Path, dict[str, str | None]] = {}
     for file in files:
         with problems.record(str(file)):
-            known[file] = hive.folders(file) if "=" in str(file.absolute()) and is_parquet(file) else {}
-    return dict(zip(known, hive.typed(list(known.values())), strict=True))
+            if "=" in str(file.absolute()) and is_parquet(file):
+                texts[file] = hive.folders(file)
+            facts[file] = None
+    # Together: the values of all files decide on the dtype of a column.
+    typed = hive.typed(list(texts.values())) if texts else []
+    return facts | dict(zip(texts, typed, strict=True))
 
 
 def listed(paths: Paths, verb: str) -> list[Path]:
-    """Return the paths that a verb was given; a pattern such as ``runs/**/*.eval`` becomes the files that match, in order.
+    """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches.
 
     Raises
     ------
@@ -77,29 +82,29 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     [...Path('runs')]
     """
     try:
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        found = [fitting for path in given for fitting in _fitting(Path(path).expanduser())]
+        given_paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        expanded = [match for path in given_paths for match in _matches(Path(path).expanduser())]
     except (TypeError, RuntimeError) as error:
-        shown = repr(paths) if "\n" not in repr(paths) else f"a {type(paths).__name__}"
-        frame = "; a frame of your own becomes one of turns by `tw.turns(frame)`" if hasattr(paths, "columns") else ""
-        raise ArgumentError(f"{verb}: {shown} is not a path; name a file, a folder or a list of them{frame}") from error
-    if not found:
+        value = repr(paths) if "\n" not in repr(paths) else f"a {type(paths).__name__}"
+        hint = "; a frame of your own becomes one of turns by `tw.turns(frame)`" if hasattr(paths, "columns") else ""
+        raise ArgumentError(f"{verb}: {value} is not a path; name a file, a folder or a list of them{hint}") from error
+    if not expanded:
         raise ArgumentError(f"{verb}: no path given; name a file or a folder")
-    return found
+    return expanded
 
 
-def _fitting(path: Path) -> list[Path]:
-    """The path, or what it fits where it is a pattern: nothing is called so, nor does it lie in an object store."""
+def _matches(path: Path) -> list[Path]:
+    """Return the path itself, or its matches if it is a pattern: not the name of a file, nor an address in an object store."""
     pattern = str(path)
     with suppress(OSError, ValueError):
         if glob.has_magic(pattern) and address_of(path) is None and not path.exists():
-            found = glob.glob(pattern, recursive=True)  # noqa: PTH207  # which a shell's stars fit: nothing hidden
-            return [Path(path_name) for path_name in sorted(found)] or [path]
+            matches = glob.glob(pattern, recursive=True)  # noqa: PTH207  # without hidden files, as in a shell
+            return [Path(match) for match in sorted(matches)] or [path]
     return [path]
 
 
 def passed_over(name: str) -> bool:
-    """Return whether Spark and Hadoop pass over a file or folder of this name beside Parquet: what is hidden, or not finished.
+    """Return whether Spark and Hadoop ignore a file or folder of this name beside Parquet: it is hidden or unfinished.
 
     Examples
     --------
@@ -113,7 +118,7 @@ def passed_over(name: str) -> bool:
 
 
 def journal_of(path: Path) -> Path | None:
-    """The journal beside a SQLite file, of what was written last or is to be undone; null if there is none, or nothing in it.
+    """Return the journal beside a SQLite file, with its latest changes or what is to be undone; None if it is empty or missing.
 
     Examples
     --------
@@ -123,21 +128,19 @@ def journal_of(path: Path) -> Path | None:
     >>> journal_of(path).name, journal_of(path.with_name("other.db"))
     ('memory.db-wal', None)
     """
-    journals = (path.with_name(f"{path.name}{ending}") for ending in JOURNALS)
+    journals = (path.with_name(f"{path.name}{suffix}") for suffix in JOURNALS)
     try:
         return next((journal for journal in journals if journal.is_file() and journal.stat().st_size), None)
     except OSError:
-        return None  # who reads the file will say what is wrong with the folder
+        return None  # reading the file itself will report what is wrong with the folder
 
 
 def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path], bool]:
-    """The files at a path, and whether it is one itself."""
+    """Return the files at a path, and whether the path is itself a file."""
     if path.is_dir():
         inside = list(_walk(path, problems, rollouts=rollouts))
         if not inside and any(path.iterdir()):
-            raise ReadError(
-                f"{path}: the folder holds nothing but what is hidden or not finished; name one that holds logs"
-            )
+            raise ReadError(f"{path}: the folder holds only hidden or unfinished files; name one that holds logs")
         if not inside:
             raise ReadError(f"{path}: the folder is empty; name one that holds logs")
         return inside, False
@@ -145,14 +148,14 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path
         return [path], True
     if path.exists():
         raise ReadError(f"{path}: is neither a file nor a folder; copy it to a file first")
-    what = "nothing fits this pattern" if glob.has_magic(str(path)) else "no such file or folder"
-    raise ReadError(f"{path}: {what}; check the path (seen from {Path.cwd()})")
+    reason = "nothing fits this pattern" if glob.has_magic(str(path)) else "no such file or folder"
+    raise ReadError(f"{path}: {reason}; check the path (seen from {Path.cwd()})")
 
 
-def held(folder: str, problems: Problems, options: Options | None = None) -> Manifest | None:
-    """The manifest of a folder of `turnwise convert`, to which it is held: it is told where it is not what that says."""
+def checked_manifest(folder: str, problems: Problems, options: Options | None = None) -> Manifest | None:
+    """Return the manifest of a folder of `turnwise convert`, if it has one; a folder that differs from it is a problem."""
     manifest = None
-    with suppress(ReadError):  # another tool's file of that name vouches for nothing
+    with suppress(ReadError):  # a file of that name by another tool
         manifest = manifest_of(folder, options)
     try:
         if manifest is not None:
@@ -165,37 +168,46 @@ def held(folder: str, problems: Problems, options: Options | None = None) -> Man
 
 
 def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]:
-    def refused(error: OSError) -> None:
+    """Iterate over the files in a folder and its subfolders that may be logs."""
+
+    def report(error: OSError) -> None:
         problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})"))
 
-    met: set[tuple[int, int]] = set()
-    for where, folders, files in os.walk(folder, onerror=refused, followlinks=True):
+    visited: set[tuple[int, int]] = set()
+    for where, folders, files in os.walk(folder, onerror=report, followlinks=True):
         status = Path(where).stat()
-        if (key := (status.st_dev, status.st_ino)) in met:
-            folders.clear()  # a link back up
+        if (inode := (status.st_dev, status.st_ino)) in visited:  # a link back to a folder above
+            folders.clear()
             continue
-        met.add(key)
-        of_table = any(name.endswith(".parquet") for name in files) or any("=" in name for name in folders)
+        visited.add(inode)
+        is_table = any(name.endswith(".parquet") for name in files) or any("=" in name for name in folders)
+        # In place: os.walk goes on with what is left in this list.
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and name not in OF_SPARK and not (of_table and passed_over(name))
+            if not name.startswith(".") and name not in SPARK_FOLDERS and not (is_table and passed_over(name))
         )
         if rollouts and MANIFEST in files:
-            held(where, problems)
-        is_ours = rollouts and TURNS in files and any(name in files for name in BESIDE)
-        passed = (
-            OF_DATA_SETS if any(name.endswith(".arrow") for name in files) else OF_SPLITS if folders else set[str]()
-        )
-        for name in [TURNS] if is_ours else sorted({*files} - passed - OF_PARTITIONS):
+            checked_manifest(where, problems)
+        for name in _names_of_logs(folders, files, rollouts=rollouts):
             path = Path(where, name)
-            if name.endswith(KEPT_BESIDE) and name.rpartition("-")[0] in files:
-                continue  # read with its file, or not at all
-            if name.startswith(".") or name == MANIFEST or not path.is_file():
-                continue
-            if of_table and (passed_over(name) or name.endswith(".crc")):
-                continue  # which holds no row that counts
-            if of_table and name.endswith(".part"):
-                problems.unread(str(path), "was not finished by who wrote it")
+            if not path.is_file() or (is_table and (passed_over(name) or name.endswith(".crc"))):
+                continue  # beside Parquet also a checksum or an unfinished file
+            if is_table and name.endswith(".part"):
+                problems.unread(str(path), "was not finished by its writer")
                 continue
             yield path
+
+
+def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> list[str]:
+    """Return the files of a folder without hidden files, metadata, and what belongs to another file."""
+    if rollouts and TURNS in files and any(name in files for name in TURNWISE_FILES):
+        return [TURNS]
+    metadata = {MANIFEST, *PARQUET_METADATA}
+    if any(name.endswith(".arrow") for name in files):
+        metadata |= DATA_SET_FILES
+    elif folders:
+        metadata |= SPLIT_FILES
+    # Files of SQLite are read with their database.
+    of_databases = {name for name in files if name.endswith(SQLITE_FILES) and name.rpartition("-")[0] in files}
+    return sorted(name for name in {*files} - metadata - of_databases if not name.startswith("."))

@@ -1,4 +1,4 @@
-"""TURNS as Parquet in an object store: Polars reads it where it lies."""
+"""TURNS as Parquet in an object store, which Polars scans without a copy on this machine."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -13,99 +13,101 @@ from turnwise.files.manifests import is_log
 from turnwise.files.object_stores import Options, address_of, joined, sizes
 from turnwise.readers.problems import Problems, first_line
 from turnwise.readers.sources import hive
-from turnwise.readers.sources.paths import held, passed_over
+from turnwise.readers.sources.paths import checked_manifest, passed_over
 
-GLOB = "*?["  # what Polars takes for a pattern
+GLOB = "*?["  # characters of patterns in Polars
 _FILE = "__turnwise_file"
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:
-    """The addresses that the paths are, none where they are paths of this machine.
+    """Return the addresses in an object store that the paths are; none if they are paths of this machine.
 
     Raises
     ------
     ReadError
-        Where they are some of each.
+        Where some are addresses and some are not.
 
     Examples
     --------
     >>> addresses([Path("s3://bucket/runs")]), addresses([Path("runs")])
     (['s3://bucket/runs'], [])
     """
-    found = [address for path in paths if (address := address_of(path)) is not None]
-    if found and len(found) < len(paths):
-        here = next(path for path in paths if address_of(path) is None)
-        raise ReadError(f"{found[0]} lies in an object store and {here} on this machine; read each by itself")
-    return found
+    remote = [address for path in paths if (address := address_of(path)) is not None]
+    if remote and len(remote) < len(paths):
+        local = next(path for path in paths if address_of(path) is None)
+        raise ReadError(f"{remote[0]} is in an object store and {local} on this machine; read each by itself")
+    return remote
 
 
-def scan_remote(found: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame:
-    """The Parquet files at all addresses as one lazy frame; an address is a file, a pattern with ``*``, or a folder.
+def scan_remote(remote: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame:
+    """Scan the Parquet files at all addresses; an address is a file, a pattern with ``*``, or a folder.
 
     Raises
     ------
     ReadError
-        Where no Parquet can be read there, a folder is not what the manifest in it says, or a file not what its folder says.
+        Where no Parquet can be read there, a folder differs from its manifest, or a file contradicts its folder.
     """
-    vouched: dict[str, tuple[str, ...]] = {}  # what file and folder say alike, as a manifest has it
-    for address in found:
-        vouched |= _files(address, options, problems)
+    confirmed: dict[str, tuple[str, ...]] = {}
+    for address in remote:
+        confirmed |= _files(address, options, problems)
     texts = {}
-    for file in vouched:
+    for file in confirmed:
         with problems.record(file):
             texts[file] = hive.folders(file)
-    said = dict(zip(texts, hive.typed(list(texts.values())), strict=True))
-    said = {file: row.drop(vouched[file], strict=False) for file, row in said.items()}
-    unsaid: dict[str, pl.DataFrame] = {}
-    for alike in _alike(said):
-        unsaid |= _unsaid({file: said[file] for file in alike}, options, problems)
-    if not unsaid:
-        raise ReadError(f"{', '.join(found)}: nothing could be read ({listing(row[3] for row in problems.rows)})")
-    lazies = [hive.scanned(alike, [unsaid[file] for file in alike], options) for alike in _alike(unsaid)]
+    facts = dict(zip(texts, hive.typed(list(texts.values())), strict=True))
+    facts = {file: row.drop(confirmed[file], strict=False) for file, row in facts.items()}
+    missing: dict[str, pl.DataFrame] = {}
+    for files in _by_columns(facts):
+        missing |= _missing_facts({file: facts[file] for file in files}, options, problems)
+    if not missing:
+        raise ReadError(f"{', '.join(remote)}: nothing could be read ({listing(row[3] for row in problems.rows)})")
+    lazies = [hive.scanned(files, [missing[file] for file in files], options) for files in _by_columns(missing)]
     return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
 
 
-def collect_remote(lazy: pl.LazyFrame, found: Sequence[str]) -> pl.DataFrame:
+def collect_remote(lazy: pl.LazyFrame, remote: Sequence[str]) -> pl.DataFrame:
     """Read the objects into memory.
 
     Raises
     ------
     ReadError
-        Where a file is broken, or two do not go together.
+        Where a file is broken, or two files do not fit together.
     """
     try:
         return lazy.collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReadError(f"{', '.join(found)}: cannot be read ({first_line(error)})") from error
+        raise ReadError(f"{', '.join(remote)}: cannot be read ({first_line(error)})") from error
 
 
 def _files(address: str, options: Options | None, problems: Problems) -> dict[str, tuple[str, ...]]:
-    """The files at an address, and the columns that both the file and its folders are known to hold."""
+    """Return the files at an address, each with the columns that are known to agree with its folders."""
     name = address.rpartition("/")[2]
-    pattern = any(sign in address for sign in GLOB)
-    if not pattern and name.endswith(".parquet"):
+    is_pattern = any(character in address for character in GLOB)
+    if not is_pattern and name.endswith(".parquet"):
         return {address: ()}
-    if not pattern and "." in name:
+    if not is_pattern and "." in name:
         raise ReadError(f"{address}: only Parquet is read from an object store; copy it to this machine first")
+    # The part of the address before the first pattern is listed, and the rest is matched here.
     levels = address.rstrip("/").split("/")
-    fixed = next((place for place, level in enumerate(levels) if any(sign in level for sign in GLOB)), len(levels))
-    folder, wanted = "/".join(levels[:fixed]), levels[fixed:] or ["**", "*"]
+    patterned = (place for place, level in enumerate(levels) if any(character in level for character in GLOB))
+    depth = next(patterned, len(levels))
+    folder, pattern = "/".join(levels[:depth]), levels[depth:] or ["**", "*"]
     names = sorted(sizes(folder, options))
-    found = [name for name in names if is_log(name) and not any(map(passed_over, name.split("/")))]
-    found = [name for name in found if _matches(name.split("/"), wanted)]
-    if not found:
-        raise _nothing(address, "nothing lies there")
-    known: dict[str, tuple[str, ...]] = dict.fromkeys((joined(folder, name) for name in found), ())
-    for name in () if pattern else names:
+    matches = [name for name in names if is_log(name) and not any(map(passed_over, name.split("/")))]
+    matches = [name for name in matches if _matches(name.split("/"), pattern)]
+    if not matches:
+        raise _nothing_readable(address, "no such files")
+    confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(folder, name) for name in matches), ())
+    for name in () if is_pattern else names:
         place, _, last = joined(folder, name).rpartition("/")
-        if last == MANIFEST and (manifest := held(place, problems, options)) is not None:
+        if last == MANIFEST and (manifest := checked_manifest(place, problems, options)) is not None:
             files = [joined(place, part.file) for part in manifest.files]
-            known |= {file: manifest.partition_by for file in files if file in known}
-    return known
+            confirmed |= {file: manifest.partition_by for file in files if file in confirmed}
+    return confirmed
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a name is of a pattern; ``**`` is any number of folders.
+    """Return whether a name matches a pattern; ``**`` is any number of folders.
 
     Examples
     --------
@@ -119,14 +121,16 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
-def _alike(said: Mapping[str, pl.DataFrame]) -> list[list[str]]:
-    """Files after one another of whose folders the same columns are to be had."""
-    return [list(files) for _, files in groupby(said, key=lambda file: list(said[file].schema.items()))]
+def _by_columns(facts: Mapping[str, pl.DataFrame]) -> list[list[str]]:
+    """Group consecutive files whose folder facts have the same columns."""
+    return [list(files) for _, files in groupby(facts, key=lambda file: list(facts[file].schema.items()))]
 
 
-def _unsaid(said: Mapping[str, pl.DataFrame], options: Options | None, problems: Problems) -> dict[str, pl.DataFrame]:
-    """Return the folder facts that files lack: the columns of the first are those of all, or Polars refuses them."""
-    files = list(said)
+def _missing_facts(
+    facts: Mapping[str, pl.DataFrame], options: Options | None, problems: Problems
+) -> dict[str, pl.DataFrame]:
+    """Return the folder facts that each file lacks. The files have the columns of the first, or Polars refuses them."""
+    files = list(facts)
     lazy = pl.scan_parquet(
         files,
         glob=False,
@@ -136,21 +140,21 @@ def _unsaid(said: Mapping[str, pl.DataFrame], options: Options | None, problems:
     )
     try:
         columns = lazy.collect_schema()
-        both = [name for name in said[files[0]].columns if columns.get(name, pl.Null) != pl.Null]
-        if not both:
-            return dict(said)
-        rows = lazy.select(_FILE, *both).unique().collect(engine="streaming")
+        shared = [name for name in facts[files[0]].columns if columns.get(name, pl.Null) != pl.Null]
+        if not shared:
+            return dict(facts)
+        rows = lazy.select(_FILE, *shared).unique().collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _nothing(files[0], first_line(error)) from error
+        raise _nothing_readable(files[0], first_line(error)) from error
     values = {str(file): frame for (file,), frame in rows.partition_by(_FILE, include_key=False, as_dict=True).items()}
-    left = {}
-    for file, row in said.items():
+    missing = {}
+    for file, row in facts.items():
         with problems.record(file):
-            left[file] = hive.remaining(row, values.get(file, rows.clear().drop(_FILE)), hive.folders(file))
-    return left
+            missing[file] = hive.remaining(row, values.get(file, rows.clear().drop(_FILE)), hive.folders(file))
+    return missing
 
 
-def _nothing(address: str, reason: str) -> ReadError:
+def _nothing_readable(address: str, reason: str) -> ReadError:
     return ReadError(
         f"{address}: no readable Parquet file found ({reason}); check the address, the credentials and `storage_options`"
     )

@@ -1,4 +1,4 @@
-"""Tables of SQLite files, read without a trace: nothing is written beside them, and none of their code is run."""
+"""Tables of SQLite files: nothing is written beside the files, and none of their code is run."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -11,11 +11,11 @@ from turnwise.readers.problems import broken
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.paths import journal_of
 
-HEADER = 20  # bytes of a SQLite file up to and including how it is journaled
+HEADER = 20  # bytes of a SQLite file's header up to the mode of its journal
 
 
 def tables_in(document: Document, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of these tables; of a table that is not there none.
+    """Return the rows of these tables; no rows for a table that does not exist.
 
     Raises
     ------
@@ -35,10 +35,11 @@ def tables_in(document: Document, names: Iterable[str]) -> dict[str, list[dict[s
         with _opened(document) as memory:
             memory.execute("PRAGMA trusted_schema = OFF")
             memory.text_factory = lambda text: text.decode("utf-8", "replace")
-            plain = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-            known = {name for name, sql in plain if not str(sql).upper().startswith("CREATE VIRTUAL")}
+            # Only plain tables: views and virtual tables would run code of the file.
+            tables = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+            plain = {name for name, sql in tables if not str(sql).upper().startswith("CREATE VIRTUAL")}
             memory.row_factory = sqlite3.Row
-            for name in rows.keys() & known:
+            for name in rows.keys() & plain:
                 rows[name] = [dict(row) for row in memory.execute(f'SELECT * FROM "{name}"')]  # noqa: S608 - our names
     except (sqlite3.Error, OverflowError, MemoryError, ValueError) as error:
         raise broken("is not a complete SQLite file", error) from error
@@ -47,17 +48,18 @@ def tables_in(document: Document, names: Iterable[str]) -> dict[str, list[dict[s
 
 @contextmanager
 def _opened(document: Document) -> Iterator[sqlite3.Connection]:
-    """The database in memory; one with a journal beside it as a copy of both, which SQLite puts together."""
+    """Open the database in memory, or with its journal as a copy of both, which SQLite combines."""
     journal = journal_beside(document)
     if journal is None:
         data = bytearray(document.data)
-        if len(data) >= HEADER and data[18:20] == b"\x02\x02":  # a write-ahead log of which all is in the file
+        if len(data) >= HEADER and data[18:20] == b"\x02\x02":
+            # The file says that it has a write-ahead log, which is empty. SQLite cannot open such a file in memory.
             data[18:20] = b"\x01\x01"
         with closing(sqlite3.connect(":memory:")) as memory:
             memory.deserialize(bytes(data))
             yield memory
         return
-    with TemporaryDirectory() as folder:  # opened where they lie, SQLite would write beside them
+    with TemporaryDirectory() as folder:  # SQLite would write beside the original files
         copy = Path(folder, document.path.name)
         copy.write_bytes(document.data)
         copy.with_name(journal.name).write_bytes(Document(journal).data)
@@ -66,5 +68,5 @@ def _opened(document: Document) -> Iterator[sqlite3.Connection]:
 
 
 def journal_beside(document: Document) -> Path | None:
-    """The journal beside the file; None if there is none, or the file is packed."""
+    """Return the journal beside the file; None if there is none, or the file is compressed."""
     return None if document.packed else journal_of(document.path)

@@ -28,7 +28,7 @@ from turnwise.judges.replies import (
     unquoted,
 )
 from turnwise.judges.response_metric import ResponseMetric, require_list
-from turnwise.judges.templates import Template
+from turnwise.judges.texts import Template
 from turnwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 
 BOUNDS = ("lower_bound", "upper_bound")

@@ -1,13 +1,53 @@
-"""Texts of a table that a judge reads: columns of turns."""
+"""What a judge reads: columns of a table as text, the conversation so far, and a template filled with them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import Formatter
 
 import msgspec
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.judges.conversations import CONVERSATION, conversations
 from turnwise.judges.verdicts import TEXT, Judge
+from turnwise.schema import is_tree
+
+CONVERSATION = "conversation"
+_SPEAKERS = {"context": "System", "prompt": "User", "response": "Assistant"}
+
+
+def conversations(turns: pl.DataFrame) -> pl.Series:
+    """Return the conversation up to and including each answer: ``User: ...``, ``Assistant: ...``, turn after turn.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [2, 1], "prompt": ["B?", "A?"], "response": ["b", "a"]})
+    >>> print(conversations(turns)[0])
+    User: A?
+    <BLANKLINE>
+    Assistant: a
+    <BLANKLINE>
+    User: B?
+    <BLANKLINE>
+    Assistant: b
+    """
+    if is_tree(turns):
+        raise ArgumentError(
+            "judge: `conversation` is that of a rollout without branches; judge `tw.trees.paths(turns)` instead"
+        )
+    said = [
+        pl.format(f"{speaker}: {{}}", pl.col(name).cast(pl.String))
+        for name, speaker in _SPEAKERS.items()
+        if name in turns.columns
+    ]
+    told = turns.select("rollout_id", "turn", said=pl.concat_str(*said, separator="\n\n", ignore_nulls=True))
+    parts: dict[str, list[tuple[int, int, str]]] = {}
+    for row, (rollout, turn, text) in enumerate(told.iter_rows()):
+        parts.setdefault(rollout, []).append((turn or 0, row, text))
+    so_far = [""] * turns.height
+    for rollout in parts.values():
+        before = ""
+        for _, row, text in sorted(rollout):
+            before = so_far[row] = f"{before}\n\n{text}" if before else text
+    return pl.Series(CONVERSATION, so_far, dtype=pl.String)
 
 
 def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataFrame:
@@ -59,3 +99,44 @@ def _text(column: pl.Series, judge: Judge) -> pl.Series:
             f"judge: {judge.name} reads {column.name}, which is {column.dtype} and no text; make it one: "
             f"`.with_columns(pl.col({column.name!r}).map_elements(str, pl.String))`"
         ) from error
+
+
+class Template:
+    """Text with places in braces, filled in all at once, so that braces in what is filled in stay as they are.
+
+    Parameters
+    ----------
+    text
+        With ``{response}`` for a place, and ``{{`` and ``}}`` for braces.
+
+    Raises
+    ------
+    ArgumentError
+        Where a brace stands alone, or a place is more than a name.
+
+    Examples
+    --------
+    >>> template = Template("Rate {response} as {{score}}.")
+    >>> template.fields, template.render({"response": "{prompt}"})
+    (('response',), 'Rate {prompt} as {score}.')
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            parts = list(Formatter().parse(text))
+        except ValueError as error:
+            raise ArgumentError(
+                f"the template {text!r:.60} cannot be read ({error}); write {{{{ and }}}} for braces"
+            ) from error
+        for _, field, form, conversion in parts:
+            if field is not None and (not field.isidentifier() or form or conversion):
+                raise ArgumentError(
+                    f"the template has the place {{{field}}}, which is no name of a column; write {{{{ and }}}} for braces"
+                )
+        self._parts = [(literal, field) for literal, field, _, _ in parts]
+        self.fields = tuple(dict.fromkeys(field for _, field in self._parts if field is not None))
+
+    def render(self, values: Mapping[str, object]) -> str:
+        """The text, its places filled in."""
+        return "".join(literal if field is None else f"{literal}{values[field]}" for literal, field in self._parts)

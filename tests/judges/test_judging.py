@@ -367,7 +367,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
         (table("a"), len, {"timeout": 0}, "timeout=0; give seconds, more than 0"),
         (table("a"), len, {"timeout": float("nan")}, "timeout=nan; give seconds"),
         (table("a"), len, {"store": "s3://bucket/verdicts"}, "is an address; a store is a folder on this machine"),
-        (table("a").with_columns(response=pl.lit(b"\xff")), len, {}, "len reads response, which is Binary and no text"),
+        (table("a").with_columns(response=pl.lit(b"\xff")), len, {}, "len reads response, which is Binary, not text"),
         (pl.concat([table("a"), table("b")]), len, {}, "two turns are rollout_id 'a', turn 1; drop one"),
         (table("a").rename({"turn": "t"}), len, {}, "the columns `rollout_id` and `turn` must be there"),
         (7, len, {}, "a int is not a frame"),

@@ -214,9 +214,9 @@ def test_score_rendered_asks_as_it_is_told() -> None:
     [
         ({"prompt_template": "{response}"}, r"the template lacks \{lower_bound\}, \{upper_bound\}"),
         ({"prompt_template": "{lower_bound}{upper_bound}"}, r"lacks \{response\}"),
-        ({"prompt_template": "{response.x}{lower_bound}{upper_bound}"}, "is no name of a column"),
-        ({"prompt_template": "{response!r}{lower_bound}{upper_bound}"}, "is no name of a column"),
-        ({"prompt_template": "{0}{response}{lower_bound}{upper_bound}"}, "is no name of a column"),
+        ({"prompt_template": "{response.x}{lower_bound}{upper_bound}"}, "which cannot name a column"),
+        ({"prompt_template": "{response!r}{lower_bound}{upper_bound}"}, "which cannot name a column"),
+        ({"prompt_template": "{0}{response}{lower_bound}{upper_bound}"}, "which cannot name a column"),
         ({"prompt_template": "{response"}, "cannot be read"),
         ({"scale": (5, 1)}, "goes nowhere"),
         ({"scale": ("1", "5")}, r"the scale \('1', '5'\) goes nowhere; give .*, two numbers"),

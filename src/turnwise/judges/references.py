@@ -19,13 +19,13 @@ from turnwise.metrics.answers import (
 class ShortAnswerMatch(ResponseMetric):
     """Mean exact match and mean word F1 against one or several references, by SQuAD's rules: `exact_match`, `f1`.
 
-    Each response counts with the reference it is nearest to, in either score.
+    Each response is compared with its nearest reference, separately for each score.
 
     Parameters
     ----------
     missing
-        What a response that is None is: an ``"empty"`` answer, as in AISteer360 (so it is right where the reference is
-        empty too, and wrong elsewhere), or ``"unknown"`` and left out of both means.
+        How to count a response that is None: as an ``"empty"`` answer, as in AISteer360 (correct if the reference is
+        empty too, wrong otherwise), or as ``"unknown"``, excluded from both means.
 
     References
     ----------
@@ -54,10 +54,12 @@ class ShortAnswerMatch(ResponseMetric):
         reference_answers: Sequence[str | Sequence[str]] | None = None,
         **kwargs: Any,
     ) -> dict[str, float | None]:
-        """Both means, in [0, 1]; None where there is no response, or none that is known."""
+        """Return both means, in [0, 1]; None if there is no response, or every response is unknown."""
         golds: Sequence[Any] | None = references if references is not None else reference_answers
         if golds is None:
-            raise MetricError("ShortAnswerMatch: there is nothing to compare with; give `references`, one per response")
+            raise MetricError(
+                "ShortAnswerMatch: there are no references to compare with; give `references`, one per response"
+            )
         require_same_length(self, responses, references=golds)
         several = [
             [gold] if isinstance(gold, str) else list(gold) if isinstance(gold, Iterable) else [] for gold in golds
@@ -82,15 +84,15 @@ SIMILARITIES: dict[str, Callable[..., pl.Expr]] = {
 
 
 class Similarity(ResponseMetric):
-    """Likeness of each response to its reference, and the mean: `mean_similarity`, `similarities`.
+    """Similarity of each response to its reference, and the mean: `mean_similarity`, `similarities`.
 
     Parameters
     ----------
     similarity_type
-        ``"cosine"`` (TF-IDF fitted on the pair, the similarity of NeMo Agent Toolkit's page), ``"jaccard"`` (distinct
+        ``"cosine"`` (TF-IDF fitted on the pair, as in NeMo Agent Toolkit's example), ``"jaccard"`` (distinct
         words) or ``"levenshtein"`` (characters).
     digits
-        Digits to round each similarity to, as that page does with 2; None for none.
+        Digits to round each similarity to (2 in NeMo Agent Toolkit's example); None does not round.
 
     Examples
     --------
@@ -112,21 +114,24 @@ class Similarity(ResponseMetric):
         references: Sequence[str | Sequence[str | None] | None] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """The similarities, in [0, 1], and their mean; of a list of references the nearest counts.
+        """Return the similarities, in [0, 1], and their mean; a list of references counts by its nearest one.
 
-        A similarity is None where response or reference is, or where the cosine has no word to go by; the mean is over
-        the others, and None where there is none.
+        A similarity is None if the response or the reference is None, or if neither text has a word for the cosine; the
+        mean excludes these, and is None if no similarity remains.
         """
         if references is None:
-            raise MetricError("Similarity: there is nothing to compare with; give `references`, one per response")
+            raise MetricError(
+                "Similarity: there are no references to compare with; give `references`, one per response"
+            )
         require_same_length(self, responses, references=references)
-        plain = all(each is None or isinstance(each, str) for each in references)
-        expected = references if plain else [[each] if isinstance(each, str) else each for each in references]
+        # A column holds texts or lists of texts: one response with several references makes lists of all.
+        plain = all(reference is None or isinstance(reference, str) for reference in references)
+        expected = references if plain else [[text] if isinstance(text, str) else text for text in references]
         pairs = pl.DataFrame(
             {"response": texts_of(self, responses), "expected": list(expected)},
             schema={"response": pl.String, "expected": pl.String if plain else pl.List(pl.String)},
         )
-        found = pairs.select(SIMILARITIES[self.similarity_type]("response", "expected")).to_series()
+        similarities = pairs.select(SIMILARITIES[self.similarity_type]("response", "expected")).to_series()
         if self.digits is not None:
-            found = found.round(self.digits)
-        return {"mean_similarity": found.mean(), "similarities": found.to_list()}
+            similarities = similarities.round(self.digits)
+        return {"mean_similarity": similarities.mean(), "similarities": similarities.to_list()}

@@ -14,16 +14,16 @@ from turnwise.metrics.text import distinct_n
 
 
 class ResponseMetric(ABC):
-    """A metric over responses as AISteer360's page writes it: import it as `Metric` and a class of that page runs.
+    """A metric over responses, compatible with `Metric` of AISteer360: import it under that name and their classes run.
 
-    A subclass says in `compute` what the scores of some responses are, as a dict of numbers and lists; calling the
-    metric is calling `compute`. `name` is what the constructor was given for it, else the name of the class: give two metrics
-    of one class two names. `extras` holds what else the constructor was given by keyword.
+    A subclass implements `compute`, which returns the scores of a list of responses as a dict of numbers and lists. Calling
+    the metric calls `compute`. `name` defaults to the name of the class; give two metrics of one class two names. `extras`
+    holds all other keyword arguments of the constructor.
 
     Raises
     ------
     ArgumentError
-        Where the name is none: letters, digits, spaces, dots, hyphens and underscores, as folders may be called.
+        If the name holds anything but letters, digits, spaces, dots, hyphens and underscores, which folder names allow.
 
     Examples
     --------
@@ -50,24 +50,22 @@ class ResponseMetric(ABC):
 
     @abstractmethod
     def compute(self, responses: Any, prompts: Any = None, **kwargs: Any) -> dict[str, Any]:
-        """The scores of the responses; `prompts` and everything else only if this metric needs it."""
+        """Return the scores of the responses; `prompts` and other arguments are used only if this metric needs them."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The scores of the responses: `compute`. One text in place of the list is refused."""
+        """Return `compute(...)`; a single text in place of the list of responses is an error."""
         require_list(self, args[0] if args else kwargs.get("responses"))
         return self.compute(*args, **kwargs)
 
 
-def require_list(metric: ResponseMetric, given: Any, what: str = "responses") -> None:
-    """Refuse one text in place of a list of them: its letters would be measured, one by one."""
-    if isinstance(given, str | bytes):
-        raise MetricError(
-            f"{metric.name}: `{what}` is one text, {given!r:.60}; give a list, of one text if there is one"
-        )
+def require_list(metric: ResponseMetric, responses: Any, what: str = "responses") -> None:
+    """Raise an error if a single text is given instead of a list: its characters would be measured one by one."""
+    if isinstance(responses, str | bytes):
+        raise MetricError(f"{metric.name}: `{what}` is one text, {responses!r:.60}; give a list, even of a single text")
 
 
-def texts_of(metric: ResponseMetric, given: Sequence[Any], what: str = "response") -> pl.Series:
-    """The texts of a list as a column; None stays null, and anything else is refused.
+def texts_of(metric: ResponseMetric, values: Sequence[Any], what: str = "response") -> pl.Series:
+    """Return a list of texts as a column; None becomes null, and anything else is an error.
 
     Examples
     --------
@@ -76,19 +74,19 @@ def texts_of(metric: ResponseMetric, given: Sequence[Any], what: str = "response
     ...         return {}
     >>> texts_of(Nothing(), ["a", 7])
     Traceback (most recent call last):
-    turnwise.errors.MetricError: Nothing: response 1 is 7, no text; give texts, and None where there is none
+    turnwise.errors.MetricError: Nothing: response 1 is 7, which is not text; give texts, and None for a missing one
     """
-    listed = list(given)
-    for row, value in enumerate(listed):
+    texts = list(values)
+    for row, value in enumerate(texts):
         if value is not None and not isinstance(value, str):
             raise MetricError(
-                f"{metric.name}: {what} {row} is {value!r:.60}, no text; give texts, and None where there is none"
+                f"{metric.name}: {what} {row} is {value!r:.60}, which is not text; give texts, and None for a missing one"
             )
-    return pl.Series(what, listed, dtype=pl.String)
+    return pl.Series(what, texts, dtype=pl.String)
 
 
 def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **others: Sequence[Any] | None) -> None:
-    """Refuse a list that has not as many entries as there are responses, and a text in place of a list.
+    """Raise an error if a list is not as long as the list of responses, or if a text is given instead of a list.
 
     Examples
     --------
@@ -108,10 +106,10 @@ def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **othe
 
 
 class DistinctN(ResponseMetric):
-    """Distinct n-grams over all n-grams of all responses together: the class of AISteer360's page.
+    """Share of distinct n-grams among all n-grams of all responses together, as in AISteer360.
 
     The result is ``{"distinct_<n>": share}``. A response that is None has no n-grams; without any n-gram the share is
-    0.0, as on the page (the expression `metrics.distinct_n` gives null there).
+    0.0, as in AISteer360 (the expression `metrics.distinct_n` gives null instead).
 
     References
     ----------
@@ -126,13 +124,13 @@ class DistinctN(ResponseMetric):
 
     def __init__(self, n: int = 2) -> None:
         super().__init__()
-        distinct_n(n)  # refuses what is no length
+        distinct_n(n)  # raises an error unless `n` is a valid length
         self.n = n
 
     def compute(
         self, responses: Sequence[str | None], prompts: Sequence[str] | None = None, **kwargs: Any
     ) -> dict[str, float]:
-        """The share of distinct n-grams, in [0, 1]."""
+        """Return the share of distinct n-grams, in [0, 1]."""
         require_list(self, responses)
         texts = pl.DataFrame({"response": texts_of(self, responses)})
         return {f"distinct_{self.n}": texts.select(distinct_n(self.n)).item() or 0.0}
@@ -142,19 +140,19 @@ Score = Callable[[Sequence[str]], Sequence[float | None]]
 
 
 class ScorerMetric(ResponseMetric):
-    """Scores that a function gives to the responses, and their mean: ``mean_<name>`` and ``<names>``.
+    """Scores that a function assigns to the responses, and their mean: ``mean_<name>`` and ``<names>``.
 
-    The model stays outside: a language model's perplexity, a reward model's score and a classifier's probability are
-    all a function from a list of texts to a list of numbers, called once with every text that is there. A response
-    that is None has no score, and a score that is None or NaN is none: both are None in the list and left out of the
-    mean, which is None where nothing was scored.
+    The model itself is not part of turnwise: a language model's perplexity, a reward model's score and a classifier's
+    probability are all functions from a list of texts to a list of numbers. The function is called once, with every
+    response that is not None. A response that is None, and a score that is None or NaN, are None in the list and excluded
+    from the mean, which is None if nothing was scored.
 
     Parameters
     ----------
     score
         The function.
     name, names
-        What one score and the list of them are called; ``names=None`` adds an s.
+        Names of one score and of the list of scores; ``names=None`` adds an s.
 
     Examples
     --------
@@ -172,28 +170,28 @@ class ScorerMetric(ResponseMetric):
     def compute(
         self, responses: Sequence[str | None], prompts: Sequence[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
-        """The scores and their mean."""
+        """Return the scores and their mean."""
         require_list(self, responses)
-        known = [row for row, response in enumerate(responses) if response is not None]
+        rows = [row for row, response in enumerate(responses) if response is not None]
         scores: list[float | None] = [None] * len(responses)
-        found = list(self.score([response for response in responses if response is not None])) if known else []
-        if len(found) != len(known):
+        values = list(self.score([response for response in responses if response is not None])) if rows else []
+        if len(values) != len(rows):
             raise MetricError(
-                f"{self.name}: the scorer gave {counted(len(found), 'score')} for {counted(len(known), 'text')}; "
-                "it owes one for each"
+                f"{self.name}: the scorer gave {counted(len(values), 'score')} for {counted(len(rows), 'text')}; "
+                "return one for each text"
             )
-        for row, value in zip(known, found, strict=True):
+        for row, value in zip(rows, values, strict=True):
             scores[row] = None if value is None or math.isnan(value) else float(value)
         return {f"mean_{self.name}": pl.Series(scores, dtype=pl.Float64).mean(), self.names: scores}
 
 
 class Composite(ResponseMetric):
-    """Weighted mean of numbers of several metrics, their weights divided by their sum: `composite`, `parts`.
+    """Weighted mean of the numbers of several metrics: `composite`, `parts`. The weights are divided by their sum.
 
     Parameters
     ----------
     metrics
-        A name for each part, with a metric and the key of its number in that metric's result.
+        Parts by name: each a metric and the key of its number in that metric's result.
     weights
         A weight for each name.
 
@@ -209,19 +207,19 @@ class Composite(ResponseMetric):
         super().__init__()
         if set(metrics) != set(weights):
             raise MetricError(
-                f"Composite: there are metrics {listing(metrics)} but weights for {listing(weights)}; name each in both"
+                f"Composite: the metrics are {listing(metrics)}, the weights are for {listing(weights)}; use the same names"
             )
         self.metrics = dict(metrics)
         self.weights = dict(weights)
         self._mean = composite(self.weights)
 
     def compute(self, responses: Sequence[Any], prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The mean and its parts; the mean is None where a part with a weight is."""
+        """Return the mean and its parts; the mean is None if a part with a weight is None."""
         parts = {}
         for name, (metric, key) in self.metrics.items():
             scores = metric.compute(responses, prompts, **kwargs)
             if key not in scores:
-                raise MetricError(f"Composite: {metric.name} gives no {key!r}; it gives {listing(scores)}")
+                raise MetricError(f"Composite: {metric.name} does not return {key!r}; it returns {listing(scores)}")
             parts[name] = scores[key]
         table = pl.DataFrame({name: [value] for name, value in parts.items()}, schema=dict.fromkeys(parts, pl.Float64))
         return {"composite": table.select(self._mean).item(), "parts": parts}

@@ -151,10 +151,10 @@ def test_score_knows_the_scale_of_its_judge() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"scale": (5, 1)}, r"join_verdicts: the scale \(5, 1\) goes nowhere; give \(lowest, highest\), two numbers"),
-        ({"scale": (1, float("nan"))}, "goes nowhere"),
-        ({"scale": 5}, "the scale 5 goes nowhere"),
-        ({"scale": "15"}, "the scale '15' goes nowhere"),
+        ({"scale": (5, 1)}, r"join_verdicts: the scale \(5, 1\) is not a range; give \(lowest, highest\), two numbers"),
+        ({"scale": (1, float("nan"))}, "is not a range"),
+        ({"scale": 5}, "the scale 5 is not a range"),
+        ({"scale": "15"}, "the scale '15' is not a range"),
         ({"scale": (1, 3)}, r"a verdict of 4 is outside the scale \(1, 3\)"),
         ({"scale": (1, 5), "into": "harm"}, "there is a column 'harm_normalized' already"),
     ],

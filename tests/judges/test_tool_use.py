@@ -42,7 +42,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         ({"name": "search"}, "response 0 is .*, not a list of calls"),
         ([{"function": {"name": "f"}}], "response 0 has the call .*; give a name, or a dict of `name`"),
         ([None], "response 0 has the call None"),
-        ([{"name": "f", "arguments": {"x": {1}}}], "response 0 calls f with arguments that are no JSON"),
+        ([{"name": "f", "arguments": {"x": {1}}}], "response 0 calls f with arguments that JSON cannot hold"),
     ):
         with pytest.raises(MetricError, match=said):
             ToolUse()([calls], expected_calls=[["search"]])

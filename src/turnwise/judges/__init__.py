@@ -1,8 +1,8 @@
-"""Scoring: what was said, judged turn by turn. TURNS -> VERDICTS -> TURNS.
+"""Judging answers turn by turn: TURNS -> VERDICTS -> TURNS. Begin with `llm_judge.py`, then `joining.py`.
 
 A **judge** is a language model with a question (`LLMJudgeMetric` and its presets), or any function of a text. `judge` asks it
-about each distinct answer in a table, `join_verdicts` makes a column of what it said, and `score` does both. A **metric over
-responses** (`ResponseMetric`) is given lists instead of a table.
+about each distinct answer in a table, `join_verdicts` adds its verdicts to the table as a column, and `score` does both. A
+**metric over responses** (`ResponseMetric`) takes lists instead of a table. `reliability` measures how far to trust a judge.
 """
 
 import importlib
@@ -122,7 +122,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported on first use: who computes a metric loads no client."""
+    """Import a name on first use, so that computing a metric loads no client of language models."""
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")

@@ -99,7 +99,7 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
     other = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, **given, max_retries=0)
     assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is not one of 0, 0.5, 1"]
     beyond = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 4}', TEMPLATE, **given, max_retries=0)
-    assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is none of 0, 0.5, 1"]
+    assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is not one of 0, 0.5, 1"]
     listed: Any = [np.array([0, 0.5, 1]), iter([0, 0.5, 1])]
     for choices in listed:
         assert tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.5}', TEMPLATE, scale=(0, 1), choices=choices)(

@@ -151,10 +151,10 @@ def test_score_knows_the_scale_of_its_judge() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"scale": (5, 1)}, r"join_verdicts: the scale \(5, 1\) goes nowhere; give \(lowest, highest\), two numbers"),
-        ({"scale": (1, float("nan"))}, "goes nowhere"),
-        ({"scale": 5}, "the scale 5 goes nowhere"),
-        ({"scale": "15"}, "the scale '15' goes nowhere"),
+        ({"scale": (5, 1)}, r"join_verdicts: the scale \(5, 1\) is not a range; give \(lowest, highest\), two numbers"),
+        ({"scale": (1, float("nan"))}, "is not a range"),
+        ({"scale": 5}, "the scale 5 is not a range"),
+        ({"scale": "15"}, "the scale '15' is not a range"),
         ({"scale": (1, 3)}, r"a verdict of 4 is outside the scale \(1, 3\)"),
         ({"scale": (1, 5), "into": "harm"}, "there is a column 'harm_normalized' already"),
     ],
@@ -175,7 +175,7 @@ def test_several_judges_are_never_one_column() -> None:
     with pytest.raises(ArgumentError, match="harm@00, harm@01"):
         tw.judges.join_verdicts(frame, both, judge="harm")
     assert tw.judges.join_verdicts(frame, both, judge="harm@01")["score_harm"].to_list() == [0.0]
-    with pytest.raises(ArgumentError, match="no verdict of 'other'; there are those of harm@00, harm@01"):
+    with pytest.raises(ArgumentError, match="no verdict of 'other'; there are verdicts of harm@00, harm@01"):
         tw.judges.join_verdicts(frame, both, judge="other")
 
 
@@ -196,10 +196,10 @@ def test_no_verdicts_are_nulls() -> None:
         (verdicts(("a", 1, 1, 1.0), ("a", 1, 1, 0.0)), {}, "two rows have the same key"),
         (verdicts(("a", 1, 1, float("nan"))), {}, "holds NaN"),
         (verdicts(("a", 1, 1, 1.0)), {"into": "extra"}, "there is a column 'extra' already"),
-        (verdicts(("a", 1, 1, 1.0)), {"into": "outcome"}, "'outcome' is no place for a verdict"),
-        (verdicts(("a", 1, 1, 1.0)), {"into": "goal"}, "'goal' is no place for a verdict"),
-        (verdicts(("a", 1, 1, 1.0)), {"into": "response"}, "'response' is no place for a verdict"),
-        (verdicts(("a", 1, 1, 1.0)), {"into": "tool_calls"}, "'tool_calls' is no place for a verdict"),
+        (verdicts(("a", 1, 1, 1.0)), {"into": "outcome"}, "'outcome' cannot hold a verdict"),
+        (verdicts(("a", 1, 1, 1.0)), {"into": "goal"}, "'goal' cannot hold a verdict"),
+        (verdicts(("a", 1, 1, 1.0)), {"into": "response"}, "'response' cannot hold a verdict"),
+        (verdicts(("a", 1, 1, 1.0)), {"into": "tool_calls"}, "'tool_calls' cannot hold a verdict"),
         (verdicts(("a", 1, 1, 1.0)), {"into": "succeeded", "at": float("nan")}, "at=nan is not a finite number"),
         (verdicts(("a", 1, 1, 1.0)), {"into": "succeeded", "at": "yes"}, "at='yes' is not a finite number"),
         (verdicts(("a", 1, 1, 1.0)).drop("judge"), {}, "column `judge` is missing"),
@@ -232,6 +232,6 @@ def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
 
     judge = tw.judges.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
     frame = turns("x").with_columns(extra=1.0, harm_normalized=1.0, score_mine=1.0)
-    with pytest.raises(ArgumentError, match=r"already|no place|not a finite number"):
+    with pytest.raises(ArgumentError, match=r"already|cannot hold a verdict|not a finite number"):
         tw.score(frame, judge, progress=False, **given)
     assert not asked

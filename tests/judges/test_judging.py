@@ -215,14 +215,14 @@ def test_functions_of_langsmith_are_judges(judge: Any, reasoning: str) -> None:
             {"scores": 1},
             None,
             None,
-            "the judge gave a dict of scores; it is to have `score`, `value`, `label` or `error`",
+            "the judge returned a dict of scores; it needs `score`, `value`, `label` or `error`",
         ),
         ({"score": 1, "comment": "c"}, 1.0, None, None),
         ({"score": 0, "error": "no JSON"}, 0, None, "no JSON"),
-        (float("nan"), None, None, "the judge gave nan, which is no number"),
-        (float("inf"), None, None, "the judge gave inf, which is no number"),
-        ([1], None, None, "the judge gave a list; it is to give a number, a word or a dict"),
-        (10**400, None, None, "the judge gave a int; it is to give a number, a word or a dict"),
+        (float("nan"), None, None, "the judge returned nan, which is not a finite number"),
+        (float("inf"), None, None, "the judge returned inf, which is not a finite number"),
+        ([1], None, None, "the judge returned a list; return a number, a word or a dict"),
+        (10**400, None, None, "the judge returned a int; return a number, a word or a dict"),
     ],
 )
 def test_what_functions_say(said: Any, value: float | None, label: str | None, error: str | None) -> None:
@@ -245,7 +245,7 @@ def test_failures_are_null_and_stop_nothing() -> None:
     assert found["value"].to_list() == [None, None, None, 1.0]
     assert found["error"][0] == r"KeyError: 'what\ud800'"
     assert found["error"][1].startswith("RuntimeError: StopIteration")
-    assert found["error"][2] == "the judge gave nan, which is no number"
+    assert found["error"][2] == "the judge returned nan, which is not a finite number"
     assert found["error"][3] is None
     assert found["reasoning"][2] == "?"
 
@@ -254,8 +254,8 @@ ODD: list[tuple[Any, float | None, str | None]] = [
     (None, None, None),
     (2, 2.0, None),
     ({"score": 1, "label": True, "reasoning": ["why"]}, 1.0, None),
-    (Verdict("high"), None, "the judge gave 'high', which is no number"),  # type: ignore[arg-type]
-    (Verdict(10**400), None, "which is no number"),
+    (Verdict("high"), None, "the judge returned 'high', which is not a finite number"),  # type: ignore[arg-type]
+    (Verdict(10**400), None, "which is not a finite number"),
     (Verdict(Decimal("1.5"), label=5), 1.5, None),  # type: ignore[arg-type]
     (Verdict(np.float32(0.5), reasoning={"a": 1}), 0.5, None),  # type: ignore[arg-type]
     (Verdict(1, prompt_tokens=10**30, response_tokens=1.0, seconds="x", cost_usd=float("nan")), 1.0, None),  # type: ignore[arg-type]
@@ -360,14 +360,14 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
             "judge reads goal, which this table lacks; there is response, rollout_id, turn",
         ),
         (table("a"), len, {"column": "answer"}, "len reads answer, which this table lacks"),
-        (table("a"), 7, {}, "7 is no judge; give an LLMJudgeMetric"),
-        (table("a"), tw.judges.Factuality, {}, "is no judge; give an LLMJudgeMetric"),
+        (table("a"), 7, {}, "7 is not a judge; give an LLMJudgeMetric"),
+        (table("a"), tw.judges.Factuality, {}, "is not a judge; give an LLMJudgeMetric"),
         (table("a"), len, {"max_concurrency": 0}, "at least one judgement must run at once"),
         (table("a"), len, {"max_concurrency": 1.5}, "max_concurrency=1.5; give a whole number"),
         (table("a"), len, {"timeout": 0}, "timeout=0; give seconds, more than 0"),
         (table("a"), len, {"timeout": float("nan")}, "timeout=nan; give seconds"),
         (table("a"), len, {"store": "s3://bucket/verdicts"}, "is an address; a store is a folder on this machine"),
-        (table("a").with_columns(response=pl.lit(b"\xff")), len, {}, "len reads response, which is Binary and no text"),
+        (table("a").with_columns(response=pl.lit(b"\xff")), len, {}, "len reads response, which is Binary, not text"),
         (pl.concat([table("a"), table("b")]), len, {}, "two turns are rollout_id 'a', turn 1; drop one"),
         (table("a").rename({"turn": "t"}), len, {}, "the columns `rollout_id` and `turn` must be there"),
         (7, len, {}, "a int is not a frame"),

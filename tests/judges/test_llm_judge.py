@@ -97,9 +97,9 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
     strict = tw.judges.LLMJudgeMetric(model, TEMPLATE, **given, max_retries=0, out_of_range="error")
     assert strict(["a"])["scores"] == [None]
     other = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, **given, max_retries=0)
-    assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is none of 0, 0.5, 1"]
+    assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is not one of 0, 0.5, 1"]
     beyond = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 4}', TEMPLATE, **given, max_retries=0)
-    assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is none of 0, 0.5, 1"]
+    assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is not one of 0, 0.5, 1"]
     listed: Any = [np.array([0, 0.5, 1]), iter([0, 0.5, 1])]
     for choices in listed:
         assert tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.5}', TEMPLATE, scale=(0, 1), choices=choices)(
@@ -214,40 +214,43 @@ def test_score_rendered_asks_as_it_is_told() -> None:
     [
         ({"prompt_template": "{response}"}, r"the template lacks \{lower_bound\}, \{upper_bound\}"),
         ({"prompt_template": "{lower_bound}{upper_bound}"}, r"lacks \{response\}"),
-        ({"prompt_template": "{response.x}{lower_bound}{upper_bound}"}, "is no name of a column"),
-        ({"prompt_template": "{response!r}{lower_bound}{upper_bound}"}, "is no name of a column"),
-        ({"prompt_template": "{0}{response}{lower_bound}{upper_bound}"}, "is no name of a column"),
+        ({"prompt_template": "{response.x}{lower_bound}{upper_bound}"}, "which cannot name a column"),
+        ({"prompt_template": "{response!r}{lower_bound}{upper_bound}"}, "which cannot name a column"),
+        ({"prompt_template": "{0}{response}{lower_bound}{upper_bound}"}, "which cannot name a column"),
         ({"prompt_template": "{response"}, "cannot be read"),
-        ({"scale": (5, 1)}, "goes nowhere"),
-        ({"scale": ("1", "5")}, r"the scale \('1', '5'\) goes nowhere; give .*, two numbers"),
-        ({"scale": 5}, "the scale 5 goes nowhere"),
+        ({"scale": (5, 1)}, "is not a range"),
+        ({"scale": ("1", "5")}, r"the scale \('1', '5'\) is not a range; give .*, two numbers"),
+        ({"scale": 5}, "the scale 5 is not a range"),
         ({"choices": (1, 6)}, r"choices=\(1, 6\); give numbers from 1 to 5"),
         ({"choices": 5}, "choices=5; give numbers from 1 to 5"),
         ({"choices": ()}, r"choices=\(\); give numbers from 1 to 5"),
         ({"choices": "15"}, r"choices='15'; give numbers from 1 to 5"),
-        ({"scale": (1, float("inf"))}, "goes nowhere"),
-        ({"max_retries": 1.5}, "max_retries=1.5; it is 0 or more, a whole number"),
-        ({"gen_kwargs": {"num_return_sequences": "2"}}, "num_return_sequences is '2'; it is 1 or more"),
+        ({"scale": (1, float("inf"))}, "is not a range"),
+        ({"max_retries": 1.5}, "max_retries=1.5; give a whole number, 0 or more"),
+        ({"gen_kwargs": {"num_return_sequences": "2"}}, "num_return_sequences is '2'; give a whole number, 1 or more"),
         ({"gen_kwargs": ["temperature"]}, r"gen_kwargs is \['temperature'\]; give a dict"),
         ({"parser": 3, "structured_output": False}, "give a parser, a function"),
         ({"prompt_template": None}, "the template is None; give a text"),
-        ({"max_retries": -1}, "max_retries=-1; it is 0 or more"),
+        ({"max_retries": -1}, "max_retries=-1; give a whole number, 0 or more"),
         ({"structured_output": False}, "give a parser"),
         ({"parser": float}, "give a parser"),
-        ({"out_of_range": "drop"}, "it is 'clamp', 'null' or 'error'"),
+        ({"out_of_range": "drop"}, "give 'clamp', 'null' or 'error'"),
         ({"gen_kwargs": {"num_return_sequences": 3, "temperature": 0.0}}, "3 times; set a temperature"),
-        ({"gen_kwargs": {"num_return_sequences": 0}}, "it is 1 or more"),
+        ({"gen_kwargs": {"num_return_sequences": 0}}, "give a whole number, 1 or more"),
         ({"model_or_id": 7}, "the model is 7; give an Endpoint"),
         ({"score_field": 5}, "score_field=5; give a key of the judge's JSON, or a path"),
-        ({"score_field": ""}, "score_field '' is no key"),
-        ({"score_field": "result.score"}, r"score_field 'result.score' is no key; write a path, as in \$.result.score"),
+        ({"score_field": ""}, "score_field '' is not a key"),
+        (
+            {"score_field": "result.score"},
+            r"score_field 'result.score' is not a key; write a path, as in \$.result.score",
+        ),
         ({"score_field": "$..score"}, r"score_field '\$..score' is not understood"),
-        ({"score_field": "$"}, "is no place of a score; begin with a key"),
-        ({"score_field": "$[0].score"}, "is no place of a score; begin with a key"),
-        ({"score_field": "check"}, "not with `check`, where its check code stands"),
+        ({"score_field": "$"}, "cannot hold a score; begin with a key"),
+        ({"score_field": "$[0].score"}, "cannot hold a score; begin with a key"),
+        ({"score_field": "check"}, "other than `check`, which holds its check code"),
         (
             {"score_field": "a", "structured_output": False, "parser": float},
-            "a parser finds the score itself; leave score_field='a' out",
+            "a parser finds the score itself; omit score_field='a'",
         ),
     ],
 )
@@ -260,7 +263,7 @@ def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((["x"],), r"has a place \{prompt\}; give prompt="),
+        ((["x"],), r"has a placeholder \{prompt\}; give prompt="),
         ((["x"], ["p", "q"]), "1 response but 2 of `prompt`; give one for each"),
     ],
 )

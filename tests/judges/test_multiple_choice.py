@@ -182,10 +182,10 @@ def test_positional_bias(
         (lambda: MCQACalibration()(["A"], reference_answers=["A"]), "`confidence_scores`, one of each"),
         (
             lambda: MCQACalibration()(["A"], reference_answers=["A"], confidence_scores=[90]),
-            "confidence 90 of response 0 is no fraction",
+            "confidence 90 of response 0 is not a number from 0 to 1",
         ),
         (lambda: MCQACalibration()(["A"], reference_answers=["A"], confidence_scores=[float("nan")]), "confidence nan"),
-        (lambda: MCQACalibration(0), "not n_bins=0"),
+        (lambda: MCQACalibration(0), "n_bins=0; give 1 or more"),
         (lambda: MCQAPositionalBias(1), "not num_options=1"),
         (lambda: MCQAPositionalBias(2)(["A", "B", "Hm."]), r"3 options were chosen \(A, B, HM.\)"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from turnwise import metrics as m
 from turnwise.errors import MetricError
 from turnwise.judges import ShortAnswerMatch, Similarity
-from turnwise.judges.similarity import SIMILARITIES
+from turnwise.judges.references import SIMILARITIES
 
 ANSWERS = ["The capital of France is Paris.", "paris", None]
 REFERENCES: list[Any] = ["Paris", ["Lyon", "Paris"], ""]

@@ -111,7 +111,7 @@ def test_a_quotation_that_is_put_right_is_still_one(text: str) -> None:
     judge = tw.judges.LLMJudgeMetric(lambda messages: 'It says {"score": 5}, which', TEMPLATE, max_retries=0)
     found = judge([f"As agreed: {text}"], ["q"])
     assert found["scores"] == [None]
-    assert "its only verdict stands in the text that it was shown" in found["errors"][0]
+    assert "its only verdict appears in the text that it was shown" in found["errors"][0]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -212,7 +212,7 @@ def test_scores_as_they_are_written(score: str, number: float) -> None:
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "-Infinity", "null", '"high"', "[4]", "{}", "1" + "0" * 400])
 def test_what_is_no_number_is_no_score(score: str) -> None:
     """Least of all the highest one."""
-    with pytest.raises(UnreadableError, match="is no number"):
+    with pytest.raises(UnreadableError, match="is not a number"):
         score_in(f'{{"score": {score}}}', "shown", [], "c")
 
 
@@ -302,7 +302,7 @@ def test_a_signed_verdict_of_a_form_of_its_own_is_believed(text: str, field: str
 def test_the_score_is_read_where_it_stands(field: str, answer: str, score: float | None) -> None:
     """There and nowhere else: a score elsewhere, or a letter of a text, is none."""
     if score is None:
-        with pytest.raises(UnreadableError, match=r"no JSON object with a score at|is no number"):
+        with pytest.raises(UnreadableError, match=r"no JSON object with a score at|is not a number"):
             score_in(answer, "shown", [], "c", field)
     else:
         assert score_in(answer, "shown", [], "c", field)[0] == score

@@ -112,7 +112,7 @@ def never(texts: Any) -> Any:
 )
 def test_one_text_is_no_list_of_responses(metric: Metric, given: dict[str, Any]) -> None:
     """Its letters are not measured, nor paid for, whichever way the metric is called."""
-    said = r": `responses` is one text, 'Dublin.'; give a list, of one text if there is one"
+    said = r": `responses` is one text, 'Dublin.'; give a list, even of a single text"
     for call in (metric, metric.compute):
         with pytest.raises(MetricError, match=said):
             call("Dublin.", **given)
@@ -135,7 +135,9 @@ def test_one_text_is_no_list_of_responses(metric: Metric, given: dict[str, Any])
 @pytest.mark.parametrize("other", [7, b"x", ["x"], float("nan")])
 def test_what_is_no_text_is_no_response(metric: Metric, given: dict[str, Any], other: Any) -> None:
     """The response is named, and what it is."""
-    with pytest.raises(MetricError, match=rf"{metric.name}: response 1 is .*, no text; give texts, and None where"):
+    with pytest.raises(
+        MetricError, match=rf"{metric.name}: response 1 is .*, which is not text; give texts, and None for"
+    ):
         metric(["x", other], **given)
 
 

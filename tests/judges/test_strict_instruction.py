@@ -130,10 +130,10 @@ def test_without_a_detector_the_sentence_says_what_to_install(monkeypatch: pytes
     """The extra is named, and the way without it."""
     import sys
 
-    from turnwise.judges import languages
+    from turnwise.judges import instructions
 
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
-    languages._identifier.cache_clear()
+    instructions._identifier.cache_clear()
     with pytest.raises(MetricError, match=r"turnwise\[language\]"):
         detect_language("word")
-    languages._identifier.cache_clear()
+    instructions._identifier.cache_clear()

@@ -38,11 +38,11 @@ def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(MetricError, match="1 response but 2 of `expected_calls`"):
         ToolUse()([[]], expected_calls=[[], []])
     for calls, said in (
-        ("search", "response 0 is 'search', no list of calls"),
-        ({"name": "search"}, "response 0 is .*, no list of calls"),
+        ("search", "response 0 is 'search', not a list of calls"),
+        ({"name": "search"}, "response 0 is .*, not a list of calls"),
         ([{"function": {"name": "f"}}], "response 0 has the call .*; give a name, or a dict of `name`"),
         ([None], "response 0 has the call None"),
-        ([{"name": "f", "arguments": {"x": {1}}}], "response 0 calls f with arguments that are no JSON"),
+        ([{"name": "f", "arguments": {"x": {1}}}], "response 0 calls f with arguments that JSON cannot hold"),
     ):
         with pytest.raises(MetricError, match=said):
             ToolUse()([calls], expected_calls=[["search"]])
@@ -64,9 +64,9 @@ def test_a_composite_is_the_weighted_mean_of_its_parts() -> None:
 
 def test_a_composite_of_what_is_not_there_is_refused() -> None:
     """Names without weights, weights without names, numbers that no metric gives."""
-    with pytest.raises(MetricError, match="metrics diversity, f1 but weights for f1"):
+    with pytest.raises(MetricError, match="metrics are diversity, f1, the weights are for f1"):
         Composite(PARTS, {"f1": 1})
     with pytest.raises(MetricError, match="at least one"):
         Composite(PARTS, {"f1": 0, "diversity": 0})
-    with pytest.raises(MetricError, match="DistinctN gives no 'distinct_2'; it gives distinct_1"):
+    with pytest.raises(MetricError, match="DistinctN does not return 'distinct_2'; it returns distinct_1"):
         Composite({"diversity": (DistinctN(1), "distinct_2")}, {"diversity": 1})(["a"])

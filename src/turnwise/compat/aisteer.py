@@ -1,9 +1,8 @@
 """Names of AISteer360's metric pages: metrics over responses, and metrics that ask a language model."""
 
-from turnwise.judges.diversity import DistinctN
 from turnwise.judges.llm_judge import LLMJudgeMetric
 from turnwise.judges.presets import Factuality, Relevance
-from turnwise.judges.response_metric import ResponseMetric
+from turnwise.judges.response_metric import DistinctN, ResponseMetric
 
 Metric = ResponseMetric
 

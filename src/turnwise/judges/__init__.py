@@ -1,26 +1,22 @@
-"""Scoring: what was said, judged turn by turn. TURNS -> VERDICTS -> TURNS.
+"""Judging answers turn by turn: TURNS -> VERDICTS -> TURNS. Begin with `llm_judge.py`, then `joining.py`.
 
 A **judge** is a language model with a question (`LLMJudgeMetric` and its presets), or any function of a text. `judge` asks it
-about each distinct answer in a table, `join_verdicts` makes a column of what it said, and `score` does both. A **metric over
-responses** (`ResponseMetric`) is given lists instead of a table.
+about each distinct answer in a table, `join_verdicts` adds its verdicts to the table as a column, and `score` does both. A
+**metric over responses** (`ResponseMetric`) takes lists instead of a table. `reliability` measures how far to trust a judge.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnwise.judges.calibration import MCQACalibration
     from turnwise.judges.clients import ChatModel, Reply
-    from turnwise.judges.composite import Composite
-    from turnwise.judges.diversity import DistinctN
     from turnwise.judges.endpoint import Endpoint
-    from turnwise.judges.instructions import StrictInstruction
+    from turnwise.judges.instructions import StrictInstruction, detect_language
     from turnwise.judges.joining import join_verdicts, score
     from turnwise.judges.judgments import judge
-    from turnwise.judges.languages import detect_language
     from turnwise.judges.llm_judge import LLMJudgeMetric
     from turnwise.judges.local_model import LocalModel
-    from turnwise.judges.multiple_choice import MCQAAccuracy, MCQAPositionalBias
+    from turnwise.judges.multiple_choice import MCQAAccuracy, MCQACalibration, MCQAPositionalBias
     from turnwise.judges.presets import (
         AnswerAccuracy,
         AttackSuccess,
@@ -34,11 +30,9 @@ if TYPE_CHECKING:
         Relevance,
         Truthfulness,
     )
+    from turnwise.judges.references import ShortAnswerMatch, Similarity
     from turnwise.judges.reliability import agreement, correct, correct_curve
-    from turnwise.judges.response_metric import ResponseMetric
-    from turnwise.judges.scorers import ScorerMetric
-    from turnwise.judges.short_answers import ShortAnswerMatch
-    from turnwise.judges.similarity import Similarity
+    from turnwise.judges.response_metric import Composite, DistinctN, ResponseMetric, ScorerMetric
     from turnwise.judges.tool_use import ToolUse
     from turnwise.judges.verdicts import Judge, Verdict
     from turnwise.readers.results.joining import join_labels
@@ -94,8 +88,8 @@ _MODULES = {
     "AnswerAccuracy": ".presets",
     "AttackSuccess": ".presets",
     "ChatModel": ".clients",
-    "Composite": ".composite",
-    "DistinctN": ".diversity",
+    "Composite": ".response_metric",
+    "DistinctN": ".response_metric",
     "Endpoint": ".endpoint",
     "ContextRelevance": ".presets",
     "Factuality": ".presets",
@@ -107,20 +101,20 @@ _MODULES = {
     "LLMJudgeMetric": ".llm_judge",
     "LocalModel": ".local_model",
     "MCQAAccuracy": ".multiple_choice",
-    "MCQACalibration": ".calibration",
+    "MCQACalibration": ".multiple_choice",
     "MCQAPositionalBias": ".multiple_choice",
     "Refusal": ".presets",
     "Relevance": ".presets",
     "Reply": ".clients",
     "ResponseMetric": ".response_metric",
-    "ScorerMetric": ".scorers",
-    "ShortAnswerMatch": ".short_answers",
-    "Similarity": ".similarity",
+    "ScorerMetric": ".response_metric",
+    "ShortAnswerMatch": ".references",
+    "Similarity": ".references",
     "StrictInstruction": ".instructions",
     "ToolUse": ".tool_use",
     "Truthfulness": ".presets",
     "Verdict": ".verdicts",
-    "detect_language": ".languages",
+    "detect_language": ".instructions",
     "join_verdicts": ".joining",
     "judge": ".judgments",
     "score": ".joining",
@@ -128,7 +122,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported on first use: who computes a metric loads no client."""
+    """Import a name on first use, so that computing a metric loads no client of language models."""
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")

@@ -1,4 +1,4 @@
-"""Chat models to ask: what one is, and what a user may give as one."""
+"""Chat models: the protocol, and the functions and classes that users may give as one."""
 
 import importlib.util
 import math
@@ -15,11 +15,11 @@ Messages: TypeAlias = list[dict[str, str]]
 
 
 class CallError(TurnwiseError):
-    """A model that could not be asked, or that gave no usable answer."""
+    """A model that could not be called, or that gave no usable answer."""
 
 
 class UnservedError(CallError):
-    """A model that no request reaches, however often it is sent: nobody serves that name, or not to this key."""
+    """A model that no request reaches, even when repeated: the name is not served, or not to this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +31,23 @@ class Reply:
     response_tokens: int | None = None
     finish_reason: str | None = None
     seconds: float | None = None
-    refused: bool | None = None  # the model, or a filter in front of it, says so itself
+    refused: bool | None = None  # as reported by the model, or by a filter in front of it
     attempts: int = 1  # requests that this answer took
     cost_usd: float | None = None
 
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Whatever answers a conversation: `Endpoint`, `LocalModel`, or a class of your own.
+    """Anything that answers a conversation: `Endpoint`, `LocalModel`, or your own class.
 
-    Messages are dicts with ``role`` (system, user, assistant) and ``content``. The same seed asks for the same answer, where
-    the model can do that; None asks for any. A model may have a `name`, and a `configuration`: a dict, as JSON and without
-    secrets, of what decides its answers. It may have a coroutine function ``check()``, which raises an `UnservedError` where
-    asking is of no use; `validate_llm_endpoints` of an evaluation calls it before anything is paid for.
+    Messages are dicts with ``role`` (system, user, assistant) and ``content``. The same seed requests the same answer, if the
+    model supports it; None requests any answer. A model may have a `name`, and a `configuration`: a dict, as JSON without
+    secrets, of everything that determines its answers. It may have a coroutine function ``check()`` that raises an
+    `UnservedError` if no request can succeed; an evaluation with `validate_llm_endpoints` calls it before anything is paid for.
     """
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
-        """The answer to a conversation."""
+        """Return the answer to a conversation."""
         ...
 
 
@@ -55,14 +55,14 @@ Model: TypeAlias = ChatModel | Callable[[Messages], Any] | str
 
 
 def check_installed(module: str, *, extra: str, of: str) -> None:
-    """Refuse to go on without a module of an extra."""
+    """Raise an error if a module of an extra is not installed."""
     if importlib.util.find_spec(module) is None:
         raise ArgumentError(f"{of}: {module} is not installed; pip install 'turnwise[{extra}]'")
 
 
 @dataclass(frozen=True)
 class _Function:
-    """A function of the messages as a model: sync ones run in threads, so that they hold nobody up."""
+    """A function of the messages as a model; synchronous functions run in threads, so that they block no other call."""
 
     function: Callable[..., Any]
 
@@ -76,39 +76,41 @@ class _Function:
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
         started = perf_counter()
-        said = await called(self.function, [dict(message) for message in messages])
-        if isinstance(said, Reply):
-            return said
-        if said is None or isinstance(said, str):
-            return Reply(said or "", seconds=perf_counter() - started)
-        raise CallError(f"{self.name}: it gave a {type(said).__name__}; return text, a Reply, or None for no answer")
+        answer = await called(self.function, [dict(message) for message in messages])
+        if isinstance(answer, Reply):
+            return answer
+        if answer is None or isinstance(answer, str):
+            return Reply(answer or "", seconds=perf_counter() - started)
+        raise CallError(
+            f"{self.name}: it returned a {type(answer).__name__}; return text, a Reply, or None for no answer"
+        )
 
 
-def model_of(who: str, given: Any, by_name: Callable[[str], ChatModel]) -> ChatModel:
-    """Return the user's model as a chat model; `by_name` makes one from a text, and `who` is named in errors."""
-    if isinstance(given, str):
-        return by_name(given)
-    if isinstance(given, ChatModel) and not isinstance(given, type):
-        return given
-    if callable(given) and not isinstance(given, type):
-        return _Function(given)
+def model_of(who: str, model: Any, by_name: Callable[[str], ChatModel]) -> ChatModel:
+    """Return the user's model as a chat model; `by_name` creates one from a text, and errors begin with `who`."""
+    if isinstance(model, str):
+        return by_name(model)
+    if isinstance(model, ChatModel) and not isinstance(model, type):
+        return model
+    if callable(model) and not isinstance(model, type):
+        return _Function(model)
     raise ArgumentError(
-        f"{who} is {given!r:.80}; give an Endpoint, a LocalModel, a function of the messages, or a model's name"
+        f"{who} is {model!r:.80}; give an Endpoint, a LocalModel, a function of the messages, or a model's name"
     )
 
 
 def count_of(number: Any) -> int | None:
-    """A number of tokens as somebody states it; None where it is none, or more than a table holds.
+    """Return a reported number of tokens; None if it is not a count, or larger than a 64-bit column holds.
 
     Examples
     --------
     >>> count_of(3.0), count_of("3"), count_of(-1), count_of(10**30)
     (3, None, None, None)
     """
-    known = isinstance(number, Real) and math.isfinite(number)
-    return int(number) if known and 0 <= int(number) < 2**63 else None
+    is_finite = isinstance(number, Real) and math.isfinite(number)
+    return int(number) if is_finite and 0 <= int(number) < 2**63 else None
 
 
-def name_of(thing: Any) -> str:
+def name_of(model: Any) -> str:
     """Return the name of a model."""
-    return str(getattr(thing, "name", None) or type(thing).__name__)
+    return str(getattr(model, "name", None) or type(model).__name__)

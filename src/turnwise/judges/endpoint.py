@@ -21,14 +21,15 @@ from turnwise.judges.clients import CallError, Messages, Reply, UnservedError, c
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
 _SECRET = frozenset({"extra_headers", "extra_query"})
-_OWN: dict[str, tuple[tuple[Any, ...], str]] = {
+# Options that the endpoint sets itself: the values that change nothing, and why any other is an error.
+_RESERVED: dict[str, tuple[tuple[Any, ...], str]] = {
     "model": ((), "it is the endpoint's first argument"),
-    "messages": ((), "they are what is asked"),
-    "stream": ((False, None), "answers are read whole"),
+    "messages": ((), "they are the conversation"),
+    "stream": ((False, None), "answers are read at once"),
     "n": ((1, None), "one answer is read; several verdicts of a judge are gen_kwargs={'num_return_sequences': ...}"),
 }
-_UNSERVED = frozenset({401, 403, 404})  # statuses that are of the address, the key and the model, not of one request
-_SHORTEST = 4  # characters of a secret: a key such as "k" is none, and stands in any sentence
+_UNSERVED = frozenset({401, 403, 404})  # statuses about the address, the key or the model, not about one request
+_SHORTEST = 4  # characters of a secret: masking a key such as "k" would garble any sentence
 _KEY = re.compile(r"(?i)(.*[-_])?(api[-_]?key|authorization|(access|auth)[-_]?token|password|secret|credentials?)")
 
 
@@ -36,34 +37,32 @@ _KEY = re.compile(r"(?i)(.*[-_])?(api[-_]?key|authorization|(access|auth)[-_]?to
 class Endpoint:
     """A model behind an OpenAI-compatible address: OpenAI, vLLM, NIM, Ollama, llama.cpp and gateways (extra ``judge``).
 
-    Rate limits (429, after the time that ``Retry-After`` asks for, up to two minutes), server errors, time-outs, dropped
-    connections and answers that are no answer (broken JSON, no choices) are asked again: the same request, never a changed
-    one. A filter that blocks the request (400 with the code ``content_filter``) or the answer is an answer: an empty one,
-    `refused`.
+    After a rate limit (429, after the time in ``Retry-After``, up to two minutes), a server error, a time-out, a dropped
+    connection or an unusable answer (broken JSON, no choices), the same request is sent again, unchanged. If a filter blocks
+    the request (400 with the code ``content_filter``) or the answer, the result is an empty answer that is `refused`.
 
     Parameters
     ----------
     model
         Name of the model at that address.
     base_url
-        The address, up to ``/v1``. Without it: the environment's ``OPENAI_BASE_URL``, or OpenAI.
+        The address, up to ``/v1``. By default the environment's ``OPENAI_BASE_URL``, or OpenAI.
     api_key
-        The key. Without it: the environment's ``OPENAI_API_KEY``. No repr, configuration or error shows it.
+        The key. By default the environment's ``OPENAI_API_KEY``. No repr, configuration or error shows it.
     temperature, max_tokens
-        Sent where they are given; else the server's own apply.
+        Sent if given; otherwise the server's defaults apply.
     timeout
         Seconds that one request may take, to the last byte of its answer.
     max_retries
         How often a request is sent again.
     options
-        What else to send: ``{"top_p": 0.9}``, or ``{"max_completion_tokens": 500}`` where `max_tokens` is refused.
+        Further parameters to send: ``{"top_p": 0.9}``, or ``{"max_completion_tokens": 500}`` if `max_tokens` is refused.
     seeded
-        Whether to send the seed of a rollout that has one; False where the server refuses it.
+        Whether to send the seed of a rollout that has one; False if the server refuses it.
     requests_per_minute
-        The most that are sent in a minute, evenly spaced; without it, as many as there are callers. Requests that the client
-        sends again do not wait for this.
+        The largest number of requests in a minute, evenly spaced; by default unlimited. Retries do not wait for this.
     prices
-        Dollars for a million tokens read and for a million tokens written. Without them, what an answer costs is unknown.
+        Dollars for a million tokens read and for a million tokens written. Without them, the cost of an answer is unknown.
 
     Examples
     --------
@@ -84,10 +83,10 @@ class Endpoint:
     _clients: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse at once what could never be asked."""
+        """Raise an error for settings that can never work."""
         check_installed("openai", extra="judge", of="Endpoint")
         if not self.model:
-            raise ArgumentError("Endpoint: model is empty; name one that the address serves")
+            raise ArgumentError("Endpoint: model is empty; name a model that the address serves")
         retries: object = self.max_retries
         if not isinstance(retries, Integral) or int(retries) < 0:
             raise ArgumentError(f"Endpoint: max_retries is {retries!r}; give a whole number, 0 or more")
@@ -96,12 +95,12 @@ class Endpoint:
         if self.requests_per_minute is not None:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
             if not _is_positive(self.requests_per_minute):
-                raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; it is more than 0")
+                raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; give more than 0")
         prices: object = self.prices
         if prices is not None and not (
             isinstance(prices, Sequence)
             and len(prices) == 2
-            and all(each == 0 or _is_positive(each) for each in prices)
+            and all(price == 0 or _is_positive(price) for price in prices)
         ):
             raise ArgumentError(
                 f"Endpoint: prices is {prices!r}; give dollars for a million tokens read, and for a million written"
@@ -112,35 +111,35 @@ class Endpoint:
         key: object = self._key
         if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
             raise ArgumentError(
-                "Endpoint: the API key is no text that can be sent; a line break at its end, as files have, is cut by `.strip()`"
+                "Endpoint: the API key cannot be sent as a header; remove a line break at its end, as files have, by `.strip()`"
             )
         if self._address is not None and not _is_address(self._address):
-            shown = str(self._address).rpartition("@")[2]
+            public = str(self._address).rpartition("@")[2]  # without user and password
             raise ArgumentError(
-                f"Endpoint: base_url is {shown!r}, no address of the web; give one such as 'http://localhost:8000/v1'"
+                f"Endpoint: base_url is {public!r}, not a web address; give one such as 'http://localhost:8000/v1'"
             )
 
     @staticmethod
     def _check_options(options: object) -> None:
         if not isinstance(options, Mapping):
-            raise ArgumentError(f"Endpoint: options is {options!r:.60}; give a dict of what else to send")
-        for name, (harmless, why) in _OWN.items():
+            raise ArgumentError(f"Endpoint: options is {options!r:.60}; give a dict of further parameters to send")
+        for name, (harmless, why) in _RESERVED.items():
             if name in options and options[name] not in harmless:
                 raise ArgumentError(f"Endpoint: options has {name!r}; {why}")
 
     def __repr__(self) -> str:
-        told = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        shown = [f"{name}={value!r}" for name, value in told.items() if value is not None]
-        return f"Endpoint({', '.join([repr(self.model), f'base_url={_public(self._address)!r}', *shown])})"
+        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        arguments = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
+        return f"Endpoint({', '.join([repr(self.model), f'base_url={_public(self._address)!r}', *arguments])})"
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         return self.model
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings that decide the answers, as JSON without secrets: of headers and query only the names."""
+        """Return the settings that determine the answers, as JSON without secrets: of headers and query only the names."""
         return {
             "model": self.model,
             "base_url": _public(self._address),
@@ -151,64 +150,66 @@ class Endpoint:
         }
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
-        """The answer to a conversation.
+        """Return the answer to a conversation.
 
         Raises
         ------
         CallError
-            Where there was none after the last retry, or where asking again is of no use: an `UnservedError` where any
-            other request would meet the same (401, 403, 404).
+            If there was no answer after the last retry, or if a retry cannot help. It is an `UnservedError` if any other
+            request would fail in the same way (401, 403, 404).
         """
         openai = importlib.import_module("openai")
         client, turn = await self._client()
         body = self._body(messages, seed)
         started, sent, most, flaw = perf_counter(), 0, self.max_retries + 1, ""
+        # The client itself retries what HTTP reports as failed; this loop retries answers that arrive but cannot be read.
         while sent < most:
             if sent:
                 await asyncio.sleep(min(0.25 * 2**sent, 8.0))
                 client = client.with_options(max_retries=most - sent - 1)
             try:
                 async with turn:
-                    started = perf_counter() if sent == 0 else started
+                    started = perf_counter() if sent == 0 else started  # without the wait for one's turn
                 raw = await client.chat.completions.with_raw_response.create(**body)
             except openai.APIStatusError as error:
                 if error.code in _FILTERED:
                     return Reply("", None, None, "content_filter", perf_counter() - started, refused=True)
                 kind = UnservedError if error.status_code in _UNSERVED else CallError
-                raise self._failed(f"{error.status_code}, {_asked(sent, error)}: {_reason(error)}", kind) from error
+                raise self._failed(f"{error.status_code}, {_tries(sent, error)}: {_reason(error)}", kind) from error
             except openai.APITimeoutError as error:
-                raise self._failed(f"no answer within {self.timeout:g} s, {_asked(sent, error)}") from error
+                raise self._failed(f"no answer within {self.timeout:g} s, {_tries(sent, error)}") from error
             except openai.APIConnectionError as error:
-                raise self._failed(f"no connection, {_asked(sent, error)}: {error.__cause__ or error}") from error
+                raise self._failed(f"no connection, {_tries(sent, error)}: {error.__cause__ or error}") from error
             except (openai.OpenAIError, ValueError, TypeError) as error:
                 raise self._failed(str(error)) from error
             sent += raw.retries_taken + 1
-            reply, flaw = _read(raw.http_response.text, self._hidden)
+            reply, flaw = _read(raw.http_response.text, self._masked)
             if reply is None:
                 continue
             if reply.finish_reason == "length" and not reply.text.strip():
                 raise self._failed("it used up its tokens before the answer began; raise max_tokens")
             return replace(reply, seconds=perf_counter() - started, attempts=sent, cost_usd=self._cost(reply))
-        raise self._failed(f"no usable answer, {_asked(sent)}: {flaw}")
+        raise self._failed(f"no usable answer, {_tries(sent)}: {flaw}")
 
     async def check(self) -> None:
-        """Ask for a word, once, to see whether this model is served to this key.
+        """Ask for one word, once, to check that this model is served to this key.
 
         Raises
         ------
         UnservedError
-            Where it is not.
+            If it is not served.
         CallError
-            Where there is no answer now, which may be otherwise later.
+            If there is no answer now, which may be temporary.
         """
         await replace(self, max_retries=0).complete([{"role": "user", "content": "Answer with the word: yes"}])
 
     def _body(self, messages: Messages, seed: int | None) -> dict[str, Any]:
-        told = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed if self.seeded else None}
-        body: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+        """Return the arguments of the client's method; options go through `extra_body`, so that it accepts any name."""
+        fields = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed if self.seeded else None}
+        body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         body |= {name: value for name, value in self.options.items() if name in _OF_THE_CLIENT}
-        own = {name: value for name, value in self.options.items() if name not in _OF_THE_CLIENT}
-        body["extra_body"] = {**own, **body.get("extra_body", {})}
+        further = {name: value for name, value in self.options.items() if name not in _OF_THE_CLIENT}
+        body["extra_body"] = {**further, **body.get("extra_body", {})}
         return {"model": self.model, "messages": [dict(message) for message in messages], **body}
 
     def _cost(self, reply: Reply) -> float | None:
@@ -226,32 +227,33 @@ class Endpoint:
         return self.api_key or os.environ.get("OPENAI_API_KEY") or None
 
     async def _client(self) -> tuple[Any, AbstractAsyncContextManager[Any]]:
-        """The client of the running event loop, as a connection belongs to the loop that opened it; and what to wait for."""
+        """Return the client of the running event loop, and the limiter to enter; a connection belongs to its event loop."""
         for loop in [loop for loop in list(self._clients) if loop.is_closed()]:
             self._clients.pop(loop, None)
-        here = asyncio.get_running_loop()
-        if here not in self._clients:
+        running = asyncio.get_running_loop()
+        if running not in self._clients:
             opened = _opened(
                 base_url=self._address, api_key=self._key or "none", timeout=self.timeout, max_retries=self.max_retries
             )
             turn = nullcontext() if self.requests_per_minute is None else _evenly(self.requests_per_minute)
-            self._clients[here] = await anext(opened), turn, opened
-        client, turn, _ = self._clients[here]
+            self._clients[running] = await anext(opened), turn, opened  # the generator keeps the client open
+        client, turn, _ = self._clients[running]
         return client, turn
 
     def _failed(self, why: str, kind: type[CallError] = CallError) -> CallError:
-        return kind(f"{self.model} at {_public(self._address)}: {self._hidden(' '.join(why.split()))[:400]}")
+        return kind(f"{self.model} at {_public(self._address)}: {self._masked(' '.join(why.split()))[:400]}")
 
-    def _hidden(self, text: str) -> str:
-        """The text without secrets: servers repeat what they were sent."""
+    def _masked(self, text: str) -> str:
+        """Return the text without secrets, because servers may repeat them in errors."""
         address = urlsplit(self._address or "")
         user = unquote(f"{address.username or ''}:{address.password or ''}")
-        sent = [self._key, address.query, address.password, unquote(address.password or "")]
-        sent += [b64encode(user.encode()).decode() if address.username else None]
-        sent += [
+        secrets = [self._key, address.query, address.password, unquote(address.password or "")]
+        secrets += [b64encode(user.encode()).decode() if address.username else None]  # as in the header of basic auth
+        secrets += [
             value for name in _SECRET for value in dict(self.options.get(name) or {}).values() if isinstance(value, str)
         ]
-        for secret in sorted({part.strip() for part in sent if part}, key=len, reverse=True):
+        # Longest first: a secret may contain another one, which would leave parts of the longer one unmasked.
+        for secret in sorted({part.strip() for part in secrets if part}, key=len, reverse=True):
             if len(secret) >= _SHORTEST:
                 for form in (secret, quote(secret, safe=""), repr(secret)[1:-1]):
                     text = text.replace(form, "***")
@@ -276,9 +278,9 @@ def _evenly(per_minute: float) -> Any:
 
 
 async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
-    """A client that is closed with its endpoint, or when the loop shuts down its asynchronous generators as it ends.
+    """Yield a client that is closed with its endpoint, or when the event loop ends and closes its asynchronous generators.
 
-    It must not know the endpoint: in a cycle the sockets would be thrown away before the client is closed.
+    It must not refer to the endpoint: a reference cycle would be collected, sockets first, before the client is closed.
     """
     openai = importlib.import_module("openai")
     async with openai.AsyncOpenAI(**options, http_client=_timed(openai)(timeout=options["timeout"])) as client:
@@ -287,14 +289,14 @@ async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
 
 @cache
 def _timed(openai: Any) -> Any:
-    """The kind of client that openai's rests on, with one time-out for all of a request: its own begins anew with each byte."""
+    """Return openai's HTTP client class with one time-out for the whole request; its own time-out restarts with each byte."""
     httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
 
-    class Timed(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]  # one that is only there at run time
-        async def send(self, request: Any, **how: Any) -> Any:
+    class Timed(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]  # a class known only at run time
+        async def send(self, request: Any, **options: Any) -> Any:
             try:
                 async with asyncio.timeout(self.timeout.read):
-                    return await super().send(request, **how)
+                    return await super().send(request, **options)
             except TimeoutError as error:
                 raise httpx.ReadTimeout("the answer did not end in time", request=request) from error
 
@@ -302,7 +304,7 @@ def _timed(openai: Any) -> Any:
 
 
 def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a request as they may be written down: of headers, query and what is called a key only the names.
+    """Return the options of a request without secrets: of headers, queries and keys only the names remain.
 
     Examples
     --------
@@ -311,17 +313,17 @@ def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
     ... )
     {'top_p': 0.9, 'extra_headers': ['X-Key'], 'extra_body': {'api_key': '***', 'max_tokens': 5}}
     """
-    told: dict[str, Any] = {}
+    public: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
-            told[name] = sorted(value) if name in _SECRET else without_secrets(value)
+            public[name] = sorted(value) if name in _SECRET else without_secrets(value)
         else:
-            told[name] = "***" if isinstance(value, str) and _KEY.fullmatch(name) else value
-    return told
+            public[name] = "***" if isinstance(value, str) and _KEY.fullmatch(name) else value
+    return public
 
 
 def _public(address: str | None) -> str:
-    """An address without user, password, query and fragment."""
+    """Return an address without user, password, query and fragment."""
     if address is None:
         return "https://api.openai.com/v1"
     parts = urlsplit(address)
@@ -331,18 +333,18 @@ def _public(address: str | None) -> str:
 def _reason(error: Any) -> str:
     """Return the server's explanation of a refused request."""
     body = error.body
-    said = body.get("message") if isinstance(body, Mapping) else None
-    return str(said or error.message)
+    message = body.get("message") if isinstance(body, Mapping) else None
+    return str(message or error.message)
 
 
-def _asked(sent: int, error: Any = None) -> str:
-    """Return the number of tries, in words: the client numbers its requests."""
+def _tries(sent: int, error: Any = None) -> str:
+    """Return the number of requests, in words; the client numbers its retries in a header."""
     number = sent if error is None else sent + 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
     return "asked once" if number == 1 else f"asked {number} times"
 
 
-def _read(text: str, hidden: Callable[[str], str]) -> tuple[Reply | None, str]:
-    """The answer in the body of a response; or None, and what is wrong with it, its secrets `hidden` before it is cut."""
+def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
+    """Return the answer in the body of a response, or None and the reason; secrets are `masked` before the text is cut."""
     try:
         body = json.loads(text)
         choice = body["choices"][0]
@@ -351,11 +353,11 @@ def _read(text: str, hidden: Callable[[str], str]) -> tuple[Reply | None, str]:
         if isinstance(content, list):  # parts
             content = "".join(part.get("text") or "" for part in content)
         finish, usage = choice.get("finish_reason"), body.get("usage") or {}
-        read, written = (count_of(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+        prompt_tokens, response_tokens = (count_of(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return None, f"it is no chat completion: {hidden(text)[:200]!r}"
-    said = content or refusal or ""
-    if not isinstance(said, str):
-        return None, f"its content is no text: {hidden(text)[:200]!r}"
+        return None, f"it is not a chat completion: {masked(text)[:200]!r}"
+    answer = content or refusal or ""
+    if not isinstance(answer, str):
+        return None, f"its content is not text: {masked(text)[:200]!r}"
     refused = True if (refusal and not content) or finish == "content_filter" else None
-    return Reply(said, read, written, finish, refused=refused), ""
+    return Reply(answer, prompt_tokens, response_tokens, finish, refused=refused), ""

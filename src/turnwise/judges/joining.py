@@ -1,4 +1,4 @@
-"""VERDICTS -> TURNS: what a judge said, as a column of the turns that it judged."""
+"""VERDICTS -> TURNS: a judge's verdicts as a column of the turns that it judged."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,9 @@ from turnwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.schema.arguments import frame_of, one_number
 
-AT = 0.5
+AT = 0.5  # a verdict of this value or more is True
 _VALUE = "__value"
-_NORMALIZED = "_normalized"  # behind the name of a score: the same from 0 to 1
+_NORMALIZED = "_normalized"  # suffix of the column that holds a score rescaled to 0 to 1
 SUCCEEDED = "succeeded"
 _YES_OR_NO = (SUCCEEDED, "refused")
 
@@ -28,35 +28,35 @@ def join_verdicts(
     judge: str | None = None,
     scale: tuple[float, float] | None = None,
 ) -> pl.DataFrame:
-    """TURNS with what one judge said in a column: the mean over samples, null where the judge gave no verdict.
+    """TURNS with the verdicts of one judge in a column: the mean over samples, null where the judge gave no verdict.
 
-    Into ``succeeded`` or ``refused`` it goes as True or False. A new verdict on success outranks the producer's: `outcome` is
-    then what the verdicts settle (success with one True, failure when every answer is judged False, else null; an error stays
-    one), and what it was before is `outcome_source`.
+    The columns ``succeeded`` and ``refused`` become True or False. A new verdict on success outranks the producer's: `outcome`
+    then follows from the verdicts (success if one is True, failure if every answer is judged False, otherwise null; an error
+    stays an error), and `outcome_source` keeps its previous values.
 
     Parameters
     ----------
     turns
         TURNS, of rollouts or of trees.
     verdicts
-        VERDICTS of these turns; `tw.judge` makes them.
+        VERDICTS of these turns, from `tw.judge`.
     into
-        The column; without it ``score_<judge>``. A column of that name is an error, but for numbers and Booleans of TURNS itself.
+        Name of the column; by default ``score_<judge>``. An existing column is an error, except numbers and Booleans of TURNS.
     at
-        From which value on a verdict is True; without it 0.5. Given for any other column, this too becomes True or False.
+        The smallest value that counts as True; by default 0.5. If given for any other column, that becomes True or False too.
     judge
-        Whose verdicts, where there are several judges in the table: the name, with or without what stands after ``@``.
+        Name of the judge to join, if the table has several, with or without the part after ``@``.
     scale
-        The judge's lowest and highest score. Given, a column ``<into>_normalized`` stands beside the score: where on the scale
-        it is, from 0 (lowest) to 1 (highest), null where the score is.
+        The judge's lowest and highest score. If given, a column ``<into>_normalized`` holds the position of the score on the
+        scale, from 0 (lowest) to 1 (highest), null where the score is null.
 
     Raises
     ------
     ArgumentError
-        Where the verdicts are of several judges or versions and `judge` does not say whose, `into` is taken, or a verdict is
-        outside `scale`.
+        If the verdicts are of several judges or versions and `judge` does not choose one, `into` exists already, or a verdict
+        is outside `scale`.
     SchemaError
-        Where verdicts are of turns that are not in this table.
+        If verdicts are of turns that are not in this table.
 
     Examples
     --------
@@ -67,24 +67,24 @@ def join_verdicts(
     >>> join_verdicts(turns, verdicts, scale=(0, 3))["score_harm_normalized"].to_list()
     [None, 0.25]
     """
-    frame, said = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
+    frame, rows = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
     dtypes: dict[Any, Any] = {
-        name: VERDICTS.dtypes[name] for name in ("turn", "sample", "value") if name in said.columns
+        name: VERDICTS.dtypes[name] for name in ("turn", "sample", "value") if name in rows.columns
     }
-    said = _of_one(check(said.cast(dtypes), VERDICTS), judge)
-    name = into or f"score_{_word(said['judge'][0] if said.height else judge or 'judge')}"
+    rows = _of_one(check(rows.cast(dtypes), VERDICTS), judge)
+    name = into or f"score_{_word(rows['judge'][0] if rows.height else judge or 'judge')}"
     _check_place(name, frame, is_normalized=scale is not None)
     if at is not None:
         at = one_number(at, "join_verdicts: at")
-    bounds = None if scale is None else _bounds(scale, said["value"])
+    bounds = None if scale is None else _bounds(scale, rows["value"])
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
-    told = said.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
-    _check_known(told, frame, keys)
-    value = frame.select(keys).join(told, on=keys, how="left", maintain_order="left")[_VALUE].alias(name)
+    means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
+    _check_turns(means, frame, keys)
+    value = frame.select(keys).join(means, on=keys, how="left", maintain_order="left")[_VALUE].alias(name)
     normalized = list[pl.Series]()
     if bounds is not None:
         low, high = bounds
-        place = ((value - low) / (high - low)).clip(0, 1)  # a mean of 0.1 three times is a bit more
+        place = ((value - low) / (high - low)).clip(0, 1)  # rounding may put a mean slightly outside the scale
         normalized.append(place.alias(f"{name}{_NORMALIZED}"))
     if at is not None or name in _YES_OR_NO:
         value = value >= (AT if at is None else at)
@@ -110,16 +110,16 @@ def score(
     Parameters
     ----------
     turns, judge, column, store, max_concurrency, timeout, progress
-        As for `tw.judge`.
+        As in `tw.judge`.
     into, at
-        As for `tw.judges.join_verdicts`.
+        As in `tw.judges.join_verdicts`.
     normalized
-        Whether to make ``<into>_normalized`` as well, the score from 0 to 1 on the judge's own `scale`, null where the score is.
+        Whether to add ``<into>_normalized``, the score from 0 to 1 on the judge's own `scale`, null where the score is null.
 
     Raises
     ------
     ArgumentError
-        Where a judge without a scale is to be normalized, and as for `tw.judge` and `tw.judges.join_verdicts`.
+        If a judge without a scale is to be normalized, and as in `tw.judge` and `tw.judges.join_verdicts`.
 
     Examples
     --------
@@ -137,7 +137,9 @@ def score(
         )
     if scale is not None:
         bounds_of(scale, f"score: {who.name}")
-    _check_place(into or f"score_{_word(who.name)}", frame, is_normalized=normalized)  # before anything is paid for
+    _check_place(
+        into or f"score_{_word(who.name)}", frame, is_normalized=normalized
+    )  # before any call that costs money
     if at is not None:
         one_number(at, "score: at")
     verdicts = _judge(
@@ -152,70 +154,72 @@ def score(
     return join_verdicts(frame, verdicts, into=into, at=at, scale=scale)
 
 
-_judge = judge
+_judge = judge  # `score` and `join_verdicts` have a parameter of that name
 
 
 def _bounds(scale: tuple[float, float], values: pl.Series) -> tuple[float, float]:
-    """The ends of a scale that holds all these values."""
+    """Return the ends of a scale, after checking that all these values are on it."""
     low, high = bounds_of(scale, "join_verdicts")
     outside = values.filter((values < low) | (values > high))
     if len(outside):
         raise ArgumentError(
-            f"join_verdicts: a verdict of {outside[0]:g} is outside the scale ({low:g}, {high:g}); say which one the judge used"
+            f"join_verdicts: a verdict of {outside[0]:g} is outside the scale ({low:g}, {high:g}); give the judge's scale"
         )
     return low, high
 
 
 def _of_one(verdicts: pl.DataFrame, judge: str | None) -> pl.DataFrame:
-    """The verdicts of one version of one judge."""
-    there = verdicts["judge"].unique(maintain_order=True).to_list()
-    asked = [name for name in there if judge is None or judge in {name, name.partition("@")[0]}]
-    if len(asked) > 1:
+    """Return the verdicts of one version of one judge."""
+    judges = verdicts["judge"].unique(maintain_order=True).to_list()
+    matches = [name for name in judges if judge is None or judge in {name, name.partition("@")[0]}]
+    if len(matches) > 1:
         raise ArgumentError(
-            f"join_verdicts: there are verdicts of {listing(asked)}, which cannot be one column; "
-            "say whose with judge=, and join the others into other columns"
+            f"join_verdicts: there are verdicts of {listing(matches)}, which cannot be one column; "
+            "choose one with judge=, and join the others into other columns"
         )
-    if not asked and there:
-        raise ArgumentError(f"join_verdicts: there is no verdict of {judge!r}; there are those of {listing(there)}")
-    return verdicts.filter(pl.col("judge").is_in(asked))
+    if not matches and judges:
+        raise ArgumentError(f"join_verdicts: there is no verdict of {judge!r}; there are verdicts of {listing(judges)}")
+    return verdicts.filter(pl.col("judge").is_in(matches))
 
 
 def _check_place(name: str, frame: pl.DataFrame, *, is_normalized: bool) -> None:
-    """Refuse columns that cannot hold a verdict, or hold something else."""
+    """Raise an error for columns that cannot hold a verdict, or that hold something else."""
     dtype = TURNS.dtypes.get(name, pl.Float64)
     if name in TURNS.key or not (dtype == pl.Boolean or dtype.is_numeric()):
-        raise ArgumentError(f"join_verdicts: {name!r} is no place for a verdict; name another column with into")
-    for made in (name, f"{name}{_NORMALIZED}") if is_normalized else (name,):
-        if made in frame.columns and made not in TURNS.names:
+        raise ArgumentError(f"join_verdicts: {name!r} cannot hold a verdict; name another column with into")
+    for column in (name, f"{name}{_NORMALIZED}") if is_normalized else (name,):
+        if column in frame.columns and column not in TURNS.names:
             raise ArgumentError(
-                f"join_verdicts: there is a column {made!r} already; name another with into, or drop that one"
+                f"join_verdicts: there is a column {column!r} already; name another with into, or drop that one"
             )
 
 
-def _check_known(told: pl.DataFrame, frame: pl.DataFrame, keys: list[str]) -> None:
-    """Refuse verdicts on other turns: a join that loses what was paid for is a mistake."""
-    strange = told.select(keys).join(frame, on=keys, how="anti")
-    if strange.height:
-        rollout, turn = strange.sort(keys).row(0)
+def _check_turns(verdicts: pl.DataFrame, frame: pl.DataFrame, keys: list[str]) -> None:
+    """Raise an error for verdicts on turns of another table, which a join would silently lose."""
+    unmatched = verdicts.select(keys).join(frame, on=keys, how="anti")
+    if unmatched.height:
+        rollout, turn = unmatched.sort(keys).row(0)
         raise SchemaError(
-            f"join_verdicts: {counted(strange.height, 'verdict is', 'verdicts are')} of turns that are not in this table, "
+            f"join_verdicts: {counted(unmatched.height, 'verdict is', 'verdicts are')} of turns that are not in this table, "
             f"the first of {keys[1].replace('_id', '')} {turn} of rollout {rollout!r}; join them to the table that was judged"
         )
 
 
 def _settled(turns: pl.DataFrame) -> pl.DataFrame:
-    """TURNS whose `outcome` is what `succeeded` settles."""
-    lacking = (
+    """Return TURNS whose `outcome` follows from `succeeded`."""
+    missing = (
         pl.lit(None, TURNS.dtypes[name]).alias(name) for name in ("outcome", "ending") if name not in turns.columns
     )
-    told = turns.with_columns(lacking).cast({name: TURNS.dtypes[name] for name in ("outcome", "ending")})
+    frame = turns.with_columns(missing).cast({name: TURNS.dtypes[name] for name in ("outcome", "ending")})
     if (
         turns.get_column("outcome", default=pl.Series([None])).null_count() < turns.height
         and "outcome_source" not in turns.columns
     ):
-        told = told.with_columns(outcome_source=pl.col("outcome").cast(pl.String))
+        frame = frame.with_columns(outcome_source=pl.col("outcome").cast(pl.String))
+    # Kleene logic: null if no answer succeeded and at least one is unjudged, so that the rollout stays undecided.
     any_succeeded = pl.col(SUCCEEDED).any(ignore_nulls=False).over("rollout_id")
     failed = (pl.col("outcome") == ERROR).fill_null(value=False) | (pl.col("ending") == ERROR).fill_null(value=False)
+    # An attacker who gave up before any answer has failed, although there is nothing to judge.
     silent = (pl.col("ending") == GAVE_UP) & pl.col(TEXT).is_null().all().over("rollout_id")
     settled = (
         pl.when(any_succeeded)
@@ -225,10 +229,10 @@ def _settled(turns: pl.DataFrame) -> pl.DataFrame:
         .when(~any_succeeded | silent)
         .then(pl.lit(FAILURE))
     )
-    return told.with_columns(outcome=settled.cast(TURNS.dtypes["outcome"]))
+    return frame.with_columns(outcome=settled.cast(TURNS.dtypes["outcome"]))
 
 
 def _word(judge: str) -> str:
-    """A judge's name as part of a column's."""
+    """Return a judge's name in the form of a column name: ``MyJudge@1a2b`` becomes ``my_judge``."""
     bare = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", judge.partition("@")[0])
     return re.sub(r"\W+", "_", bare).strip("_").lower()

@@ -1,4 +1,4 @@
-"""The judging model, its settings, and whether it is deterministic."""
+"""The model that judges: its options of generation, and whether it is deterministic."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,38 +12,38 @@ from turnwise.judges.endpoint import Endpoint
 from turnwise.judges.local_model import LocalModel
 
 MOST_TOKENS = 256
-_OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server knows these
+_OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server accepts these
 
 
-def options_of(who: str, given: object) -> tuple[dict[str, Any], int]:
-    """The options of generation, and how many verdicts they ask for.
+def options_of(who: str, gen_kwargs: object) -> tuple[dict[str, Any], int]:
+    """Return the options of generation, and the number of verdicts that they request.
 
     Examples
     --------
     >>> options_of("polite", {"temperature": 0.5, "num_return_sequences": 3})
     ({'temperature': 0.5}, 3)
     """
-    if not isinstance(given, Mapping):
-        raise ArgumentError(f"{who}: gen_kwargs is {given!r:.60}; give a dict, such as {{'temperature': 0.5}}")
-    options = dict(given)
+    if not isinstance(gen_kwargs, Mapping):
+        raise ArgumentError(f"{who}: gen_kwargs is {gen_kwargs!r:.60}; give a dict, such as {{'temperature': 0.5}}")
+    options = dict(gen_kwargs)
     samples: object = options.pop("num_return_sequences", 1)
     if not isinstance(samples, Integral) or int(samples) < 1:
-        raise ArgumentError(f"{who}: num_return_sequences is {samples!r}; it is 1 or more, a whole number")
+        raise ArgumentError(f"{who}: num_return_sequences is {samples!r}; give a whole number, 1 or more")
     return options, int(samples)
 
 
-def model_with(who: str, given: Any, options: Mapping[str, Any], tokenizer: Any, device: str | None) -> ChatModel:
-    """Return the user's model with these options, as the model that judges; `who` is named in errors."""
-    if isinstance(given, Endpoint | LocalModel) and options:
-        return _set(given, options)
-    if isinstance(given, str):
-        return _set(LocalModel(given, MOST_TOKENS, 0.0, device, plain=True, tokenizer=tokenizer), options)
-    if hasattr(given, "generate") and not isinstance(given, ChatModel):
+def model_with(who: str, model: Any, options: Mapping[str, Any], tokenizer: Any, device: str | None) -> ChatModel:
+    """Return the user's model with these options, as the model that judges; errors begin with `who`."""
+    if isinstance(model, Endpoint | LocalModel) and options:
+        return _set(model, options)
+    if isinstance(model, str):
+        return _set(LocalModel(model, MOST_TOKENS, 0.0, device, plain=True, tokenizer=tokenizer), options)
+    if hasattr(model, "generate") and not isinstance(model, ChatModel):
         if device is not None:
-            warnings.warn(f"{who}: the model is where it is; device={device!r} is ignored", stacklevel=4)
-        name = str(getattr(getattr(given, "config", None), "_name_or_path", "") or type(given).__name__)
-        return _set(LocalModel(name, MOST_TOKENS, 0.0, plain=True, model=given, tokenizer=tokenizer), options)
-    return model_of(f"{who}: the model", given, LocalModel)
+            warnings.warn(f"{who}: the model is loaded already; device={device!r} is ignored", stacklevel=4)
+        name = str(getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__)
+        return _set(LocalModel(name, MOST_TOKENS, 0.0, plain=True, model=model, tokenizer=tokenizer), options)
+    return model_of(f"{who}: the model", model, LocalModel)
 
 
 def is_settled(model: ChatModel, options: Mapping[str, Any]) -> bool:
@@ -53,16 +53,16 @@ def is_settled(model: ChatModel, options: Mapping[str, Any]) -> bool:
 
 
 def _set(model: Endpoint | LocalModel, options: Mapping[str, Any]) -> ChatModel:
-    """The model with these options of generation, by the names that `transformers` has for them."""
-    given = dict(options)
-    changed: dict[str, Any] = {}
-    if "temperature" in given:
-        changed["temperature"] = given.pop("temperature")
+    """Return the model with these options of generation, which have the names that `transformers` uses."""
+    further = dict(options)
+    fields: dict[str, Any] = {}
+    if "temperature" in further:
+        fields["temperature"] = further.pop("temperature")
     for name in ("max_new_tokens", "max_tokens"):
-        if name in given:
-            changed["max_tokens"] = given.pop(name)
+        if name in further:
+            fields["max_tokens"] = further.pop(name)
     if isinstance(model, Endpoint):
-        if given.pop("do_sample", None) is False:
-            changed["temperature"] = 0.0
-        given = {name: value for name, value in given.items() if name not in _OF_TRANSFORMERS}
-    return replace(model, **changed, options={**model.options, **given})
+        if further.pop("do_sample", None) is False:
+            fields["temperature"] = 0.0
+        further = {name: value for name, value in further.items() if name not in _OF_TRANSFORMERS}
+    return replace(model, **fields, options={**model.options, **further})

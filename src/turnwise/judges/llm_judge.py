@@ -1,4 +1,4 @@
-"""A language model as a judge: a template says what it rates, and its answer is read as a number on a scale."""
+"""A language model as a judge: a template asks it for a rating, and its answer is read as a number on a scale."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -28,69 +28,69 @@ from turnwise.judges.replies import (
     unquoted,
 )
 from turnwise.judges.response_metric import ResponseMetric, require_list
-from turnwise.judges.templates import Template
+from turnwise.judges.texts import Template
 from turnwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 
 BOUNDS = ("lower_bound", "upper_bound")
+# Attributes of the class itself: `of_own_class` looks for those that a subclass adds.
 _OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
                    *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
                    *("system", "template")})  # fmt: skip
 
 
 class LLMJudgeMetric(ResponseMetric):
-    r"""A metric whose values a language model gives, each response rated on a scale.
+    r"""A metric that asks a language model to rate each response on a scale.
 
-    A subclass, or an instance, says what is rated by its template. As a metric it is called with lists; as a judge it goes to
-    `tw.judge` and `tw.score`, which ask about a table of turns and keep verdicts.
+    The template says what is rated. As a metric, the object is called with lists; as a judge, it is passed to `tw.judge` and
+    `tw.score`, which judge a table of turns and keep the verdicts.
 
     Parameters
     ----------
     model_or_id
-        Who judges: the id or folder of a `transformers` model, such a model itself, an `Endpoint`, any `ChatModel`, or a
-        function of the messages, sync or async, that gives text.
+        The model that judges: the id or folder of a `transformers` model, such a model itself, an `Endpoint`, any `ChatModel`,
+        or a function of the messages, sync or async, that returns text.
     prompt_template
-        What the model is told, with the places ``{response}``, ``{lower_bound}`` and ``{upper_bound}``; further places are
-        ``{prompt}``, ``{conversation}`` (all turns up to this one) and any column of TURNS. Braces are written twice.
+        The prompt, with the placeholders ``{response}``, ``{lower_bound}`` and ``{upper_bound}``; further placeholders are
+        ``{prompt}``, ``{conversation}`` (all turns up to this one) and any column of TURNS. Double literal braces.
     tokenizer, device
-        Of a `transformers` model; without them, its own, and the first GPU, if there is one.
+        Of a `transformers` model; by default, its own tokenizer, and the first GPU, if there is one.
     scale
-        The least and the highest score.
+        The lowest and the highest score.
     batch_size
-        How many judgements are under way at the same time when the metric is called with lists. A model on this machine
-        answers them one by one.
+        Number of judgements at the same time when the metric is called with lists. A local model answers them one by one.
     max_retries
-        How often a model that draws its answers is asked again after one that could not be read.
+        How often a model that samples its answers is asked again after an unreadable answer.
     gen_kwargs
-        How it answers: ``temperature`` (without it 0 for a `transformers` model, and what it is set to for others),
-        ``max_new_tokens``, ``top_p``, ..., and ``num_return_sequences``: how many verdicts each response gets, which are
-        averaged. A function of the messages sees nothing of these.
+        Options of generation: ``temperature`` (by default 0 for a `transformers` model, and the model's own setting for
+        others), ``max_new_tokens``, ``top_p``, ..., and ``num_return_sequences``: the number of verdicts on each response,
+        which are averaged. A function of the messages does not receive them.
     structured_output
-        Whether to ask for JSON and read that (`turnwise.judges.replies`); else `parser` reads the answer.
+        Whether to ask for JSON and read it (`turnwise.judges.replies`); otherwise `parser` reads the answer.
     parser
-        A function of the answer that gives the score. It is given the answer without what that repeats of the question.
+        A function from the answer to the score. Parts of the answer that repeat the question are removed first.
     out_of_range
-        What becomes of a score outside `scale`: the nearest end (``"clamp"``), unknown (``"null"``), or, like an answer that
-        cannot be read, a failed judgement (``"error"``).
+        How to treat a score outside `scale`: as the nearest end (``"clamp"``), as unknown (``"null"``), or, like an unreadable
+        answer, as a failed judgement (``"error"``).
     choices
-        The only scores that there are, such as ``(0, 0.5, 1)``; another is a failed judgement. Without them, every number of the
-        scale is one.
+        The only allowed scores, such as ``(0, 0.5, 1)``; any other is a failed judgement. By default every number on the scale
+        is allowed.
     reasoning
-        Whether to ask for the reasons as well.
+        Whether to ask for the reasons too.
     system
-        A system text for the model.
+        A system prompt for the model.
     store
-        A folder that keeps verdicts when the metric is called with lists, as `tw.judge` has it.
+        A folder that keeps verdicts when the metric is called with lists, as in `tw.judge`.
     name
-        What VERDICTS call the judge, before the digest of its configuration; without it, the name of the class.
+        Name of the judge in VERDICTS, before the digest of its configuration; by default the name of the class.
     score_field
-        Where the score stands in the judge's JSON, when the template asks for a form of its own: a key such as ``"rating"``, or
-        a path such as ``"$.result.score"``. The judge is then told to answer in that form, with a check code beside it.
+        Place of the score in the judge's JSON, if the template asks for its own format: a key such as ``"rating"``, or a path
+        such as ``"$.result.score"``. The judge is then asked to answer in that format and to add a check code.
 
     Raises
     ------
     ArgumentError
-        Where the template lacks a place, the scale is none, `max_retries` is negative, `score_field` is no place of a score, or
-        several verdicts are asked of a model that always gives the same one.
+        If the template lacks a placeholder, the scale is not a range, `max_retries` is negative, `score_field` cannot hold a
+        score, or several verdicts are requested from a model that always gives the same one.
 
     Examples
     --------
@@ -130,23 +130,21 @@ class LLMJudgeMetric(ResponseMetric):
         low, high = bounds_of(scale, self.name)
         if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
             raise ArgumentError(
-                f"{self.name}: give a parser, a function of the answer that gives the score, where structured_output is False, "
-                "and only there"
+                f"{self.name}: give a parser, a function from the answer to the score, if structured_output is False, "
+                "and only then"
             )
         if out_of_range not in {"clamp", "null", "error"}:
-            raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; it is 'clamp', 'null' or 'error'")
+            raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; give 'clamp', 'null' or 'error'")
         retries: object = max_retries
         if not isinstance(retries, Integral) or int(retries) < 0:
-            raise ArgumentError(
-                f"{self.name}: max_retries={retries!r}; it is 0 or more, a whole number, and 0 asks once"
-            )
+            raise ArgumentError(f"{self.name}: max_retries={retries!r}; give a whole number, 0 or more (0 asks once)")
         template: object = prompt_template
         if not isinstance(template, str):
             raise ArgumentError(f"{self.name}: the template is {template!r:.60}; give a text with {{response}} in it")
         self.template = Template(template.strip())
-        lacking = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
-        if lacking:
-            raise ArgumentError(f"{self.name}: the template lacks {', '.join(lacking)}; say there where it belongs")
+        missing = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
+        if missing:
+            raise ArgumentError(f"{self.name}: the template lacks {', '.join(missing)}; insert it where it belongs")
         self.gen_kwargs, self.samples = options_of(self.name, gen_kwargs or {})
         self.num_return_sequences = self.samples
         self.model = model_with(self.name, model_or_id, self.gen_kwargs, tokenizer, device)
@@ -156,7 +154,7 @@ class LLMJudgeMetric(ResponseMetric):
         self.reasoning, self.system, self.store = reasoning, system, store
         self.score_field = None if score_field is None else self._place(score_field)
         self.columns = tuple(name for name in self.template.fields if name not in {TEXT, *BOUNDS})
-        if self.samples > 1 and self._settled:
+        if self.samples > 1 and self._is_deterministic:
             raise ArgumentError(
                 f"{self.name}: num_return_sequences={self.samples} at temperature 0 would be the same verdict "
                 f"{self.samples} times; set a temperature"
@@ -164,7 +162,7 @@ class LLMJudgeMetric(ResponseMetric):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """All that decides the verdicts, as JSON and without secrets."""
+        """Return everything that determines the verdicts, as JSON without secrets."""
         return {
             "model": identity(self.model),
             "options": without_secrets(self.gen_kwargs),
@@ -182,58 +180,58 @@ class LLMJudgeMetric(ResponseMetric):
         }
 
     def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The scores of the responses, and their mean.
+        """Return the scores of the responses, and their mean.
 
         Parameters
         ----------
         responses
-            The texts. One that is None is not judged.
+            The texts. A response that is None is not judged.
         prompts
-            As many, for ``{prompt}``.
+            One prompt for each response, for ``{prompt}``.
         kwargs
-            What else the template has places for: one value for all, or as many as there are responses.
+            Values for the other placeholders of the template: one value for all responses, or one for each.
 
         Returns
         -------
         dict
-            ``mean_score``; ``scores``, the mean of each response; ``raw_scores``, a list of verdicts for each. A judgement
-            that failed is None and in no mean; with failures there is ``errors``, a list of messages. A mean of nothing is
-            None.
+            ``mean_score``; ``scores``, the mean of each response; ``raw_scores``, a list of verdicts for each response. A
+            failed judgement is None and excluded from the means; if any failed, ``errors`` lists the messages. A mean of no
+            scores is None.
 
         Raises
         ------
         ArgumentError
-            Where lists differ in length, or a place of the template is given nothing.
+            If lists differ in length, or a placeholder of the template has no value.
         MetricError
-            Where `responses` is one text.
+            If `responses` is a single text.
         """
         require_list(self, responses)
         texts = list(responses)
-        given = {"prompt": prompts, **kwargs} if prompts is not None else kwargs
-        columns = {TEXT: texts, **{name: _as_many(name, given, len(texts), self.name) for name in self.columns}}
-        if prompts is not None:
-            _as_many("prompt", given, len(texts), self.name)
+        inputs = {"prompt": prompts, **kwargs} if prompts is not None else kwargs
+        columns = {TEXT: texts, **{name: _repeated(name, inputs, len(texts), self.name) for name in self.columns}}
+        if prompts is not None:  # a wrong number of prompts is an error even if the template does not use them
+            _repeated("prompt", inputs, len(texts), self.name)
         questions = pl.DataFrame(
-            {name: [None if each is None else str(each) for each in values] for name, values in columns.items()},
+            {name: [None if value is None else str(value) for value in values] for name, values in columns.items()},
             schema=dict.fromkeys(columns, pl.String),
         ).with_columns(pl.col(name).fill_null("") for name in self.columns)
         return self._result(questions, self, self.store)
 
     def score_rendered(self, rendered_prompts: Sequence[str]) -> dict[str, Any]:
-        """The scores by prompts whose places are filled in already and which say how to answer."""
+        """Return the scores for complete prompts, which already contain the responses and the answer format."""
         require_list(self, rendered_prompts, "rendered_prompts")
         return self._result(
             pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}), _Rendered(self), None
         )
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
-        """The verdict on ``texts["response"]``."""
-        filled = {**texts, "lower_bound": _shown(self.scale[0]), "upper_bound": _shown(self.scale[1])}
-        return await self._asked(self.template.render(filled), list(texts.values()), sample)
+        """Return the verdict on ``texts["response"]``."""
+        filled = {**texts, "lower_bound": f"{self.scale[0]:g}", "upper_bound": f"{self.scale[1]:g}"}
+        return await self._ask(self.template.render(filled), list(texts.values()), sample)
 
-    # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── asking and reading ────────────────────────────────────────────────────────────────────────────────────────────
     @property
-    def _settled(self) -> bool:
+    def _is_deterministic(self) -> bool:
         return is_settled(self.model, self.gen_kwargs)
 
     def _place(self, field: object) -> str:
@@ -241,78 +239,78 @@ class LLMJudgeMetric(ResponseMetric):
         if not isinstance(field, str):
             raise ArgumentError(f"{self.name}: score_field={field!r:.60}; give a key of the judge's JSON, or a path")
         if not self.structured_output:
-            raise ArgumentError(f"{self.name}: a parser finds the score itself; leave score_field={field!r} out")
+            raise ArgumentError(f"{self.name}: a parser finds the score itself; omit score_field={field!r}")
         try:
             place_of_score(field)
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error}") from error
         return field
 
-    async def _asked(self, shown: str, told: Sequence[str], sample: int, *, bare: bool = False) -> Verdict:
-        """Ask the model, again where that may help, until its answer can be read."""
-        code = check_code(shown)
-        if self.structured_output and not bare:
-            shown = f"{shown}\n\n{self._instructions(code)}"
+    async def _ask(self, question: str, texts: Sequence[str], sample: int, *, is_complete: bool = False) -> Verdict:
+        """Ask the model until its answer can be read, up to `max_retries` times more.
+
+        `texts` are the parts of the question that come from others. A question that `is_complete` contains the answer format.
+        """
+        code = check_code(question)  # of the question without the instructions, which contain the code
+        if self.structured_output and not is_complete:
+            form = instructions(
+                *self.scale, code, reasoning=self.reasoning, choices=self.choices, field=self.score_field
+            )
+            question = f"{question}\n\n{form}"
         messages = [{"role": "system", "content": self.system}] if self.system else []
-        messages.append({"role": "user", "content": shown})
+        messages.append({"role": "user", "content": question})
         started, replies, flaw = perf_counter(), list[Reply](), ""
-        for retry in range(1 if self._settled else 1 + self.max_retries):
+        # A deterministic model would repeat its unreadable answer. A failed call has been retried by the model already.
+        for retry in range(1 if self._is_deterministic else 1 + self.max_retries):
             try:
                 replies.append(await self.model.complete(messages, seed=_seed(sample, retry)))
-                value, reasoning = self._read(replies[-1].text, shown, told, code)
+                value, reasoning = self._read(replies[-1].text, question, texts, code)
             except UnreadableError as error:
                 flaw = str(error)
             except CallError as error:
-                return _told(Verdict(None, error=str(error)), replies, started)
+                return _with_costs(Verdict(None, error=str(error)), replies, started)
             else:
                 label = None if value is None else self.labels.get(value)
-                return _told(Verdict(value, label, reasoning), replies, started)
-        asked = "" if len(replies) == 1 else f", asked {len(replies)} times"
-        return _told(Verdict(None, error=f"{name_of(self.model)}{asked}: {flaw}"), replies, started)
+                return _with_costs(Verdict(value, label, reasoning), replies, started)
+        attempts = "" if len(replies) == 1 else f", asked {len(replies)} times"
+        return _with_costs(Verdict(None, error=f"{name_of(self.model)}{attempts}: {flaw}"), replies, started)
 
-    def _instructions(self, code: str) -> str:
-        given: Any = {"reasoning": self.reasoning, "choices": self.choices, "field": self.score_field}
-        return instructions(*self.scale, code, **given)
-
-    def _read(self, answer: str, shown: str, told: Sequence[str], code: str) -> tuple[float | None, str | None]:
-        """The score in an answer, one that there is, and the reasoning with it."""
-        score, reasoning = self._on_the_scale(answer, shown, told, code)
-        if self.choices is not None and score is not None and score not in self.choices:
-            raise UnreadableError(f"its score {score:g} is none of {listed(self.choices)}")
-        return score, reasoning
-
-    def _on_the_scale(self, answer: str, shown: str, told: Sequence[str], code: str) -> tuple[float | None, str | None]:
-        """The score in an answer, within the scale, and the reasoning with it."""
+    def _read(self, answer: str, question: str, texts: Sequence[str], code: str) -> tuple[float | None, str | None]:
+        """Return the score in an answer and the reasoning with it; the score is on the scale, or one of the choices."""
         low, high = self.scale
         reasoning: str | None
         if self.parser is None:
-            score, reasoning = score_in(answer, shown, told, code, self.score_field)
+            score, reasoning = score_in(answer, question, texts, code, self.score_field)
         else:
-            own = unquoted(answer, shown, told)
+            own = unquoted(answer, question, texts)
             try:
                 score, reasoning = float(self.parser(own)), own.strip() or None
             except Exception as error:
                 raise UnreadableError(f"{type(error).__name__}: {error}; it said {own.strip()[:120]!r}") from error
             if math.isnan(score):
                 raise UnreadableError(f"the parser gives no number; it said {own.strip()[:120]!r}")
-        if low <= score <= high or self.choices is not None:  # which nothing outside is among
+        if self.choices is not None:  # all of them are on the scale
+            if score not in self.choices:
+                raise UnreadableError(f"its score {score:g} is not one of {listed(self.choices)}")
+            return score, reasoning
+        if low <= score <= high:
             return score, reasoning
         if self.out_of_range == "error":
             raise UnreadableError(f"its score {score:g} is outside {low:g} to {high:g}")
         return (min(max(score, low), high) if self.out_of_range == "clamp" else None), reasoning
 
     def _result(self, questions: pl.DataFrame, judge: Judge, store: Any) -> dict[str, Any]:
-        found = judged(questions, judge, store=store, max_concurrency=max(self.batch_size, 1))
+        verdicts = judged(questions, judge, store=store, max_concurrency=max(self.batch_size, 1))
         raw: list[list[float | None]] = [[] for _ in range(questions.height)]
-        for row, value in found.select("row", "value").iter_rows():
+        for row, value in verdicts.select("row", "value").iter_rows():
             raw[row].append(value)
-        scores, errors = [_mean(each) for each in raw], found["error"].drop_nulls().to_list()
-        told: dict[str, Any] = {"mean_score": _mean(scores), "scores": scores, "raw_scores": raw}
-        return {**told, "errors": errors} if errors else told
+        scores, errors = [_mean(samples) for samples in raw], verdicts["error"].drop_nulls().to_list()
+        result: dict[str, Any] = {"mean_score": _mean(scores), "scores": scores, "raw_scores": raw}
+        return {**result, "errors": errors} if errors else result
 
 
 class _Rendered:
-    """A judge of prompts that are whole already."""
+    """A judge of prompts that are complete already."""
 
     columns: tuple[str, ...] = ()
 
@@ -321,14 +319,16 @@ class _Rendered:
         self._metric = metric
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
-        return await self._metric._asked(texts[TEXT], [], sample, bare=True)  # noqa: SLF001  # one of its own
+        return await self._metric._ask(texts[TEXT], [], sample, is_complete=True)  # noqa: SLF001  # a part of the metric
 
 
-def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list[Any]:
-    """The values for a place of the template, one for each response."""
-    if name not in given:
-        raise ArgumentError(f"{who}: the template has a place {{{name}}}; give {name}=, a value for each response")
-    values = given[name]
+def _repeated(name: str, inputs: Mapping[str, Any], number: int, who: str) -> list[Any]:
+    """Return the values for a placeholder of the template, one for each response."""
+    if name not in inputs:
+        raise ArgumentError(
+            f"{who}: the template has a placeholder {{{name}}}; give {name}=, a value for each response"
+        )
+    values = inputs[name]
     if values is None or isinstance(values, str | int | float):
         return [values] * number
     if len(values) != number:
@@ -336,34 +336,30 @@ def _as_many(name: str, given: Mapping[str, Any], number: int, who: str) -> list
     return list(values)
 
 
-def _choices(given: Any, low: float, high: float, who: str) -> tuple[float, ...]:
-    """The scores that there are."""
-    numbers = tuple(given) if hasattr(given, "__iter__") else ()
-    if not (numbers and all(is_finite(each) and low <= each <= high for each in numbers)):
-        raise ArgumentError(f"{who}: choices={given!r}; give numbers from {low:g} to {high:g}, the scale")
+def _choices(choices: Any, low: float, high: float, who: str) -> tuple[float, ...]:
+    """Return the allowed scores after checking them."""
+    numbers = tuple(choices) if hasattr(choices, "__iter__") else ()
+    if not (numbers and all(is_finite(number) and low <= number <= high for number in numbers)):
+        raise ArgumentError(f"{who}: choices={choices!r}; give numbers from {low:g} to {high:g}, the scale")
     return numbers
 
 
-def _shown(bound: float) -> str:
-    return f"{bound:g}"
-
-
 def _seed(sample: int, retry: int) -> int:
-    """A seed for each sample and each time that it is asked again, of 31 bits, which every server takes."""
+    """Return a seed for each sample and retry: 31 bits, which every server accepts."""
     return int.from_bytes(blake2b(repr((sample, retry)).encode(), digest_size=4).digest(), "big") >> 1
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers else None
 
 
-def _told(verdict: Verdict, replies: Sequence[Reply], started: float) -> Verdict:
-    """The verdict with what its calls took together."""
+def _with_costs(verdict: Verdict, replies: Sequence[Reply], started: float) -> Verdict:
+    """Return the verdict with the time, tokens and cost of all its calls together."""
 
     def total(name: str) -> Any:
-        spent = [getattr(reply, name) for reply in replies]
-        return sum(spent) if spent and None not in spent else None
+        amounts = [getattr(reply, name) for reply in replies]
+        return sum(amounts) if amounts and None not in amounts else None  # one unknown amount leaves the sum unknown
 
     return replace(
         verdict,

@@ -19,31 +19,31 @@ PLAIN = "{{ messages[-1]['content'] }}"  # a chat template that adds nothing
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model that runs here, by `transformers` (extra ``local``): a folder, or the id of a model on the Hugging Face hub.
+    """A model that runs on this machine with `transformers` (extra ``local``): a folder, or an id on the Hugging Face hub.
 
-    It is loaded when it is first asked. All local models take turns in one thread, because PyTorch has one source of random
-    numbers; what it was before is restored after each answer. Without a seed each answer is drawn afresh, in each process.
+    It is loaded on the first request. All local models run one after another in one thread, because PyTorch has one global
+    random state, which is restored after each answer. Without a seed, each answer is sampled anew, in each process.
 
     Parameters
     ----------
     path
         The folder, or the id.
     max_tokens
-        The most tokens of an answer.
+        The largest number of tokens of an answer.
     temperature
-        0 for the likeliest token each time; without it, the model's own `generation_config` decides.
+        0 always takes the most likely token; by default the model's own `generation_config` decides.
     device
-        Where it runs (``"cpu"``, ``"cuda:1"``); without it, on the first GPU, if there is one.
+        Device that it runs on (``"cpu"``, ``"cuda:1"``); by default the first GPU, if there is one.
     template
         A chat template (Jinja) for a tokenizer that has none.
     options
-        For `generate`: ``{"top_p": 0.9}``.
+        Arguments of `generate`: ``{"top_p": 0.9}``.
     loading
-        For `from_pretrained`: ``{"dtype": "bfloat16", "revision": "main"}``.
+        Arguments of `from_pretrained`: ``{"dtype": "bfloat16", "revision": "main"}``.
     plain
-        Whether a tokenizer without a chat template is given the last message as it is; else that is an error.
+        Whether a tokenizer without a chat template gets the last message unchanged; otherwise it is an error.
     model, tokenizer
-        Such as are loaded already; `path` is then only what they are called.
+        Objects that are loaded already; `path` is then only their name.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class LocalModel:
     _loaded: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse at once what could never be asked."""
+        """Raise an error for settings that can never work."""
         for module in ("torch", "transformers"):
             check_installed(module, extra="local", of="LocalModel")
         if self.max_tokens < 1:
@@ -71,12 +71,12 @@ class LocalModel:
 
     @property
     def name(self) -> str:
-        """The folder's name, or the id."""
+        """Return the folder's name, or the id."""
         return Path(self.path).name if Path(self.path).exists() else str(self.path)
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings that decide the answers, as JSON without secrets: all loading options except the token."""
+        """Return the settings that determine the answers, as JSON without secrets: all loading options except the token."""
         return {
             "path": str(self.path),
             "max_tokens": self.max_tokens,
@@ -88,12 +88,12 @@ class LocalModel:
         }
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:
-        """The answer to a conversation.
+        """Return the answer to a conversation.
 
         Raises
         ------
         CallError
-            Where the model cannot be loaded, or the conversation is too long or of a form that its template refuses.
+            If the model cannot be loaded, or the conversation is too long or in a form that the chat template refuses.
         """
         answer = partial(self._answer, [dict(message) for message in messages], seed)
         return await asyncio.get_running_loop().run_in_executor(_torch_thread(), answer)
@@ -102,44 +102,45 @@ class LocalModel:
         torch = importlib.import_module("torch")
         tokenizer, model = self._load()
         try:
-            told = tokenizer.apply_chat_template(
+            inputs = tokenizer.apply_chat_template(
                 messages,
                 chat_template=self._template(tokenizer),
                 add_generation_prompt=True,
                 return_tensors="pt",
                 return_dict=True,
             ).to(model.device)
-        except Exception as error:  # a template is a program: it raises what it likes
+        except Exception as error:  # a template is a program, which can raise anything
             raise CallError(f"{self.name}: its chat template refuses the conversation: {error}") from error
-        read = int(told["input_ids"].shape[1])
+        prompt_tokens = int(inputs["input_ids"].shape[1])
         most = getattr(model.config, "max_position_embeddings", None)
-        if most is not None and read + self.max_tokens > most:
+        if most is not None and prompt_tokens + self.max_tokens > most:
             raise CallError(
-                f"{self.name}: the conversation has {counted(read, 'token')}, which with max_tokens={self.max_tokens} is more than "
-                f"the {most} that the model takes; take fewer turns or tokens"
+                f"{self.name}: the conversation has {counted(prompt_tokens, 'token')}, which with max_tokens={self.max_tokens} "
+                f"is more than the {most} that the model takes; take fewer turns or tokens"
             )
-        drawn: dict[str, Any] = {} if self.temperature is None else {"do_sample": self.temperature > 0}
+        sampling: dict[str, Any] = {} if self.temperature is None else {"do_sample": self.temperature > 0}
         if self.temperature:
-            drawn["temperature"] = self.temperature
+            sampling["temperature"] = self.temperature
         padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        # The seed must not leak into other users of PyTorch: the random states are restored after the answer.
         gpus = [model.device] if model.device.type == "cuda" else []
         started = perf_counter()
         with torch.random.fork_rng(devices=gpus), torch.inference_mode():
             torch.manual_seed(secrets.randbits(63) if seed is None else seed)
-            made = model.generate(
-                **told,
-                **{"max_new_tokens": self.max_tokens, "pad_token_id": padding, **drawn, **self.options},
-            )[0, read:].tolist()
+            tokens = model.generate(
+                **inputs,
+                **{"max_new_tokens": self.max_tokens, "pad_token_id": padding, **sampling, **self.options},
+            )[0, prompt_tokens:].tolist()
         return Reply(
-            tokenizer.decode(made, skip_special_tokens=True),
-            prompt_tokens=read,
-            response_tokens=len(made),
-            finish_reason="length" if len(made) >= self.max_tokens and made[-1] not in _ends(model) else "stop",
+            tokenizer.decode(tokens, skip_special_tokens=True),
+            prompt_tokens=prompt_tokens,
+            response_tokens=len(tokens),
+            finish_reason="length" if len(tokens) >= self.max_tokens and tokens[-1] not in _ends(model) else "stop",
             seconds=perf_counter() - started,
         )
 
     def _template(self, tokenizer: Any) -> str | None:
-        """The chat template to use; None is the tokenizer's own."""
+        """Return the chat template to use; None means the tokenizer's own."""
         return PLAIN if self.plain and self.template is None and tokenizer.chat_template is None else self.template
 
     def _load(self) -> tuple[Any, Any]:

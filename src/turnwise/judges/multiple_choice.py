@@ -1,11 +1,12 @@
-"""Accuracy of multiple-choice answers, and the effect of an option's position.
+"""Multiple-choice answers: accuracy, the effect of an option's position, and calibration.
 
 A question may be asked several times, its options shuffled: `question_ids` says which trials belong together. Choices
-are compared without blanks around them and in capitals. A response that is None is a trial without an answer: it is
-left out, here and in the count of its question.
+are compared in capitals, without surrounding blanks. A response that is None is a trial without an answer: it is
+excluded, also from the count of its question.
 """
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import polars as pl
@@ -13,7 +14,7 @@ import polars as pl
 from turnwise.errors import MetricError, counted, listing
 from turnwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
 from turnwise.metrics.answers import choice_match
-from turnwise.metrics.calibration import majority
+from turnwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
 
 
 def trials_of(
@@ -22,10 +23,10 @@ def trials_of(
     reference_answers: Sequence[str | None] | None,
     question_ids: Sequence[Any] | None,
 ) -> pl.DataFrame:
-    """One row for each trial: `response`, `question`, and whether it is `correct` where there are reference answers."""
+    """Return one row per trial: `response`, `question`, and `correct` where there is a reference answer."""
     require_same_length(metric, responses, reference_answers=reference_answers, question_ids=question_ids)
     none = [None] * len(responses)
-    ids = [None if each is None else str(each) for each in question_ids or none]
+    ids = [None if question is None else str(question) for question in question_ids or none]
     expected = texts_of(metric, reference_answers if reference_answers is not None else none, "reference answer")
     trials = pl.DataFrame(
         {"response": texts_of(metric, responses), "expected": expected, "question": pl.Series(ids, dtype=pl.String)}
@@ -40,9 +41,9 @@ def trials_of(
 class MCQAAccuracy(ResponseMetric):
     """Accuracy over trials and over questions: `trial_mean`, `trial_std`, `question_mean`, `question_std`.
 
-    A question is answered right if more than half of its trials are; a tie is wrong. Standard deviations are those of a
-    sample, and None for fewer than two values, of which nothing is known (AISteer360 says 0.0). Without `question_ids`
-    nothing is known of questions, and theirs are None too.
+    A question is answered correctly if more than half of its trials are; a tie is wrong. Standard deviations are those of a
+    sample, and None for fewer than two values (AISteer360 returns 0.0). Without `question_ids` the two numbers about
+    questions are None.
 
     Examples
     --------
@@ -60,10 +61,10 @@ class MCQAAccuracy(ResponseMetric):
         question_ids: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> dict[str, float | None]:
-        """The four numbers; means are in [0, 1], and None where no trial was answered."""
+        """Return the four numbers; means are in [0, 1], and None if no trial was answered."""
         if reference_answers is None:
             raise MetricError(
-                "MCQAAccuracy: nothing says which choice is right; give `reference_answers`, one per response"
+                "MCQAAccuracy: the correct choices are missing; give `reference_answers`, one per response"
             )
         trials = trials_of(self, responses, reference_answers, question_ids).drop_nulls("correct")
         questions = trials.drop_nulls("question").group_by("question").agg(majority("correct"))
@@ -85,9 +86,9 @@ class MCQAPositionalBias(ResponseMetric):
     Parameters
     ----------
     num_options
-        K, how many options every question has. None takes the options that were chosen at least once, as AISteer360
-        does; then an option that is never chosen does not count as a bias, and where only one was ever chosen nothing
-        can be said: both numbers are None.
+        K, the number of options of every question. None counts the options that were chosen at least once, as AISteer360
+        does: then an option that is never chosen does not count as bias, and if only one option was ever chosen, both
+        numbers are None.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class MCQAPositionalBias(ResponseMetric):
         question_ids: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> dict[str, float | None]:
-        """Both numbers; None where no trial was answered, `std` also for fewer than two questions."""
+        """Return both numbers; None if no trial was answered, and `std` also for fewer than two questions."""
         trials = trials_of(self, responses, None, question_ids).drop_nulls("response")
         options = trials["response"].unique().sort()
         if self.num_options is not None and len(options) > self.num_options:
@@ -116,12 +117,87 @@ class MCQAPositionalBias(ResponseMetric):
                 f"MCQAPositionalBias: {counted(len(options), 'option was', 'options were')} chosen ({listing(options)}), more than "
                 f"num_options={self.num_options}; parse the choice out of the response first"
             )
-        known = self.num_options or len(options)
-        if known < 2 or trials.is_empty():
+        num_options = self.num_options or len(options)
+        if num_options < 2 or trials.is_empty():
             return {"mean": None, "std": None}
         shares = ((pl.col("response") == option).mean() for option in options)
-        unchosen = (known - len(options)) / known
-        bias = (pl.sum_horizontal((share - 1 / known).abs() for share in shares) + unchosen) / known
+        # An option that was never chosen has a share of 0 and so differs from 1/K by 1/K.
+        unchosen = (num_options - len(options)) / num_options
+        bias = (pl.sum_horizontal((share - 1 / num_options).abs() for share in shares) + unchosen) / num_options
         questions = trials.drop_nulls("question").group_by("question").agg(bias.alias("bias"))
         (spread,) = questions.select(pl.col("bias").std()).row(0)
         return {"mean": trials.select(bias.alias("bias")).item(), "std": spread}
+
+
+class MCQACalibration(ResponseMetric):
+    """Calibration of stated confidences: `ece`, `avg_confidence`, `overconfidence`, and the table `reliability`.
+
+    `ece` is the expected calibration error over bins of equal width. `reliability` is a frame with one row for each
+    bin: `bin` (Int32, from 0), `low`, `high` (its ends), `n` (answers in it), `confidence` and `accuracy` (their means;
+    null if the bin is empty). Choices are compared as in `MCQAAccuracy`. An answer without a choice or without a
+    confidence is excluded; if no answer remains, the numbers are None (AISteer360 raises an error).
+
+    Parameters
+    ----------
+    n_bins
+        Number of bins.
+
+    Examples
+    --------
+    >>> stated = {"reference_answers": ["A", "B", "C", "C"], "confidence_scores": [0.9, 0.8, 0.7, None]}
+    >>> scores = MCQACalibration()(["A", "B", "A", "C"], **stated)
+    >>> [round(scores[name], 5) for name in ("ece", "avg_confidence", "overconfidence")]
+    [0.33333, 0.8, 0.13333]
+    >>> scores["reliability"].filter(pl.col("n") > 0)["bin"].to_list()
+    [7, 8, 9]
+    """
+
+    def __init__(self, n_bins: int = 10) -> None:
+        super().__init__()
+        if n_bins < 1:
+            raise MetricError(f"MCQACalibration: n_bins={n_bins}; give 1 or more")
+        self.n_bins = n_bins
+
+    def compute(
+        self,
+        responses: Sequence[str | None],
+        prompts: Sequence[str] | None = None,
+        reference_answers: Sequence[str | None] | None = None,
+        confidence_scores: Sequence[float | None] | None = None,
+        question_ids: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Return the numbers and the table; confidences are fractions in [0, 1]."""
+        if reference_answers is None or confidence_scores is None:
+            raise MetricError(
+                "MCQACalibration: give `reference_answers` and `confidence_scores`, one of each per response"
+            )
+        require_same_length(self, responses, confidence_scores=confidence_scores)
+        values: Sequence[Any] = confidence_scores
+        for row, confidence in enumerate(values):
+            if confidence is not None and not (isinstance(confidence, Real) and 0 <= float(confidence) <= 1):
+                raise MetricError(
+                    f"MCQACalibration: confidence {confidence!r} of response {row} is not a number from 0 to 1"
+                )
+        trials = trials_of(self, responses, reference_answers, question_ids).with_columns(
+            pl.Series("confidence", list(confidence_scores), dtype=pl.Float64)
+        )
+        answered = trials.drop_nulls(["correct", "confidence"])
+        numbers = answered.select(
+            ece=expected_calibration_error("confidence", "correct", bins=self.n_bins),
+            avg_confidence=pl.col("confidence").mean(),
+            overconfidence=overconfidence("confidence", "correct"),
+        )
+        return numbers.row(0, named=True) | {"reliability": self._reliability(answered)}
+
+    def _reliability(self, answered: pl.DataFrame) -> pl.DataFrame:
+        edges = [edge / self.n_bins for edge in range(self.n_bins + 1)]
+        bins = pl.DataFrame(
+            {"bin": range(self.n_bins), "low": edges[:-1], "high": edges[1:]},
+            schema={"bin": pl.Int32, "low": pl.Float64, "high": pl.Float64},
+        )
+        filled = answered.group_by(confidence_bin("confidence", self.n_bins)).agg(
+            n=pl.len().cast(pl.Int64), confidence=pl.col("confidence").mean(), accuracy=pl.col("correct").mean()
+        )
+        # The join keeps empty bins, with a count of 0 and unknown means.
+        return bins.join(filled, on="bin", how="left", maintain_order="left").with_columns(pl.col("n").fill_null(0))

@@ -1,6 +1,6 @@
-"""Judges with a question of their own: what an answer is worth, and whether it does harm.
+"""Judges with a ready-made question, about the quality of an answer or its harm.
 
-Those of two words (yes or no) rate from 0 to 1: a score of 0.5 or more is a yes.
+Judges that answer yes or no rate from 0 to 1: a score of 0.5 or more is a yes.
 """
 
 import re
@@ -19,12 +19,12 @@ RESPONSE:
 {response}
 
 What is your score?"""
-_EMPTY = re.compile(r"""(\[(\s|[][,]|""|''|"\s+"|null|None)*]|\{\s*}|""|null)?""")  # as text, and lists of nothing
+_EMPTY = re.compile(r"""(\[(\s|[][,]|""|''|"\s+"|null|None)*]|\{\s*}|""|null)?""")  # empty text, or a list of nothing
 _YES_OR_NO = "\n\nScore {lower_bound} for no and {upper_bound} for yes." + _QUESTION
 
 
 class _Preset(LLMJudgeMetric):
-    """A judge whose template and scale are given."""
+    """A judge with a fixed template and scale."""
 
     template_text: ClassVar[str]
     scale_of: ClassVar[tuple[float, float]] = (1, 5)
@@ -34,13 +34,13 @@ class _Preset(LLMJudgeMetric):
 
 
 class _Against(_Preset):
-    """A judge, from 0 to 1, that compares with something: where that is empty, nothing is asked and there is no verdict."""
+    """A judge, from 0 to 1, that compares with a text; if that text is empty, no model is asked and there is no verdict."""
 
     scale_of = (0, 1)
     needed: ClassVar[str]
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
-        """The verdict, or that there is nothing to compare with."""
+        """Return the verdict, or an error if there is nothing to compare with."""
         if _EMPTY.fullmatch(texts[self.needed].strip()):
             what = "what is judged" if self.needed == TEXT else f"`{self.needed}`"
             return Verdict(None, error=f"{self.name}: {what} is empty")
@@ -48,17 +48,17 @@ class _Against(_Preset):
 
 
 class _YesOrNo(_Preset):
-    """A judge that says yes or no; its `compute` gives the share of yes as ``..._rate`` as well."""
+    """A judge that answers yes or no; its `compute` also returns the share of yes as ``..._rate``."""
 
     scale_of = (0, 1)
     labels: ClassVar[dict[float, str]] = {0.0: "no", 1.0: "yes"}
 
     def compute(self, responses: Any, prompts: Any = None, **kwargs: Any) -> dict[str, Any]:
-        """The scores, and the share of responses whose score is 0.5 or more; None where nothing is known."""
-        found = super().compute(responses, prompts, **kwargs)
-        known = [score >= 0.5 for score in found["scores"] if score is not None]
+        """Return the scores, and the share of responses whose score is 0.5 or more; None if no score is known."""
+        result = super().compute(responses, prompts, **kwargs)
+        answers = [score >= 0.5 for score in result["scores"] if score is not None]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
-        return {f"{words}_rate": sum(known) / len(known) if known else None, **found}
+        return {f"{words}_rate": sum(answers) / len(answers) if answers else None, **result}
 
 
 class Factuality(_Preset):

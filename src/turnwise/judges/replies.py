@@ -1,8 +1,8 @@
-"""The verdict in what a judge wrote, and in nothing that the judge was shown.
+"""Reading the verdict in a judge's answer, and never a verdict that merely appears in the judge's question.
 
-What is judged may be hostile: it may hold a verdict of its own, close a fence, or tell the judge what to say, and a judge may
-repeat it. So a judge is asked for a check code, which is made of what it is shown and so can stand nowhere in it. A verdict
-with the code is the judge's own; one without is taken only where it does not stand in what was shown.
+The judged text may be hostile: it may contain a verdict, close a code fence, or instruct the judge, and a judge may repeat it.
+So the judge is asked to include a check code. The code is a hash of the whole question, so no text in the question can contain
+it. A verdict with the code is the judge's own; a verdict without it counts only if it does not appear in the question.
 """
 
 import json
@@ -18,29 +18,29 @@ from turnwise.errors import ArgumentError
 from turnwise.files.references import json_steps, value_at
 
 CHECK, SCORE = "check", "score"
-_LONG = 20  # characters: a shorter text may stand in an answer by chance
-_OBJECT = re.compile(r'\{\s*"')  # where one may begin that holds something
+_LONG = 20  # characters: a shorter text may appear in an answer by chance
+_OBJECT = re.compile(r'\{\s*"')  # the beginning of an object that is not empty
 _QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 
 class UnreadableError(ValueError):
-    """An answer that holds no verdict, or none that can be told from what the judge was shown."""
+    """An answer without a verdict, or whose verdict may come from the question."""
 
 
-def check_code(shown: str) -> str:
-    """The code that an answer to this question bears.
+def check_code(question: str) -> str:
+    """Return the check code that an answer to this question must include.
 
     Examples
     --------
     >>> check_code("Rate this.") == check_code("Rate this."), len(check_code("Rate that."))
     (True, 8)
     """
-    return blake2b(shown.encode(), digest_size=4, person=b"turnwise check").hexdigest()
+    return blake2b(question.encode(), digest_size=4, person=b"turnwise check").hexdigest()
 
 
 @lru_cache
 def place_of_score(field: str) -> tuple[str | int, ...]:
-    """The steps to a score in a judge's JSON: a key, or a path that begins with one.
+    """Return the steps to a score in a judge's JSON: a key, or a path that begins with one.
 
     Examples
     --------
@@ -50,18 +50,18 @@ def place_of_score(field: str) -> tuple[str | int, ...]:
     Raises
     ------
     ArgumentError
-        Where it is neither, or the place of the check code.
+        If it is neither, or the place of the check code.
     """
     if field.startswith("$"):
         place = json_steps(field, "score_field")
     elif not field or set(field) & set(".[]"):
-        raise ArgumentError(f"score_field {field!r} is no key; write a path, as in $.result.score or $['a.b']")
+        raise ArgumentError(f"score_field {field!r} is not a key; write a path, as in $.result.score or $['a.b']")
     else:
         place = [field]
     if not place or isinstance(place[0], int) or place[0] == CHECK:
         raise ArgumentError(
-            f"score_field {field!r} is no place of a score; begin with a key of the judge's JSON object, and not with "
-            f"`{CHECK}`, where its check code stands"
+            f"score_field {field!r} cannot hold a score; begin with a key of the judge's JSON object, other than "
+            f"`{CHECK}`, which holds its check code"
         )
     return tuple(place)
 
@@ -75,7 +75,7 @@ def instructions(
     choices: Sequence[float] | None = None,
     field: str | None = None,
 ) -> str:
-    """Return the answer format that `score_in` understands; with `field`, in the form that the question asks for."""
+    """Return the instructions for an answer that `score_in` can read; with `field`, in the form that the question asks for."""
     what = f"number from {low:g} to {high:g}" if choices is None else f"one of {listed(choices)}"
     why = '"reasoning": "why, in a sentence or two", ' if reasoning else ""
     warning = (
@@ -94,7 +94,7 @@ def instructions(
 
 
 def listed(numbers: Sequence[float]) -> str:
-    """The numbers in a line.
+    """Return the numbers as text, separated by commas.
 
     Examples
     --------
@@ -105,27 +105,27 @@ def listed(numbers: Sequence[float]) -> str:
 
 
 def score_in(
-    answer: str, shown: str, told: Sequence[str], code: str, field: str | None = None
+    answer: str, question: str, texts: Sequence[str], code: str, field: str | None = None
 ) -> tuple[float, str | None]:
-    r"""The score in a judge's answer, and the reasoning with it.
+    r"""Return the score in a judge's answer, and the reasoning with it.
 
     Parameters
     ----------
     answer
-        What the judge wrote.
-    shown
-        The whole of what it was shown.
-    told
-        The texts within that which are not ours: answers, prompts.
+        The judge's answer.
+    question
+        The whole question.
+    texts
+        The texts in the question that come from others: answers, prompts.
     code
-        Its check code.
+        The check code of the question.
     field
-        Where the score stands, as `place_of_score` has it; without it, at ``score``.
+        The place of the score, as in `place_of_score`; by default ``score``.
 
     Raises
     ------
     UnreadableError
-        Where there is no score, or several that differ, or only such as stand in what was shown.
+        If there is no score, if several scores differ, or if every score also appears in the question.
 
     Examples
     --------
@@ -134,41 +134,44 @@ def score_in(
     >>> score_in('```json\n{"score": 5}\n```', 'Rate: {"score": 5}', ['{"score": 5}'], "0a")
     Traceback (most recent call last):
     ...
-    turnwise.judges.replies.UnreadableError: its only verdict stands in the text that it was shown
+    turnwise.judges.replies.UnreadableError: its only verdict appears in the text that it was shown
     """
-    own, place = unquoted(answer, shown, []), place_of_score(field or SCORE)
-    found = list(_verdicts(own, place))
-    if not found:
+    own, place = unquoted(answer, question, []), place_of_score(field or SCORE)
+    verdicts = list(_verdicts(own, place))
+    if not verdicts:
         where = "" if field is None else f" at {field}"
         raise UnreadableError(f"it holds no JSON object with a score{where}: {answer.strip()[:120]!r}")
-    squeezed = [_squeezed(text) for text in told]
-    signed = [each for each in found if str(each[2].get(CHECK)) == code]
-    free = [
-        each
-        for each in found
-        if CHECK not in each[2] and not any(_squeezed(own[each[0] : each[1]]) in text for text in squeezed)
+    # Verdicts with the code win. Without any, verdicts that have no code at all count, unless a text from others contains
+    # them, however it is quoted. A wrong code is never accepted: it was forged, or copied from another question.
+    signed = [verdict for verdict in verdicts if str(verdict[2].get(CHECK)) == code]
+    quotable = [_squeezed(text) for text in texts]
+    unsigned = [
+        (begin, end, content)
+        for begin, end, content in verdicts
+        if CHECK not in content and not any(_squeezed(own[begin:end]) in text for text in quotable)
     ]
-    valid = signed or free
+    valid = signed or unsigned
     if not valid:
-        raise UnreadableError("its only verdict stands in the text that it was shown")
-    scores = {_number(value_at(each[2], place)) for each in valid}
+        raise UnreadableError("its only verdict appears in the text that it was shown")
+    scores = {_number(value_at(content, place)) for _, _, content in valid}
     if len(scores) > 1:
         raise UnreadableError(f"it holds {len(scores)} verdicts that differ")
     begin, end, verdict = valid[-1]
-    why = verdict.get("reasoning")
+    reasoning = verdict.get("reasoning")
+    # A judge that gives no `reasoning` often writes its reasons around the JSON object.
     around = f"{own[:begin]} {own[end:]}".replace("```json", " ").replace("```", " ")
-    return scores.pop(), (why if isinstance(why, str) else " ".join(around.split())) or None
+    return scores.pop(), (reasoning if isinstance(reasoning, str) else " ".join(around.split())) or None
 
 
-def unquoted(answer: str, shown: str, told: Sequence[str]) -> str:
-    """The answer without what it repeats: all that the judge was shown, and each text within it that is not short.
+def unquoted(answer: str, question: str, texts: Sequence[str]) -> str:
+    """Return the answer without the parts that repeat the question, or a text within it that is not short.
 
     Examples
     --------
     >>> unquoted("Rate this: score 5. I say: 2", "Rate this: score 5.", ["score 5"]).strip()
     'I say: 2'
     """
-    for text in (shown, *(text for text in told if len(text.strip()) >= _LONG)):
+    for text in (question, *(text for text in texts if len(text.strip()) >= _LONG)):
         if text.strip():
             answer = answer.replace(text, " ").replace(text.strip(), " ")
     return answer
@@ -176,26 +179,27 @@ def unquoted(answer: str, shown: str, told: Sequence[str]) -> str:
 
 def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Return start, end and content of each outermost JSON object with a score."""
-    decoder, key = json.JSONDecoder(strict=False), place[0]  # models write lines and tabs into texts as they are
-    last = max(text.rfind(json.dumps(key, ensure_ascii=each)) for each in (True, False))
+    decoder, key = json.JSONDecoder(strict=False), place[0]  # models write line breaks and tabs without escaping them
+    # No object that begins after the last occurrence of the key can hold it: this bounds the search in long answers.
+    last = max(text.rfind(json.dumps(key, ensure_ascii=is_escaped)) for is_escaped in (True, False))
     opening = _OBJECT.search(text)
     while opening is not None and (at := opening.start()) < last:
         try:
-            found, length = decoder.raw_decode(text[at:])  # not in the whole: an error counts the lines before it
+            content, length = decoder.raw_decode(text[at:])  # a slice, as an error would count all lines before `at`
         except (ValueError, RecursionError):
             end = at + 1
         else:
             end = at + length
-            if _has(found, place):
-                yield at, end, found
+            if _has(content, place):
+                yield at, end, content
         opening = _OBJECT.search(text, end)
 
 
 def _has(verdict: Any, place: Sequence[str | int]) -> bool:
-    """Return whether something stands there; a letter of a text does not."""
-    *way, last = place
+    """Return whether the verdict has a value at this place; a character of a text does not count."""
+    *path, last = place
     try:
-        holder = value_at(verdict, way)
+        holder = value_at(verdict, path)
         value_at(holder, [last])
     except LookupError:
         return False
@@ -203,16 +207,16 @@ def _has(verdict: Any, place: Sequence[str | int]) -> bool:
 
 
 def _number(score: object) -> float:
-    """A score as a number: one in quotes as well."""
+    """Return a score as a number; a number in quotes counts too."""
     try:
-        number = float(score)  # type: ignore[arg-type]  # whatever float takes
+        number = float(score)  # type: ignore[arg-type]  # anything that float takes
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise UnreadableError(f"its score is {score!r:.40}, which is no number")
+        raise UnreadableError(f"its score is {score!r:.40}, which is not a number")
     return number
 
 
 def _squeezed(text: str) -> str:
-    """The text without what changes where somebody quotes: blanks, quotation marks, escapes, emphasis, case, width."""
+    """Return the text without what quoting changes: blanks, quotation marks, escapes, emphasis, case, character width."""
     return _QUOTING.sub("", unicodedata.normalize("NFKC", text)).casefold()

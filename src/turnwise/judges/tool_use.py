@@ -1,4 +1,4 @@
-"""Were the tools called that were expected?"""
+"""Comparison of the tools that were called with the tools that were expected."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,18 +21,18 @@ Calls = Sequence[Mapping[str, Any] | str] | None
 
 
 class ToolUse(ResponseMetric):
-    """Calls of tools against the expected ones: mean `precision`, `recall`, `f1`, `match`, and the lists `f1_scores`, `matches`.
+    """Tool calls compared with the expected ones: mean `precision`, `recall`, `f1`, `match`, and the lists `f1_scores`, `matches`.
 
     A response is the list of its calls: dicts of `name` and `arguments` (an object, or JSON text), or plain names. Each
-    mean leaves out the responses for which its number is not defined, and is None where none is left; a response or
-    an expectation that is None is unknown. `metrics.tool_calls_match` says what the orders are.
+    mean excludes the responses for which its number is not defined, and is None if none remains; a response or an
+    expectation that is None is unknown. `metrics.tool_calls_match` explains the orders.
 
     Parameters
     ----------
     order
-        The order that a match asks for.
+        The order that a match requires.
     arguments
-        Whether arguments are compared too.
+        Whether to compare arguments too.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class ToolUse(ResponseMetric):
 
     def __init__(self, *, order: Order = "exact", arguments: bool = False) -> None:
         super().__init__()
-        tool_calls_match(order=order)  # refuses what is no order
+        tool_calls_match(order=order)  # raises an error for an unknown order
         self.order = order
         self.arguments = arguments
 
@@ -55,9 +55,11 @@ class ToolUse(ResponseMetric):
         expected_calls: Sequence[Calls] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """The means, in [0, 1], and the two lists."""
+        """Return the means, in [0, 1], and the two lists."""
         if expected_calls is None:
-            raise MetricError("ToolUse: there is nothing to compare with; give `expected_calls`, one list per response")
+            raise MetricError(
+                "ToolUse: there are no expected calls to compare with; give `expected_calls`, one list per response"
+            )
         require_same_length(self, responses, expected_calls=expected_calls)
         table = pl.DataFrame(
             {
@@ -66,27 +68,24 @@ class ToolUse(ResponseMetric):
             },
             schema={"calls": TOOL_CALLS, "expected": TOOL_CALLS},
         )
-        asked: dict[str, Any] = {"calls": "calls", "expected": "expected", "arguments": self.arguments}
-        found = table.select(
-            precision=tool_call_precision(**asked),
-            recall=tool_call_recall(**asked),
-            f1=tool_call_f1(**asked),
-            match=tool_calls_match(**asked, order=self.order),
+        columns: dict[str, Any] = {"calls": "calls", "expected": "expected", "arguments": self.arguments}
+        scores = table.select(
+            precision=tool_call_precision(**columns),
+            recall=tool_call_recall(**columns),
+            f1=tool_call_f1(**columns),
+            match=tool_calls_match(**columns, order=self.order),
         )
-        means = found.select(pl.all().cast(pl.Float64).mean()).row(0, named=True)
-        return means | {"f1_scores": found["f1"].to_list(), "matches": found["match"].to_list()}
+        means = scores.select(pl.all().cast(pl.Float64).mean()).row(0, named=True)
+        return means | {"f1_scores": scores["f1"].to_list(), "matches": scores["match"].to_list()}
 
 
 def _listed(calls: Calls, whose: str) -> list[dict[str, str]] | None:
-    """The calls as the column `tool_calls` holds them."""
+    """Return the calls in the form of the column `tool_calls`."""
     if calls is None:
         return None
-    if isinstance(calls, str | Mapping):  # its letters, or keys, would be calls
-        raise MetricError(
-            f"ToolUse: {whose} is {calls!r:.60}, no list of calls; give a list, of one call if there is one"
-        )
-    whole = [{"name": call} if isinstance(call, str) else call for call in calls]
-    return [_call(call, whose) for call in whole]
+    if isinstance(calls, str | Mapping):  # iterating would take its characters, or keys, for calls
+        raise MetricError(f"ToolUse: {whose} is {calls!r:.60}, not a list of calls; give a list, even of a single call")
+    return [_call({"name": call} if isinstance(call, str) else call, whose) for call in calls]
 
 
 def _call(call: Any, whose: str) -> dict[str, str]:
@@ -94,8 +93,10 @@ def _call(call: Any, whose: str) -> dict[str, str]:
         raise MetricError(
             f"ToolUse: {whose} has the call {call!r:.60}; give a name, or a dict of `name` (a text) and `arguments`"
         )
-    given = call.get("arguments") or {}
+    arguments = call.get("arguments") or {}
     try:
-        return {"name": call["name"], "arguments": given if isinstance(given, str) else json.dumps(given)}
+        return {"name": call["name"], "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)}
     except (TypeError, ValueError, RecursionError) as error:
-        raise MetricError(f"ToolUse: {whose} calls {call['name']} with arguments that are no JSON: {error}") from error
+        raise MetricError(
+            f"ToolUse: {whose} calls {call['name']} with arguments that JSON cannot hold: {error}"
+        ) from error

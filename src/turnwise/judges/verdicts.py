@@ -1,4 +1,4 @@
-"""Judges and verdicts: models, functions and classes of the user behind one protocol."""
+"""Judges and verdicts: language models, functions and the user's classes behind one protocol."""
 
 import inspect
 import math
@@ -16,7 +16,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.judges.callables import called, identity, unwrapped
 from turnwise.judges.clients import count_of
 
-TEXT = "response"  # by this name a judge knows the text that it judges, whatever its column
+TEXT = "response"  # the name under which a judge gets the text that it judges, whatever its column is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class Verdict:
     Attributes
     ----------
     value
-        The verdict as a number; None where judging failed, or where the judge could not say.
+        The verdict as a number; None if judging failed, or if the judge could not decide.
     label
         The verdict as a word.
     reasoning
-        Why.
+        The judge's reasons.
     error
         Why there is no verdict.
     seconds, prompt_tokens, response_tokens, cost_usd
-        What it took, all calls together.
+        Time, tokens and cost of all calls together.
     """
 
     value: float | None
@@ -49,18 +49,18 @@ class Verdict:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Whatever judges texts: `LLMJudgeMetric`, or a class of your own.
+    """Anything that judges texts: `LLMJudgeMetric`, or your own class.
 
     Attributes
     ----------
     name
-        What it is called in VERDICTS.
+        Name of the judge in VERDICTS.
     configuration
-        All that decides its verdicts, as JSON and without secrets. Judges that differ in it are never mixed.
+        Everything that determines its verdicts, as JSON without secrets. Judges that differ in it are never mixed.
     columns
-        What it reads beside the text that it judges: names of columns of TURNS, or ``conversation``.
+        Further texts that it reads, besides the judged one: names of columns of TURNS, or ``conversation``.
     samples
-        How many verdicts it gives on each text.
+        Number of verdicts on each text.
     """
 
     @property
@@ -73,14 +73,14 @@ class Judge(Protocol):
     def samples(self) -> int: ...  # noqa: D102
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
-        """The verdict on ``texts["response"]``; `texts` has the columns as well. What it raises is the verdict's error."""
+        """Return the verdict on ``texts["response"]``; `texts` holds the columns too. An exception becomes the verdict's error."""
         ...
 
 
 AnyJudge: TypeAlias = Judge | Callable[..., Any]
 
 
-def judge_of(given: AnyJudge) -> Judge:
+def judge_of(judge: AnyJudge) -> Judge:
     """Return the user's judge as a `Judge`.
 
     Examples
@@ -88,23 +88,23 @@ def judge_of(given: AnyJudge) -> Judge:
     >>> judge_of(lambda prompt, response: prompt in response).columns
     ('prompt',)
     """
-    if not isinstance(given, type):
-        if isinstance(given, Judge):
-            return given
-        if callable(given):
-            return _Function(given)
+    if not isinstance(judge, type):
+        if isinstance(judge, Judge):
+            return judge
+        if callable(judge):
+            return _Function(judge)
     raise ArgumentError(
-        f"judge: {given!r:.60} is no judge; give an LLMJudgeMetric such as Factuality(model), or a function of a text"
+        f"judge: {judge!r:.60} is not a judge; give an LLMJudgeMetric such as Factuality(model), or a function of a text"
     )
 
 
 def bounds_of(scale: Any, who: str) -> tuple[Any, Any]:
-    """The lowest and the highest score of a scale.
+    """Return the lowest and the highest score of a scale.
 
     Raises
     ------
     ArgumentError
-        Where it is none.
+        If it is not a pair of increasing finite numbers.
 
     Examples
     --------
@@ -112,22 +112,22 @@ def bounds_of(scale: Any, who: str) -> tuple[Any, Any]:
     (1, 5)
     """
     if not (isinstance(scale, Sequence) and len(scale) == 2 and all(map(is_finite, scale)) and scale[0] < scale[1]):
-        raise ArgumentError(f"{who}: the scale {scale!r} goes nowhere; give (lowest, highest), two numbers")
+        raise ArgumentError(f"{who}: the scale {scale!r} is not a range; give (lowest, highest), two numbers")
     return scale[0], scale[1]
 
 
 def is_finite(bound: Any) -> bool:
-    """Return whether it is a number, neither NaN nor infinite."""
+    """Return whether the value is a finite number."""
     return isinstance(bound, Real) and math.isfinite(bound)
 
 
 def version_of(judge: Judge) -> str:
-    """A judge's name with a digest of its configuration: two versions of one judge never bear one name."""
-    told = msgspec.json.encode([judge.name, judge.configuration], enc_hook=repr, order="deterministic")
-    return f"{judge.name}@{blake2b(told, digest_size=4).hexdigest()}"
+    """Return a judge's name with a digest of its configuration, so that two versions of one judge never share a name."""
+    content = msgspec.json.encode([judge.name, judge.configuration], enc_hook=repr, order="deterministic")
+    return f"{judge.name}@{blake2b(content, digest_size=4).hexdigest()}"
 
 
-def verdict_of(given: Any) -> Verdict:
+def verdict_of(result: Any) -> Verdict:
     """Return a function's result as a verdict: a number, True or False, a word, a dict of these, or None for no answer.
 
     Examples
@@ -135,37 +135,37 @@ def verdict_of(given: Any) -> Verdict:
     >>> verdict_of(True).value, verdict_of("unsafe").label, verdict_of({"score": 2, "reasoning": "rude"}).reasoning
     (1.0, 'unsafe', 'rude')
     >>> verdict_of(float("nan")).error
-    'the judge gave nan, which is no number'
+    'the judge returned nan, which is not a finite number'
     """
-    if isinstance(given, Verdict):
-        return given
-    if given is None or isinstance(given, str):
-        return Verdict(None, label=given)
-    if isinstance(given, Mapping):
-        if given and not {"score", "value", "label", "error"} & given.keys():
-            keys = listing(map(str, given), most=5)
+    if isinstance(result, Verdict):
+        return result
+    if result is None or isinstance(result, str):
+        return Verdict(None, label=result)
+    if isinstance(result, Mapping):
+        if result and not {"score", "value", "label", "error"} & result.keys():
+            keys = listing(map(str, result), most=5)
             return Verdict(
-                None, error=f"the judge gave a dict of {keys}; it is to have `score`, `value`, `label` or `error`"
+                None, error=f"the judge returned a dict of {keys}; it needs `score`, `value`, `label` or `error`"
             )
-        found = verdict_of(given.get("score", given.get("value")))
+        verdict = verdict_of(result.get("score", result.get("value")))
         return replace(
-            found,
-            label=given.get("label", found.label),
-            reasoning=given.get("reasoning", given.get("comment")),
-            error=given.get("error") or found.error,
+            verdict,
+            label=result.get("label", verdict.label),
+            reasoning=result.get("reasoning", result.get("comment")),
+            error=result.get("error") or verdict.error,
         )
     try:
-        number = float(given)
+        number = float(result)
     except (TypeError, ValueError, OverflowError):
-        return Verdict(None, error=f"the judge gave a {type(given).__name__}; it is to give a number, a word or a dict")
+        return Verdict(None, error=f"the judge returned a {type(result).__name__}; return a number, a word or a dict")
     return (
         Verdict(number)
         if math.isfinite(number)
-        else Verdict(None, error=f"the judge gave {number}, which is no number")
+        else Verdict(None, error=f"the judge returned {number}, which is not a finite number")
     )
 
 
-def sound(given: Any) -> Verdict:
+def sound(result: Any) -> Verdict:
     """Check a judge's verdict: words as text, finite numbers, no value together with an error.
 
     Examples
@@ -173,28 +173,28 @@ def sound(given: Any) -> Verdict:
     >>> sound(Verdict(2, label=True, prompt_tokens=10**30))  # doctest: +ELLIPSIS
     Verdict(value=2.0, label='True', reasoning=None, error=None, seconds=None, prompt_tokens=None, ...)
     >>> sound(Verdict("x")).error
-    "the judge gave 'x', which is no number"
+    "the judge returned 'x', which is not a finite number"
     >>> sound({"score": 0, "error": "no JSON"}).value is None
     True
     """
-    found = verdict_of(given)
-    value, error = _amount(found.value), found.error
-    if value is None and found.value is not None and error is None:
-        error = f"the judge gave {found.value!r:.80}, which is no number"
+    verdict = verdict_of(result)
+    value, error = _amount(verdict.value), verdict.error
+    if value is None and verdict.value is not None and error is None:
+        error = f"the judge returned {verdict.value!r:.80}, which is not a finite number"
     return Verdict(
         value if error is None else None,
-        _words(found.label),
-        _words(found.reasoning),
+        _words(verdict.label),
+        _words(verdict.reasoning),
         _words(error),
-        _amount(found.seconds),
-        count_of(found.prompt_tokens),
-        count_of(found.response_tokens),
-        _amount(found.cost_usd),
+        _amount(verdict.seconds),
+        count_of(verdict.prompt_tokens),
+        count_of(verdict.response_tokens),
+        _amount(verdict.cost_usd),
     )
 
 
 def _words(text: object) -> str | None:
-    """Return text that can be written: half of a surrogate pair cannot."""
+    """Return text that can be encoded: half of a surrogate pair cannot."""
     return None if text is None else str(text).encode(errors="replace").decode()
 
 
@@ -210,40 +210,44 @@ _OF_LANGSMITH = {"outputs": TEXT, "inputs": "prompt", "reference_outputs": "expe
 
 
 class _Function:
-    """A function as a judge. Its parameter `response`, or else its first, is the text; the others are columns.
+    """A function as a judge. Its parameter `response`, or else its first, is the text; its further parameters are columns.
 
-    Of a function with a parameter `outputs`, that is the text, and the others go by LangSmith's names.
+    If it has a parameter `outputs`, that is the text, and the further parameters have LangSmith's names.
     """
 
     samples = 1
     columns: tuple[str, ...] = ()
-    _named: str | None = None  # the parameter that is the text, where it is given by its name
-    _places: Mapping[str, str] = {}  # which column the other parameters are
+    _text_parameter: str | None = None  # the parameter that takes the text by keyword; None: the first one, by position
+    _columns: Mapping[str, str] = {}  # column of each further parameter
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        named = str(getattr(unwrapped(function), "__name__", type(function).__name__))
-        self.name = "judge" if named == "<lambda>" else re.sub(r"\W", "_", named)
+        function_name = str(getattr(unwrapped(function), "__name__", type(function).__name__))
+        self.name = "judge" if function_name == "<lambda>" else re.sub(r"\W", "_", function_name)
         self.configuration = identity(function)
         try:
-            parameters = inspect.signature(function).parameters.values()
+            signature = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # written in C
             return
-        given = [each for each in parameters if each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
-        foreign = "outputs" in (names := [each.name for each in given]) and TEXT not in names
-        self._named = "outputs" if foreign else TEXT if TEXT in names else None
-        places = (each for each in given if each.kind != each.KEYWORD_ONLY)
-        first = given[names.index(self._named)] if self._named else next(places, None)
-        others = [each.name for each in given if each is not first and each.default is each.empty]
-        self._places = {name: _OF_LANGSMITH.get(name, name) if foreign else name for name in others}
-        self.columns = tuple(self._places.values())
+        parameters = [item for item in signature if item.kind not in {item.VAR_POSITIONAL, item.VAR_KEYWORD}]
+        names = [parameter.name for parameter in parameters]
+        of_langsmith = "outputs" in names and TEXT not in names
+        self._text_parameter = "outputs" if of_langsmith else TEXT if TEXT in names else None
+        positional = (parameter for parameter in parameters if parameter.kind != parameter.KEYWORD_ONLY)
+        text = parameters[names.index(self._text_parameter)] if self._text_parameter else next(positional, None)
+        # Parameters with a default are the function's own options, not columns.
+        further = [item.name for item in parameters if item is not text and item.default is item.empty]
+        self._columns = {name: _OF_LANGSMITH.get(name, name) if of_langsmith else name for name in further}
+        self.columns = tuple(self._columns.values())
 
-    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # it takes none
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:  # a function takes no sample
         """Return the verdict of the function."""
-        beside = {name: texts[column] for name, column in self._places.items()}
+        arguments = {name: texts[column] for name, column in self._columns.items()}
         started = perf_counter()
-        if self._named:
-            said = await called(self._function, **{self._named: texts[TEXT], **beside})
+        if self._text_parameter:
+            result = await called(self._function, **{self._text_parameter: texts[TEXT], **arguments})
         else:
-            said = await called(self._function, texts[TEXT], **beside)
-        return said if isinstance(said, Verdict) else replace(verdict_of(said), seconds=perf_counter() - started)
+            result = await called(self._function, texts[TEXT], **arguments)
+        if isinstance(result, Verdict):  # with the seconds that the function measured itself
+            return result
+        return replace(verdict_of(result), seconds=perf_counter() - started)

@@ -200,7 +200,7 @@ def test_every_rollout_is_counted() -> None:
     for method in ("rogan-gladen", "prediction-powered"):
         (row,) = rows(tw.judges.correct(half, LABELS, method=method))
         assert (row["estimate"], row["n_undetermined"]) == (None, 20)
-        assert "20 of 400 rollouts are half-judged" in row["reason"]
+        assert "20 of 400 rollouts are partially judged" in row["reason"]
         assert row["low"] < row["bound_low"] < row["bound_high"] < row["high"]
         assert row["method"].endswith("at the bounds")
 
@@ -256,7 +256,7 @@ OF_TURNS = pl.concat([LABELS.with_columns(turn=turn, label=pl.col("label") & (tu
         (OF_TURNS, {}, "has two labels; keep one, or correct by turns: `tw.judges.correct_curve`"),
         (OF_TURNS, {"method": "prediction-powered"}, "has two labels"),
         (LABELS.with_columns(label=pl.lit("yes")), {}, "`label` of the labels is String; make it Boolean"),
-        (LABELS.with_columns(label=pl.lit(3)), {}, "reaches from 3 to 3, not 0 or 1"),
+        (LABELS.with_columns(label=pl.lit(3)), {}, "ranges from 3 to 3, not 0 or 1"),
         (LABELS.with_columns(target=pl.lit([1, 2])), {"by": "target"}, "column `target` is List"),
         (LABELS, {"metric": "harm"}, "no Boolean metric 'harm'"),
         (LABELS, {"method": "ppi"}, "method='ppi' is unknown"),

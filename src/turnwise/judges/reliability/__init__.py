@@ -1,4 +1,4 @@
-"""VERDICTS and labels -> how far to trust a judge, and what remains of a rate once its errors are taken out."""
+"""VERDICTS and labels -> how reliable a judge is, and rates and curves corrected for its errors."""
 
 from turnwise.judges.reliability.hazards import correct_curve
 from turnwise.judges.reliability.judges import agreement

@@ -1,4 +1,4 @@
-"""Labels -> how often the judge errs, group by group."""
+"""Labels -> the judge's sensitivity and specificity, group by group."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.clusters import unit_of
-from turnwise.judges.reliability.ratings import alike
+from turnwise.judges.reliability.ratings import with_dtypes_of
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from turnwise.stats.misclassification import Share, accuracy
 
@@ -17,43 +17,46 @@ POOLED = "sensitivity and specificity are pooled over groups: a gap between grou
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Rollouts (or turns) whose truth is known, beside the judge's verdict on them.
+    """Labeled rollouts (or turns): their truth, and the judge's verdict on them.
 
     Attributes
     ----------
     sheet
-        A row each, with what groups and clusters them.
+        One row each, with the columns that group and cluster them.
     judged, truth
         Float (n,), 0 or 1, NaN where unknown.
-    here
+    in_table
         Boolean (n,): whether it is one of the rollouts whose rate is corrected.
     """
 
     sheet: Sheet
     judged: FloatArray
     truth: FloatArray
-    here: BoolArray
+    in_table: BoolArray
 
     @property
-    def known(self) -> BoolArray:
-        """Mark the rows that have both."""
+    def complete(self) -> BoolArray:
+        """Mark the rows that have both a verdict and the truth."""
         return ~np.isnan(self.judged) & ~np.isnan(self.truth)
 
     def rows(self, key: dict[str, object]) -> IntArray:
-        """The row numbers of one group; of all for an empty key."""
-        same = pl.Series([True]).new_from_index(0, self.sheet.frame.height)
+        """Return the row numbers of one group; of all groups for an empty key."""
+        in_group = pl.Series([True]).new_from_index(0, self.sheet.frame.height)
         for name, value in key.items():
-            same &= self.sheet.frame[name].eq_missing(pl.Series([value], dtype=self.sheet.frame.schema[name]))
-        return np.flatnonzero(same.to_numpy() & self.known)
+            in_group &= self.sheet.frame[name].eq_missing(pl.Series([value], dtype=self.sheet.frame.schema[name]))
+        return np.flatnonzero(in_group.to_numpy() & self.complete)
 
     def accuracy(self, rows: IntArray, names: tuple[str, ...], level: float) -> tuple[Share, Share]:
-        """Sensitivity and specificity on these rows."""
+        """Return sensitivity and specificity on these rows."""
         return accuracy(self.judged[rows], self.truth[rows], self.clusters(rows, names), level=level)
 
     def clusters(self, rows: IntArray, names: tuple[str, ...]) -> Clusters:
-        """The clusters of these rows, by those of the columns that the labels have; turns of one rollout are never independent."""
-        there = tuple(name for name in names if self.sheet.has(name))
-        return unit_of(self.sheet, rows, "", there or ("rollout_id",)).codes
+        """Return the clusters of these rows, by the columns that the labels have, at least by rollout.
+
+        Turns of one rollout are never independent, whatever columns the labels lack.
+        """
+        columns = tuple(name for name in names if self.sheet.has(name))
+        return unit_of(self.sheet, rows, "", columns or ("rollout_id",)).codes
 
 
 def gold_of(
@@ -66,14 +69,14 @@ def gold_of(
     keys: tuple[str, ...],
     verb: str,
 ) -> Gold:
-    """The labels as a gold set; what they lack of the judge's verdict, groups and clusters is taken from the rollouts.
+    """Return the labels as a gold set; the judge's verdicts, groups and clusters that they lack come from the rollouts.
 
-    `keys` tell apart what is labeled: rollouts, or their turns.
+    `keys` identify what is labeled: rollouts, or their turns.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where a column is missing, or is neither Boolean nor 0 and 1.
+        If a column is missing, or is neither Boolean nor 0 and 1.
     """
     for name in ("rollout_id", truth):
         if name not in labels.columns:
@@ -81,23 +84,24 @@ def gold_of(
                 f"{verb}: the labels have no column `{name}` (there is {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
-    twice = labels.select(name for name in keys if name in labels.columns).is_duplicated()
-    if twice.any():
-        first = labels.filter(twice)["rollout_id"][0]
-        remedy = "tell turns apart in `turn`" if "turn" in keys else "correct by turns: `tw.judges.correct_curve`"
+    duplicates = labels.select(name for name in keys if name in labels.columns).is_duplicated()
+    if duplicates.any():
+        first = labels.filter(duplicates)["rollout_id"][0]
+        remedy = "number turns in `turn`" if "turn" in keys else "correct by turns: `tw.judges.correct_curve`"
         raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
-    lacking = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
-    labels = alike(labels, rollouts, ("rollout_id", *by), verb)
-    whole = labels.join(
-        rollouts.select("rollout_id", *lacking, pl.lit(value=True).alias("\0here")), on="rollout_id", how="left"
+    missing = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
+    labels = with_dtypes_of(labels, rollouts, ("rollout_id", *by), verb)
+    # A left join keeps labels on rollouts of other tables; the extra column marks those that are in this table.
+    joined = labels.join(
+        rollouts.select("rollout_id", *missing, pl.lit(value=True).alias("\0here")), on="rollout_id", how="left"
     )
-    sheet = Sheet(whole)
+    sheet = Sheet(joined)
     return Gold(
         sheet=sheet,
         judged=_zero_or_one(sheet, judged, verb),
         truth=_zero_or_one(sheet, truth, verb),
-        here=sheet.frame["\0here"].fill_null(value=False).to_numpy(),
+        in_table=sheet.frame["\0here"].fill_null(value=False).to_numpy(),
     )
 
 
@@ -108,20 +112,20 @@ def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
             f'{verb}: `{name}` of the labels is {dtype}; make it Boolean, such as `pl.col({name!r}) == "success"`'
         )
     values = sheet.numbers(name)
-    known = values[~np.isnan(values)]
-    if not np.isin(known, (0.0, 1.0)).all():
+    numbers = values[~np.isnan(values)]
+    if not np.isin(numbers, (0.0, 1.0)).all():
         raise ArgumentError(
-            f"{verb}: `{name}` of the labels reaches from {known.min():g} to {known.max():g}, not 0 or 1; "
-            f"say where a success begins: `pl.col({name!r}) >= 0.5`"
+            f"{verb}: `{name}` of the labels ranges from {numbers.min():g} to {numbers.max():g}, not 0 or 1; "
+            f"give the threshold of a success: `pl.col({name!r}) >= 0.5`"
         )
     return values
 
 
 def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> None:
-    """Refuse labels that cannot be told apart by group."""
+    """Raise an error for labels that cannot be assigned to groups."""
     for name in by:
         if not gold.sheet.has(name) or (
-            gold.known.any() and gold.sheet.frame[name].null_count() == gold.sheet.frame.height
+            gold.complete.any() and gold.sheet.frame[name].null_count() == gold.sheet.frame.height
         ):
             raise ArgumentError(
                 f"{verb}: the labels are on other rollouts and have no {name!r}, so no group has labels of its own; "
@@ -130,26 +134,26 @@ def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> 
 
 
 def in_words(right: Share, wrong: Share) -> str:
-    """The judge's accuracy, and on how many labels it rests."""
+    """Describe the judge's accuracy, and the number of labels that it is estimated from."""
     shares = (("sensitivity", right), ("specificity", wrong))
-    known = ", ".join(
-        f"{name} {found.estimate:.3f} of {counted(found.n, 'label')}" for name, found in shares if found.n
+    accuracies = ", ".join(
+        f"{name} {share.estimate:.3f} of {counted(share.n, 'label')}" for name, share in shares if share.n
     )
-    return known or "no labels"
+    return accuracies or "no labels"
 
 
 def transport(gold: Gold, labeled: IntArray, names: tuple[str, ...]) -> list[str]:
-    """Return the assumption needed to use labels from elsewhere."""
-    words, whole = [], counted(labeled.size, "label")
-    outside = int((~gold.here[labeled]).sum())
+    """Describe the assumptions needed to use these labels: on other rollouts, or without a cluster column."""
+    words, total = [], counted(labeled.size, "label")
+    outside = int((~gold.in_table[labeled]).sum())
     if outside:
         words.append(
-            f"{outside:,} of {whole} {'is' if outside == 1 else 'are'} on other rollouts: "
+            f"{outside:,} of {total} {'is' if outside == 1 else 'are'} on other rollouts: "
             "this holds if the judge errs there as here"
         )
     for name in names:
-        lacking = int(gold.sheet.coded(name).null[labeled].sum()) if gold.sheet.has(name) else labeled.size
-        if lacking:
-            have, are = ("has", "is") if lacking == 1 else ("have", "are")
-            words.append(f"{lacking:,} of {whole} {have} no {name} and {are} clustered by rollout alone")
+        missing = int(gold.sheet.coded(name).null[labeled].sum()) if gold.sheet.has(name) else labeled.size
+        if missing:
+            have, are = ("has", "is") if missing == 1 else ("have", "are")
+            words.append(f"{missing:,} of {total} {have} no {name} and {are} clustered by rollout alone")
     return words

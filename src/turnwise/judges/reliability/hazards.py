@@ -1,4 +1,4 @@
-"""ROLLOUTS and labels -> CURVE: the share by turn, with the judge's errors taken out of each turn's hazard."""
+"""ROLLOUTS and labels -> CURVE: the share by turn, with each turn's hazard corrected for the judge's errors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,10 +40,10 @@ def correct_curve(
     """CURVE: the true share with the event by turn, each turn's hazard corrected for the judge's errors in one turn.
 
     A judge that raises a false alarm once in twenty turns "breaks" a perfectly safe target in 40 % of rollouts of ten turns:
-    that is `false_alarm_floor`, 1 - Sp^t, and what the uncorrected `curve` would show. Correcting F(t) as a rate does not
-    help, since errors add up over turns; correcting hazards does, where the judge errs independently from turn to turn and a
-    missed success changes neither what follows nor how the rollout ends. Goals that differ much and a judge that misses
-    much push the result up a little: by .02 at 8 turns with a sensitivity of .7 and an intraclass correlation of .3.
+    that share, 1 - Sp^t, is `false_alarm_floor`, and the uncorrected `curve` would show it. Correcting F(t) as a rate does not
+    help, because errors accumulate over turns. Correcting hazards does, if the judge errs independently from turn to turn and
+    a missed success changes neither what follows nor how the rollout ends. If goals differ much and the judge misses many
+    successes, the result is slightly too high: by .02 at 8 turns with a sensitivity of .7 and an intraclass correlation of .3.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def correct_curve(
     judged, truth
         Columns of the labels.
     kind
-        ``"success"``: as run; ``"survival"``: the share not yet broken, if nothing else ended a run (and Sp^t).
+        ``"success"``: the share with the event; ``"survival"``: the share not yet broken, if nothing else ended a rollout
+        (the floor is then Sp^t).
     pool
         As in `correct`.
 
@@ -64,13 +65,13 @@ def correct_curve(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CURVE`. `at_risk` and `events` are the judge's counts. The share is kept within
-        [0, 1] but may fall where noise exceeds what happens. Where Se + Sp <= 1, or a class has no label, it is null and
+        [0, 1] but may fall where noise exceeds the true hazard. If Se + Sp <= 1, or a class has no label, it is null and
         `reason` says why.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where a table or an option is not what it should be.
+        If a table or an option is invalid.
 
     References
     ----------
@@ -88,22 +89,22 @@ def correct_curve(
     >>> last.select(pl.col("estimate", "low", "high", "false_alarm_floor").round(2)).row(0)
     (0.0, 0.0, 0.18, 0.42)
     """
-    frame, given = frame_of(rollouts, "correct_curve"), frame_of(labels, "correct_curve")
+    frame, labeled = frame_of(rollouts, "correct_curve"), frame_of(labels, "correct_curve")
     require_rollouts(frame, "correct_curve")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CURVE, "correct_curve")
     check_time(frame, metric, competing, "correct_curve")
-    _check(given, judged, kind)
-    gold = gold_of(given, frame, truth=truth, judged=judged, by=by, keys=KEYS, verb="correct_curve")
+    _check(labeled, judged, kind)
+    gold = gold_of(labeled, frame, truth=truth, judged=judged, by=by, keys=KEYS, verb="correct_curve")
     if not pool:
         refuse_groups_without_labels(gold, by, "correct_curve")
     sheet = Sheet(frame)
-    ways = endings(sheet, metric, () if kind == "survival" else competing)
+    causes_of_end = endings(sheet, metric, () if kind == "survival" else competing)
     duration, _ = sheet.times(metric)
-    made = []
+    curves = []
     for key, group in sheet.groups(by):
-        rows = group[duration[group] > 0]
-        chosen = gold.rows({} if pool else key)
+        rows = group[duration[group] > 0]  # a comparison with NaN is false: rollouts without a time are left out
+        label_rows = gold.rows({} if pool else key)
         unit = unit_of(sheet, rows, metric, cluster)
         late = successes_of_unknown_time(sheet, rows, metric)
         notes = [
@@ -111,33 +112,39 @@ def correct_curve(
             "to which errors by turn do not apply"
             if late
             else None,
-            *transport(gold, chosen, unit.names),
+            *transport(gold, label_rows, unit.names),
             POOLED if pool and by else None,
         ]
         note = "; ".join(filter(None, notes)) or None
-        unwatched = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
-        for wanted in levels:
-            right, wrong = gold.accuracy(chosen, unit.names, wanted)
-            found = corrected_incidence(
-                duration[rows], causes(ways, rows), unit.codes, sensitivity=right, specificity=wrong, level=wanted
+        without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
+        for coverage in levels:
+            right, wrong = gold.accuracy(label_rows, unit.names, coverage)
+            corrected = corrected_incidence(
+                duration[rows],
+                causes(causes_of_end, rows),
+                unit.codes,
+                sensitivity=right,
+                specificity=wrong,
+                level=coverage,
             )
-            curve = found.curve
+            curve = corrected.curve
             if kind == "survival":
+                # The complement swaps the ends of the interval.
                 curve = replace(curve, estimate=1 - curve.estimate, low=1 - curve.high, high=1 - curve.low)
             words = {
                 "metric": metric,
                 "kind": kind,
                 "axis": "turn",
-                "level": wanted,
-                "estimand": f"true share {_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{unwatched}; "
+                "level": coverage,
+                "estimand": f"true share {_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{without_time}; "
                 + in_words(right, wrong),
             }
-            floors = 1 - found.false_alarm_floor if kind == "survival" else found.false_alarm_floor
-            made += [
-                {**key, **words, **row, "false_alarm_floor": None if np.isnan(floor) else float(floor)}
-                for row, floor in zip(positions_of(curve, note), floors, strict=True)
+            floor = 1 - corrected.false_alarm_floor if kind == "survival" else corrected.false_alarm_floor
+            curves += [
+                {**key, **words, **row, "false_alarm_floor": None if np.isnan(value) else float(value)}
+                for row, value in zip(positions_of(curve, note), floor, strict=True)
             ]
-    return rows_of(made, frame, by, schema.CURVE)
+    return rows_of(curves, frame, by, schema.CURVE)
 
 
 def _check(labels: pl.DataFrame, judged: str, kind: str) -> None:

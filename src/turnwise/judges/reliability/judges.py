@@ -74,37 +74,37 @@ def agreement(
     Parameters
     ----------
     verdicts
-        VERDICTS: a row for each judgement, with `rollout_id`, `judge` and, where there are several, `turn` (`node_id` in
-        trees) and `sample`. People are judges too.
+        VERDICTS: one row per judgement, with `rollout_id`, `judge` and, if there are several, `turn` (`node_id` in trees) and
+        `sample`. Human raters are judges too.
     labels
         The truth of some of the same turns or rollouts: `rollout_id` (and `turn`), and the column `truth`. None compares the
-        judges with one another alone.
+        judges only with one another.
     by
         Columns of either table to group by.
     of, truth
-        The column of the verdicts that is compared, ``"value"`` or ``"label"``, and that of the labels: both numbers (or
+        The column of the verdicts to compare, ``"value"`` or ``"label"``, and the column of the labels: both numbers (or
         Boolean), or both words.
     at
-        From which number on, or at which word, a rating is positive. None compares ratings as they are. Labels of 0 and 1,
-        or Boolean, are positive as they stand.
+        The smallest number, or the word, that makes a rating positive. None compares ratings unchanged. Labels that are
+        Boolean, or 0 and 1, need no threshold.
     statistics
         Of ``"agreement", "kappa", "kappa_linear", "kappa_quadratic", "alpha", "alpha_ordinal", "alpha_interval", "ac1",
-        "prevalence", "sensitivity", "specificity"``; by default all that fit. The last three take 1 as positive and the
-        labels (or the other judge) as the truth.
+        "prevalence", "sensitivity", "specificity"``; by default all that apply. For the last three, 1 is positive and the
+        labels (or the other judge) are the truth.
     abstentions
-        A judgement without a verdict (null, NaN) is ``"missing"``, left out and counted, or a ``"category"`` of its own, in
-        which it is wrong whatever the truth, and scales have no place. Judges seldom abstain at random.
+        A judgement without a verdict (null, NaN) is ``"missing"``, excluded and counted, or a ``"category"`` of its own, which
+        is wrong whatever the truth and not part of any scale. Judges seldom abstain at random.
     samples
-        Several judgements of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With ``"each"``, a
-        judge who has some is also compared with itself.
+        Whether several judgements of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With
+        ``"each"``, a judge with several samples is also compared with itself.
     cluster
-        What is independent: ``"auto"`` is `goal` where either table has it, else the rollout; a column, a pair of crossed
-        columns, or None for the verdicts themselves. `tw.judge` leaves goals to TURNS: ``verdicts.join(turns.select(
-        "rollout_id", "goal").unique(), on="rollout_id")`` brings them.
+        Unit of independence: ``"auto"`` is `goal` if either table has it, else the rollout; a column, a pair of crossed
+        columns, or None for single verdicts. `tw.judge` returns no goals; ``verdicts.join(turns.select("rollout_id",
+        "goal").unique(), on="rollout_id")`` adds them.
     method
         ``"auto"``: Wilson at the effective number of clusters for shares (agreement, prevalence, sensitivity, specificity);
-        for coefficients the expanded BCa bootstrap over clusters, t under ten of them, for two crossed ways, or where BCa is
-        undefined. ``"bootstrap"``: BCa for shares as well, where it is defined.
+        for coefficients the expanded BCa bootstrap over clusters, or t with fewer than ten clusters, with two crossed
+        clusterings, or where BCa is undefined. ``"bootstrap"``: BCa also for shares, where it is defined.
     level
         Nominal coverage, or several.
     resamples, seed
@@ -113,15 +113,15 @@ def agreement(
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.AGREEMENT`: a row for each group, comparison (``"labels"``: a judge with the labels;
+        `by`, then the columns of `schema.AGREEMENT`: one row per group, comparison (``"labels"``: a judge with the labels;
         ``"judges"``: with another; ``"samples"``: with itself; ``"panel"``: three or more together), statistic and level.
-        One category everywhere leaves what is beyond chance undefined: null, with the reason. Units with one rating are left
-        out and counted.
+        If all ratings fall into one category, agreement beyond chance is undefined: null, with the reason. Units with one
+        rating are excluded and counted.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where a table or an option is not what it should be.
+        If a table or an option is invalid.
 
     References
     ----------
@@ -132,8 +132,8 @@ def agreement(
     --------
     >>> verdicts = pl.DataFrame({"rollout_id": list("abcdef"), "judge": "rule", "value": [1, 1, 0, 0, 0, 1]})
     >>> labels = pl.DataFrame({"rollout_id": list("abcdef"), "label": [True, True, False, False, True, True]})
-    >>> found = agreement(verdicts, labels, statistics=("kappa", "sensitivity", "specificity"))
-    >>> found.select("statistic", pl.col("estimate", "low", "high").round(3), "n", "other_only")
+    >>> result = agreement(verdicts, labels, statistics=("kappa", "sensitivity", "specificity"))
+    >>> result.select("statistic", pl.col("estimate", "low", "high").round(3), "n", "other_only")
     shape: (3, 6)
     ┌─────────────┬──────────┬────────┬───────┬─────┬────────────┐
     │ statistic   ┆ estimate ┆ low    ┆ high  ┆ n   ┆ other_only │
@@ -148,8 +148,8 @@ def agreement(
     frame = frame_of(verdicts, "agreement")
     truths = None if labels is None else frame_of(labels, "agreement")
     by, levels = names_of(by), check_levels(level)
-    asked = None if statistics is None else names_of(statistics)
-    _check_options(asked, abstentions, samples, method, resamples)
+    requested = None if statistics is None else names_of(statistics)
+    _check_options(requested, abstentions, samples, method, resamples)
     columns = {**({} if truths is None else truths.schema), **frame.schema}
     check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
     options = _Options(
@@ -173,7 +173,7 @@ def agreement(
         {**key, **row}
         for key, units in ratings.sheet.groups(by)
         for comparison in _comparisons(ratings, units)
-        for row in _rows(comparison, ratings, asked, levels, options)
+        for row in _rows(comparison, ratings, requested, levels, options)
     ]
     return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
 
@@ -188,7 +188,7 @@ def _check_options(
         *(("statistic", statistic, tuple(_NAMES)) for statistic in statistics or ()),
     ):
         if value not in words:
-            raise ArgumentError(f"agreement: {name}={value!r} is unknown; it is one of {listing(words, most=12)}")
+            raise ArgumentError(f"agreement: {name}={value!r} is unknown; give one of {listing(words, most=12)}")
     check_resamples(resamples, "agreement", 2000)
 
 
@@ -205,7 +205,7 @@ def _named(cluster: Cluster) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Ratings that are held against one another: a row for each unit (or sample of it), a column for each rater."""
+    """Ratings to compare with one another: one row per unit (or sample of a unit), one column per rater."""
 
     kind: str
     judge: str | None
@@ -216,7 +216,7 @@ class _Comparison:
 
     @property
     def words(self) -> str:
-        """Return the subject of the agreement, for the estimand."""
+        """Describe who is compared with whom, for the estimand."""
         match self.kind:
             case "labels":
                 return f"judge {self.judge!r} with the labels"
@@ -229,55 +229,59 @@ class _Comparison:
 
 
 def _comparisons(ratings: Ratings, units: IntArray) -> Iterator[_Comparison]:
-    values, given = ratings.values[units], ratings.given[units]
+    """Yield every comparison among these units: with labels, pair by pair, of all judges together, of samples."""
+    values, judged = ratings.values[units], ratings.judged[units]
     abstained = ratings.abstained[units].sum(axis=(0, 2)).tolist()
-    many = values.shape[2]
+    num_samples = values.shape[2]
 
-    def flat(columns: list[FloatArray], there: BoolArray) -> tuple[FloatArray, IntArray]:
-        """Units and samples as rows, those that are there."""
-        rows = there.ravel()
-        return np.column_stack([column.ravel()[rows] for column in columns]), np.repeat(units, many)[rows]
+    def flat(columns: list[FloatArray], present: BoolArray) -> tuple[FloatArray, IntArray]:
+        """Return one row for each unit and sample that is present, and the unit of each row."""
+        rows = present.ravel()
+        return np.column_stack([column.ravel()[rows] for column in columns]), np.repeat(units, num_samples)[rows]
 
     for place, judge in enumerate(ratings.judges):
         if ratings.labels is not None:
-            truth = np.repeat(ratings.labels[units], many).reshape(-1, many)
-            # A label without any verdict stands once, beside the first sample.
-            alone = ~given[:, place].any(axis=1, keepdims=True) & (np.arange(many) == 0)
-            there = given[:, place] | (alone & ~np.isnan(truth))
-            yield _Comparison("labels", judge, None, *flat([values[:, place], truth], there), abstained[place])
-    for one, other in combinations(range(len(ratings.judges)), 2):
-        there = given[:, one] | given[:, other]
-        pair = (ratings.judges[one], ratings.judges[other])
-        found = flat([values[:, one], values[:, other]], there)
-        yield _Comparison("judges", *pair, *found, abstained[one] + abstained[other])
+            truth = np.repeat(ratings.labels[units], num_samples).reshape(-1, num_samples)
+            # A label without any verdict counts once, with the first sample, as a unit with a single rating.
+            unjudged = ~judged[:, place].any(axis=1, keepdims=True) & (np.arange(num_samples) == 0)
+            present = judged[:, place] | (unjudged & ~np.isnan(truth))
+            yield _Comparison("labels", judge, None, *flat([values[:, place], truth], present), abstained[place])
+    for first, second in combinations(range(len(ratings.judges)), 2):
+        present = judged[:, first] | judged[:, second]
+        pair = (ratings.judges[first], ratings.judges[second])
+        rows = flat([values[:, first], values[:, second]], present)
+        yield _Comparison("judges", *pair, *rows, abstained[first] + abstained[second])
     if len(ratings.judges) > 2:
-        found = flat(list(np.moveaxis(values, 1, 0)), np.asarray(given.any(axis=1)))
-        yield _Comparison("panel", None, None, *found, sum(abstained))
+        rows = flat(list(np.moveaxis(values, 1, 0)), np.asarray(judged.any(axis=1)))
+        yield _Comparison("panel", None, None, *rows, sum(abstained))
+    # A judge's samples are interchangeable raters: here the columns are samples and the rows are units.
     for place, judge in enumerate(ratings.judges):
-        if (given[:, place].sum(axis=1) > 1).any():
-            there = given[:, place].any(axis=1)
-            yield _Comparison("samples", judge, None, values[there, place], units[there], abstained[place])
+        if (judged[:, place].sum(axis=1) > 1).any():
+            present = judged[:, place].any(axis=1)
+            yield _Comparison("samples", judge, None, values[present, place], units[present], abstained[place])
 
 
 def _rows(
     comparison: _Comparison,
     ratings: Ratings,
-    asked: tuple[str, ...] | None,
+    requested: tuple[str, ...] | None,
     levels: tuple[float, ...],
     options: _Options,
 ) -> Iterator[dict[str, Any]]:
-    many = (~np.isnan(comparison.ratings)).sum(axis=1)
-    paired = many > 1
+    """Yield the rows of AGREEMENT for one comparison: every statistic at every level."""
+    num_ratings = (~np.isnan(comparison.ratings)).sum(axis=1)
+    paired = num_ratings > 1
     unit = unit_of(ratings.sheet, comparison.units[paired], "", options.cluster)
-    beside = {
+    common = {
         "comparison": comparison.kind,
         "judge": comparison.judge,
         "other": comparison.other,
-        "n_single": int((many == 1).sum()),
+        "n_single": int((num_ratings == 1).sum()),
         "n_abstained": comparison.abstained,
         **(_table(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}),
     }
-    for statistic in asked or _fitting(comparison, ratings):
+    applicable = [name for name in _NAMES if _unfit(name, comparison, ratings) is None]
+    for statistic in requested or applicable:
         for level in levels:
             estimate = _estimate(statistic, comparison, ratings, unit, level, options)
             if comparison.abstained and options.abstentions == "missing":
@@ -289,7 +293,7 @@ def _rows(
                 estimate = replace(estimate, reason="; ".join(part for part in (estimate.reason, left_out) if part))
             whose = "every verdict" if comparison.kind != "samples" else "every turn"
             yield {
-                **beside,
+                **common,
                 "statistic": statistic,
                 "level": level,
                 **{name: value for name, value in row_of(estimate).items() if name in schema.AGREEMENT.names},
@@ -303,13 +307,14 @@ def _words(unit: Unit) -> str:
 
 
 def _table(pairs: FloatArray) -> dict[str, Any]:
+    """Return the counts of the two-by-two table of binary ratings, and the prevalence of positives."""
     first, second = (pairs == 1).T
-    known = np.isin(pairs, (0.0, 1.0)).all(axis=1)
+    binary = np.isin(pairs, (0.0, 1.0)).all(axis=1)  # an abstention as a category is neither 0 nor 1
     count = {
         "both": first & second,
-        "judge_only": first & ~second & known,
-        "other_only": ~first & second & known,
-        "neither": ~first & ~second & known,
+        "judge_only": first & ~second & binary,
+        "other_only": ~first & second & binary,
+        "neither": ~first & ~second & binary,
     }
     truths = second[np.isin(pairs[:, 1], (0.0, 1.0))]
     return {
@@ -318,12 +323,8 @@ def _table(pairs: FloatArray) -> dict[str, Any]:
     }
 
 
-def _fitting(comparison: _Comparison, ratings: Ratings) -> list[str]:
-    return [statistic for statistic in _NAMES if _unfit(statistic, comparison, ratings) is None]
-
-
 def _unfit(statistic: str, comparison: _Comparison, ratings: Ratings) -> str | None:
-    """Why a statistic does not fit a comparison; None where it does."""
+    """Return the reason why a statistic does not apply to a comparison; None if it does."""
     if statistic in _OF_PAIRS and comparison.kind in {"panel", "samples"}:
         return "of two raters, and these are interchangeable or more; alpha and ac1 take any number"
     if statistic in _OF_BINARY and not ratings.binary:
@@ -336,25 +337,26 @@ def _unfit(statistic: str, comparison: _Comparison, ratings: Ratings) -> str | N
 def _estimate(
     statistic: str, comparison: _Comparison, ratings: Ratings, unit: Unit, level: float, options: _Options
 ) -> Estimate:
-    rated = comparison.ratings
-    paired = (~np.isnan(rated)).sum(axis=1) > 1
+    values = comparison.ratings
+    paired = (~np.isnan(values)).sum(axis=1) > 1
     if unfit := _unfit(statistic, comparison, ratings):
         return Estimate(n=int(paired.sum()), reason=f"{_NAMES[statistic]} is {unfit}")
-    pairs = rated[paired]
+    pairs = values[paired]
     if statistic in {"agreement", *_OF_BINARY}:
-        values, rows = _share(statistic, pairs)
+        outcomes, rows = _share(statistic, pairs)
         if not rows.any():
             return Estimate(reason=NO_PAIRS if not len(pairs) else _NOTHING[statistic])
-        return _of_a_share(values[rows], rows, unit, level, options)
-    drawn: dict[str, Any] = {"level": level, "resamples": options.resamples, "rng": unit.generator(options.seed)}
+        return _of_a_share(outcomes[rows], rows, unit, level, options)
+    bootstrap: dict[str, Any] = {"level": level, "resamples": options.resamples, "rng": unit.generator(options.seed)}
     if statistic == "ac1":
-        known = ~np.isnan(rated).all(axis=1)
-        every = unit_of(ratings.sheet, comparison.units[known], "", options.cluster)
-        return ac1(rated[known], every.codes, **drawn)
+        # Its chance agreement also uses the units with a single rating, which have clusters of their own.
+        any_rating = ~np.isnan(values).all(axis=1)
+        unit_of_all = unit_of(ratings.sheet, comparison.units[any_rating], "", options.cluster)
+        return ac1(values[any_rating], unit_of_all.codes, **bootstrap)
     name, _, kind = statistic.partition("_")
     if name == "kappa":
-        return kappa(pairs, unit.codes, weights=_WEIGHTS[kind], **drawn)
-    return alpha(pairs, unit.codes, scale=_SCALES[kind], **drawn)
+        return kappa(pairs, unit.codes, weights=_WEIGHTS[kind], **bootstrap)
+    return alpha(pairs, unit.codes, scale=_SCALES[kind], **bootstrap)
 
 
 _WEIGHTS: dict[str, Weights] = {"": None, "linear": "linear", "quadratic": "quadratic"}
@@ -362,7 +364,7 @@ _SCALES: dict[str, Scale] = {"": "nominal", "ordinal": "ordinal", "interval": "i
 
 
 def _share(statistic: str, pairs: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return the values that a share is the mean of, and the rows that it is a share of."""
+    """Return the values whose mean is the share, and the rows that the share is of."""
     everyone = np.ones(len(pairs), dtype=np.bool_)
     if statistic == "agreement":
         return agreeing_share(pairs), everyone
@@ -377,12 +379,13 @@ def _share(statistic: str, pairs: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 
 def _of_a_share(values: FloatArray, rows: BoolArray, unit: Unit, level: float, options: _Options) -> Estimate:
-    clusters = tuple(way[rows] for way in unit.codes)
+    """Return a share with Wilson's interval, or BCa's where the options ask for it and it is defined."""
+    clusters = tuple(codes[rows] for codes in unit.codes)
     wilson = proportion(values, clusters, level=level)
     if options.method == "auto" or len(clusters) > 1 or wilson.low is None:
         return wilson
     rng = unit.generator(options.seed)
-    drawn = mean(values, clusters, level=level, rng=rng, resamples=options.resamples, interval="bca")
-    if drawn.low is None:
-        return replace(wilson, reason=f"{drawn.reason}; Wilson instead of the bootstrap")
-    return drawn
+    bootstrapped = mean(values, clusters, level=level, rng=rng, resamples=options.resamples, interval="bca")
+    if bootstrapped.low is None:
+        return replace(wilson, reason=f"{bootstrapped.reason}; Wilson instead of the bootstrap")
+    return bootstrapped

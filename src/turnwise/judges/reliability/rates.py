@@ -1,4 +1,4 @@
-"""ROLLOUTS and labels -> SUMMARY: rates with the judge's errors taken out."""
+"""ROLLOUTS and labels -> SUMMARY: rates corrected for the judge's errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,8 +41,8 @@ def correct(
     rollouts
         ROLLOUTS, where `metric` is the judge's verdict.
     labels
-        `rollout_id` and the column `truth` (Boolean, or 0 and 1), once for each rollout. Of rollouts that are not in the first
-        table they need the judge's verdict too, in a column named as the metric, and then `by` and cluster columns of their own.
+        `rollout_id` and the column `truth` (Boolean, or 0 and 1), one row per rollout. Labels on rollouts that are not in the
+        first table also need the judge's verdict, in a column named like the metric, and the `by` and cluster columns.
     metric
         A Boolean column of the rollouts.
     truth
@@ -50,12 +50,12 @@ def correct(
     by
         Columns to group by; each group is corrected by its own labels.
     method
-        ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Right for labels chosen
-        at random, or by their truth; not for labels chosen by the verdict. ``"prediction-powered"``: the labels are a
-        random part of these very rollouts, by rollout or by cluster; nothing is assumed of the judge, and the interval is
-        the narrower (.21 against .37 wide for labels on 60 of 200 rollouts of 40 goals, both covering).
+        ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for labels chosen at
+        random, or by their truth; not for labels chosen by the verdict. ``"prediction-powered"``: for labels on a random
+        sample of these rollouts or clusters; it assumes nothing about the judge, and its interval is narrower (.21 against
+        .37 wide for labels on 60 of 200 rollouts of 40 goals, both with nominal coverage).
     pool
-        Whether sensitivity and specificity are those of all labels, the same in every group.
+        Whether to estimate sensitivity and specificity from all labels, the same for every group.
     cluster
         As in `summarize`.
     level
@@ -64,15 +64,15 @@ def correct(
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; point and interval are corrected together. Where
-        Se + Sp <= 1 the row is null and `reason` refuses. A class without a label leaves an interval that holds whatever
-        the judge does with it. Rollouts that are half-judged open the interval as in `summarize`. `bound_low` and
-        `bound_high` are the corrected rates if every unknown verdict were a failure, a success.
+        `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; estimate and interval are both corrected. If
+        Se + Sp <= 1, the row is null and `reason` says why. If a class has no label, the interval covers every accuracy of the
+        judge on it. Partially judged rollouts widen the interval as in `summarize`. `bound_low` and `bound_high` are the
+        corrected rates if every unknown verdict were a failure, or a success.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where a table or an option is not what it should be.
+        If a table or an option is invalid.
 
     References
     ----------
@@ -94,23 +94,23 @@ def correct(
     │ attack_success ┆ 0.253    ┆ 0.123 ┆ 0.427 ┆ 100 ┆ Rogan-Gladen, Lang-Reiczigel │
     └────────────────┴──────────┴───────┴───────┴─────┴──────────────────────────────┘
     """
-    frame, given = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
+    frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
     _check_metric(frame, metric, method)
-    gold = gold_of(given, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
+    gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method == "rogan-gladen":
         refuse_groups_without_labels(gold, by, "correct")
     sheet = Sheet(frame)
-    found = headings(sheet, metric)
+    status = headings(sheet, metric)  # of each rollout: judged, partially judged, inapplicable, ...
     rows = []
     for key, group in sheet.groups(by):
-        chosen = gold.rows({} if pool else key)
-        cell = _Cell(sheet, gold, metric, group[found[group] != INAPPLICABLE], chosen, cluster, method)
-        half_judged = int((found[group] == HALF_JUDGED).sum())
-        for wanted in levels:
-            estimate, beside = cell.row(wanted, half_judged, pooled=pool and bool(by))
-            words = {"metric": metric, "statistic": "mean", "level": wanted, **counts(found[group]), **beside}
+        label_rows = gold.rows({} if pool else key)
+        cell = _Cell(sheet, gold, metric, group[status[group] != INAPPLICABLE], label_rows, cluster, method)
+        partially_judged = int((status[group] == HALF_JUDGED).sum())
+        for coverage in levels:
+            estimate, columns = cell.row(coverage, partially_judged, pooled=pool and bool(by))
+            words = {"metric": metric, "statistic": "mean", "level": coverage, **counts(status[group]), **columns}
             rows.append({**key, **words, **row_of(estimate)})
     return rows_of(rows, frame, by, schema.SUMMARY)
 
@@ -138,28 +138,29 @@ class _Cell:
     cluster: Cluster
     method: Method
 
-    def row(self, level: float, half_judged: int, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
-        """The estimate, and the columns of SUMMARY that stand beside it."""
+    def row(self, level: float, partially_judged: int, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
+        """Return the estimate, and further columns of SUMMARY."""
         values = self.sheet.numbers(self.metric)[self.rows]
         rows = self.rows[~np.isnan(values)]
         unit = unit_of(self.sheet, rows, self.metric, self.cluster)
         estimate = self._corrected(rows, values[~np.isnan(values)], unit, level)
         # The same unit at both ends: which verdicts are unknown must not change what is independent.
-        whole = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
-        ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), whole, level) for end in (0.0, 1.0)]
+        unit_of_all = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
+        ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), unit_of_all, level) for end in (0.0, 1.0)]
         notes = [
             estimate.reason,
             *self._notes(unit.names),
             POOLED if pooled and self.method == "rogan-gladen" else None,
         ]
-        if half_judged:
-            said = f"{half_judged:,} of {counted(self.rows.size, 'rollout')} {'is' if half_judged == 1 else 'are'} half-judged"
-            estimate = replace(estimate, design_effect=None, **at_the_bounds(said, [row_of(end) for end in ends]))
+        if partially_judged:
+            are = "is" if partially_judged == 1 else "are"
+            reason = f"{partially_judged:,} of {counted(self.rows.size, 'rollout')} {are} partially judged"
+            estimate = replace(estimate, design_effect=None, **at_the_bounds(reason, [row_of(end) for end in ends]))
             notes[0] = estimate.reason
         return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
             **_bounds(ends),
             "estimand": f"true rate of {self.metric}, every rollout weighing the same; unit: {unit.words}; "
-            + self._behind(unit.names, level),
+            + self._basis(unit.names, level),
         }
 
     def _corrected(self, rows: IntArray, values: FloatArray, unit: Unit, level: float) -> Estimate:
@@ -169,27 +170,30 @@ class _Cell:
         return corrected_share(share(values, unit.codes, level=level), right, wrong, level=level)
 
     def _truth(self) -> FloatArray:
-        """The label of every rollout of the table, NaN without one."""
+        """Return the label of every rollout of the table, NaN without one."""
         ids = self.gold.sheet.frame.select("rollout_id", truth=pl.Series(self.gold.truth))
         joined = self.sheet.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
         return joined["truth"].fill_null(float("nan")).to_numpy()
 
-    def _behind(self, names: tuple[str, ...], level: float) -> str:
+    def _basis(self, names: tuple[str, ...], level: float) -> str:
         """Return the basis of the correction, for the estimand."""
         if self.method == "prediction-powered":
-            known = int((~np.isnan(self._truth()[self.rows])).sum())
-            return f"labels on {known:,} of {counted(self.rows.size, 'rollout')}, at random"
+            num_labels = int((~np.isnan(self._truth()[self.rows])).sum())
+            return f"labels on {num_labels:,} of {counted(self.rows.size, 'rollout')}, at random"
         return in_words(*self.gold.accuracy(self.labeled, names, level))
 
     def _notes(self, names: tuple[str, ...]) -> list[str]:
         if self.method == "rogan-gladen":
             return transport(self.gold, self.labeled, names)
-        outside = int((~self.gold.here[self.gold.known]).sum())
-        said = counted(outside, "label is on another rollout", "labels are on other rollouts")
-        return [f"{said} and left out"] if outside else []
+        outside = int((~self.gold.in_table[self.gold.complete]).sum())
+        labels = counted(outside, "label is on another rollout", "labels are on other rollouts")
+        return [f"{labels} and left out"] if outside else []
 
 
 def _bounds(ends: list[Estimate]) -> dict[str, float | None]:
-    """The corrected rates with every unknown verdict a failure, a success; a verdict of little power may move them either way."""
+    """Return the corrected rates with every unknown verdict a failure, and a success.
+
+    Sorted, because a judge that is hardly better than chance may reverse their order.
+    """
     points = sorted(end.estimate for end in ends if end.estimate is not None)
     return {"bound_low": points[0], "bound_high": points[-1]} if len(points) == len(ends) else {}

@@ -1,4 +1,4 @@
-"""Verdicts and labels as one array of ratings: unit x judge x sample, beside the labels."""
+"""Verdicts and labels -> one array of ratings by unit, judge and sample, and an array of labels by unit."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -29,23 +29,23 @@ class Ratings:
     judges
         Names, sorted.
     values
-        Float (units, judges, samples): the rating, NaN where there is none.
-    given
-        Boolean, same shape: whether there was a judgement, also one without a verdict.
+        Float (units, judges, samples): the rating, NaN if missing.
+    judged
+        Boolean, same shape: whether there was a judgement, with or without a verdict.
     abstained
-        Boolean, same shape: whether there was a judgement without one.
+        Boolean, same shape: whether there was a judgement without a verdict.
     labels
-        Float (units,), NaN where there is no label; None where no labels were given.
+        Float (units,), NaN for a unit without a label; None without any labels.
     binary
         Whether every rating is 0 or 1.
     scale
-        Whether the ratings are numbers, that can be near or far.
+        Whether the ratings are numbers, so that distances between them mean something.
     """
 
     sheet: Sheet
     judges: list[str]
     values: FloatArray
-    given: BoolArray
+    judged: BoolArray
     abstained: BoolArray
     labels: FloatArray | None
     binary: bool
@@ -63,52 +63,59 @@ def ratings_of(
     averaged: bool,
     facts: tuple[str, ...],
 ) -> Ratings:
-    """The ratings of these verdicts and labels; `facts` are the columns of units that group and cluster them.
+    """Return the ratings of these verdicts and labels; `facts` are the columns of units that group and cluster them.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where a table lacks a column or holds a unit twice, or verdicts and labels are not of one kind.
+        If a table lacks a column or holds a unit twice, or verdicts and labels are of different kinds.
     """
     verdicts = _verdicts(verdicts, of)
-    told_apart = {name for name in verdicts.columns if verdicts[name].null_count() < max(verdicts.height, 1)}
-    keys = [name for name in KEYS if name == "rollout_id" or name in told_apart]
+    # A unit is a rollout, or one of its turns or nodes, if the verdicts number them.
+    filled = {name for name in verdicts.columns if verdicts[name].null_count() < max(verdicts.height, 1)}
+    keys = [name for name in KEYS if name == "rollout_id" or name in filled]
     if labels is not None:
         keys = _shared(verdicts, labels, keys, truth)
-        labels = alike(labels, verdicts, (*keys, *facts), "agreement")
-        _refuse_twice(labels, keys, f"two labels; of several people pass each as a judge, {_WITHOUT}")
-    _refuse_twice(verdicts, [*keys, "judge", "sample"], "two verdicts of one judge and sample; number them in `sample`")
+        labels = with_dtypes_of(labels, verdicts, (*keys, *facts), "agreement")
+        _refuse_duplicates(labels, keys, f"two labels; of several people pass each as a judge, {_WITHOUT}")
+    remedy = "two verdicts of one judge and sample; number them in `sample`"
+    _refuse_duplicates(verdicts, [*keys, "judge", "sample"], remedy)
     frames = [verdicts] if labels is None else [verdicts, labels]
     units = _units(frames, keys, facts)
-    said, true, words = _numbers(verdicts[of], None if labels is None else labels[truth])
-    judges, judge = _coded(verdicts["judge"])
-    many, sample = _coded(verdicts["sample"])
-    values = np.full((units.height, len(judges), len(many)), np.nan)
-    given: BoolArray = np.zeros(values.shape, dtype=np.bool_)
-    place = (_places(verdicts, units, keys), judge, sample)
-    values[place], given[place] = said, True
+    # Each verdict goes to its place in a dense array; places without a verdict stay NaN.
+    numbers, true_numbers, words = _numbers(verdicts[of], None if labels is None else labels[truth])
+    judges, judge_codes = _coded(verdicts["judge"])
+    samples, sample_codes = _coded(verdicts["sample"])
+    values = np.full((units.height, len(judges), len(samples)), np.nan)
+    judged: BoolArray = np.zeros(values.shape, dtype=np.bool_)
+    place = (_places(verdicts, units, keys), judge_codes, sample_codes)
+    values[place], judged[place] = numbers, True
     if averaged:
-        values, given = _averaged(values, words), np.asarray(given.any(axis=2, keepdims=True))
-    marked = None
-    if labels is not None and true is not None:
-        marked = np.full(units.height, np.nan)
-        marked[_places(labels, units, keys)] = true
+        values, judged = _averaged(values, words), np.asarray(judged.any(axis=2, keepdims=True))
+    label_values = None
+    if labels is not None and true_numbers is not None:
+        label_values = np.full(units.height, np.nan)
+        label_values[_places(labels, units, keys)] = true_numbers
     if at is not None:
-        values, marked = _positive(values, marked, at, words)
-    _refuse_two_scales(values, marked, words)
-    binary = (words is None or at is not None) and _zero_or_one(values) and (marked is None or _zero_or_one(marked))
-    abstained = given & np.isnan(values)
+        values, label_values = _positive(values, label_values, at, words)
+    _refuse_two_scales(values, label_values, words)
+    binary = (
+        (words is None or at is not None)
+        and _zero_or_one(values)
+        and (label_values is None or _zero_or_one(label_values))
+    )
+    abstained = judged & np.isnan(values)
     if abstentions == "category":
-        # The number of no other category: ratings are then told apart, not measured.
-        beyond = max(np.nan_to_num(x).max(initial=1.0) for x in (values, marked) if x is not None) + 1
-        values = np.where(abstained, beyond, values)
+        # A number that no other category has: ratings are then compared only for equality.
+        category = max(np.nan_to_num(x).max(initial=1.0) for x in (values, label_values) if x is not None) + 1
+        values = np.where(abstained, category, values)
     return Ratings(
         sheet=Sheet(units),
         judges=judges,
         values=values,
-        given=given,
+        judged=judged,
         abstained=abstained,
-        labels=marked,
+        labels=label_values,
         binary=binary,
         scale=words is None and not binary and abstentions == "missing",
     )
@@ -130,7 +137,7 @@ def _verdicts(verdicts: pl.DataFrame, of: str) -> pl.DataFrame:
 
 
 def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth: str) -> list[str]:
-    """The columns by which a label finds its verdicts."""
+    """Return the columns by which labels and verdicts are matched."""
     for name in ("rollout_id", truth):
         if name not in labels.columns:
             raise SchemaError(
@@ -146,41 +153,41 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
     return shared
 
 
-def alike(labels: pl.DataFrame, other: pl.DataFrame, names: tuple[str, ...], verb: str) -> pl.DataFrame:
-    """The labels, with those of the columns that the other table has too in that table's dtypes.
+def with_dtypes_of(labels: pl.DataFrame, table: pl.DataFrame, names: tuple[str, ...], verb: str) -> pl.DataFrame:
+    """Return the labels with these columns cast to the dtypes that they have in the other table.
 
     Examples
     --------
-    >>> alike(pl.DataFrame({"turn": [1]}), pl.DataFrame({"turn": ["1"]}), ("turn",), "correct")["turn"].to_list()
-    ['1']
+    >>> with_dtypes_of(pl.DataFrame({"turn": [1]}), pl.DataFrame({"turn": ["1"]}), ("turn",), "correct").rows()
+    [('1',)]
     """
-    both = [name for name in dict.fromkeys(names) if name in labels.columns and name in other.columns]
+    shared = [name for name in dict.fromkeys(names) if name in labels.columns and name in table.columns]
     try:
-        return labels.cast({name: other.schema[name] for name in both})
+        return labels.cast({name: table.schema[name] for name in shared})
     except pl.exceptions.PolarsError as problem:
-        first = next(name for name in both if labels.schema[name] != other.schema[name])
+        first = next(name for name in shared if labels.schema[name] != table.schema[name])
         raise SchemaError(
-            f"{verb}: column `{first}` is {labels.schema[first]} in the labels and {other.schema[first]} beside them; "
+            f"{verb}: column `{first}` is {labels.schema[first]} in the labels and {table.schema[first]} in the other table; "
             "cast one of them"
         ) from problem
 
 
-def _refuse_twice(frame: pl.DataFrame, keys: list[str], remedy: str) -> None:
-    twice = frame.select(keys).is_duplicated()
-    if twice.any():
+def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], remedy: str) -> None:
+    duplicates = frame.select(keys).is_duplicated()
+    if duplicates.any():
         row = ", ".join(
-            f"{name} {value!r}" for name, value in frame.filter(twice).select(keys).row(0, named=True).items()
+            f"{name} {value!r}" for name, value in frame.filter(duplicates).select(keys).row(0, named=True).items()
         )
         raise SchemaError(f"agreement: {row} has {remedy}")
 
 
 def _units(frames: list[pl.DataFrame], keys: list[str], facts: tuple[str, ...]) -> pl.DataFrame:
-    """Every unit that was judged or labeled, with the first known value of each fact."""
+    """Return every unit that was judged or labeled, with the first known value of each fact."""
     parts = [
         frame.select(*keys, *(name for name in facts if name in frame.columns and name not in keys)) for frame in frames
     ]
-    whole = pl.concat(parts, how="diagonal_relaxed")
-    units = whole.group_by(keys).agg(pl.exclude(keys).drop_nulls().first()).sort(keys, nulls_last=False)
+    rows = pl.concat(parts, how="diagonal_relaxed")
+    units = rows.group_by(keys).agg(pl.exclude(keys).drop_nulls().first()).sort(keys, nulls_last=False)
     # A goal known of one turn is that of the whole rollout, which must not fall into two clusters.
     of_rollouts = [pl.col(name) for name in facts if name in schema.TURNS.facts and name in units.columns]
     units = units.with_columns(fact.fill_null(fact.drop_nulls().first().over("rollout_id")) for fact in of_rollouts)
@@ -194,76 +201,76 @@ def _places(frame: pl.DataFrame, units: pl.DataFrame, keys: list[str]) -> IntArr
 
 
 def _coded(column: pl.Series) -> tuple[list[str], IntArray]:
-    """The distinct values in order, and which of them each row has."""
-    there, codes = np.unique(column.to_numpy(), return_inverse=True)
-    return [str(value) for value in there], codes
+    """Return the distinct values in order, and the index of each row's value."""
+    distinct, codes = np.unique(column.to_numpy(), return_inverse=True)
+    return [str(value) for value in distinct], codes
 
 
-def _numbers(said: pl.Series, true: pl.Series | None) -> tuple[FloatArray, FloatArray | None, list[str] | None]:
-    """Verdicts and labels as numbers, with the words that the numbers stand for, if they are words."""
-    columns = [said] if true is None else [said, true]
+def _numbers(verdicts: pl.Series, truth: pl.Series | None) -> tuple[FloatArray, FloatArray | None, list[str] | None]:
+    """Return verdicts and labels as numbers; if they are words, the numbers are indices into the returned list of words."""
+    columns = [verdicts] if truth is None else [verdicts, truth]
     for column in columns:
         if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in {pl.Object, pl.Binary}:
             raise ArgumentError(
                 f"agreement: column `{column.name}` is {column.dtype}; compare numbers, Booleans or words"
             )
-    worded = [any(column.dtype == kind for kind in (pl.String, pl.Categorical, pl.Enum)) for column in columns]
-    if any(worded) and not all(worded):
+    is_words = [any(column.dtype == kind for kind in (pl.String, pl.Categorical, pl.Enum)) for column in columns]
+    if any(is_words) and not all(is_words):
         raise ArgumentError(
-            f"agreement: verdicts `{said.name}` are {said.dtype} and labels `{columns[-1].name}` are {columns[-1].dtype}; "
+            f"agreement: verdicts `{verdicts.name}` are {verdicts.dtype} and labels `{columns[-1].name}` are {columns[-1].dtype}; "
             "compare words with words (of='label') or numbers with numbers"
         )
     words = None
-    if all(worded):
+    if all(is_words):
         cast = [column.cast(pl.String) for column in columns]
         words = pl.concat([column.alias("word") for column in cast]).drop_nulls().unique().sort().to_list()
         columns = [column.replace_strict(words, list(range(len(words))), return_dtype=pl.Float64) for column in cast]
     floats = [column.cast(pl.Float64).fill_null(float("nan")).to_numpy() for column in columns]
-    return floats[0], None if true is None else floats[1], words
+    return floats[0], None if truth is None else floats[1], words
 
 
 def _averaged(values: FloatArray, words: list[str] | None) -> FloatArray:
     if words is not None:
         raise ArgumentError("agreement: samples='mean' averages numbers, and these verdicts are words; samples='each'")
-    known = ~np.isnan(values)
-    many = known.sum(axis=2, keepdims=True)
-    total = np.where(known, values, 0.0).sum(axis=2, keepdims=True)
-    return np.asarray(np.divide(total, many, out=np.full(total.shape, np.nan), where=many > 0))
+    is_rated = ~np.isnan(values)
+    count = is_rated.sum(axis=2, keepdims=True)
+    total = np.where(is_rated, values, 0.0).sum(axis=2, keepdims=True)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
 def _positive(
-    values: FloatArray, marked: FloatArray | None, at: float | str, words: list[str] | None
+    values: FloatArray, labels: FloatArray | None, at: float | str, words: list[str] | None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """1 where a rating is positive: the word `at`, or a number from `at` on. Labels that are 0 or 1 are so already."""
+    """Return 1 where a rating is positive: the word `at`, or a number of at least `at`. Labels of 0 and 1 stay unchanged."""
     if isinstance(at, str) != (words is not None) or (words is not None and at not in words):
         raise ArgumentError(
-            f"agreement: at={at!r} is none of the verdicts ({'numbers' if words is None else listing(words)}); "
-            "name the word, or the least number, that counts as positive"
+            f"agreement: at={at!r} is not one of the verdicts ({'numbers' if words is None else listing(words)}); "
+            "give the word, or the smallest number, that counts as positive"
         )
-    wanted = words.index(str(at)) if words is not None else one_number(at, "agreement: at")
+    threshold = words.index(str(at)) if words is not None else one_number(at, "agreement: at")
 
     def positive(x: FloatArray) -> FloatArray:
-        return np.where(np.isnan(x), np.nan, x == wanted if words is not None else x >= wanted)
+        return np.where(np.isnan(x), np.nan, x == threshold if words is not None else x >= threshold)
 
-    if marked is not None and (words is not None or not _zero_or_one(marked)):
-        marked = positive(marked)
-    return positive(values), marked
+    if labels is not None and (words is not None or not _zero_or_one(labels)):
+        labels = positive(labels)
+    return positive(values), labels
 
 
 def _zero_or_one(x: FloatArray) -> bool:
     return bool(np.isin(x[~np.isnan(x)], (0.0, 1.0)).all())
 
 
-def _refuse_two_scales(values: FloatArray, marked: FloatArray | None, words: list[str] | None) -> None:
+def _refuse_two_scales(values: FloatArray, labels: FloatArray | None, words: list[str] | None) -> None:
     if (
-        marked is None
+        labels is None
         or words is not None
-        or np.isnan(marked).all()
-        or not _zero_or_one(marked)
+        or np.isnan(labels).all()
+        or not _zero_or_one(labels)
         or _zero_or_one(values)
     ):
         return
     raise ArgumentError(
-        f"agreement: labels are 0 or 1, but verdicts reach from {np.nanmin(values):g} to {np.nanmax(values):g}; "
-        "say from which value on a verdict is positive: at=0.5"
+        f"agreement: labels are 0 or 1, but verdicts range from {np.nanmin(values):g} to {np.nanmax(values):g}; "
+        "give the smallest value of a positive verdict: at=0.5"
     )

@@ -24,18 +24,21 @@ if TYPE_CHECKING:
     from turnwise import compat, distributed, errors, judges, metrics, plots, readers, rollout, schema, tables
     from turnwise.estimation.attempts import attempts
     from turnwise.estimation.bootstrap import bootstrap
+    from turnwise.estimation.changes import changes
     from turnwise.estimation.contrast import contrast
     from turnwise.estimation.curve import curve
     from turnwise.estimation.curve_difference import curve_difference, curve_test
     from turnwise.estimation.doctor import doctor
     from turnwise.estimation.forecast import forecast
     from turnwise.estimation.gate import gate
+    from turnwise.estimation.iqm import iqm
     from turnwise.estimation.plan import plan
-    from turnwise.estimation.portfolio import portfolio, tradeoff
-    from turnwise.estimation.profile import iqm, profile
-    from turnwise.estimation.selection import best, changes, pareto
+    from turnwise.estimation.portfolio import portfolio
+    from turnwise.estimation.profile import profile
+    from turnwise.estimation.selection import best, pareto
     from turnwise.estimation.summary import summarize
     from turnwise.estimation.sweep import sweep
+    from turnwise.estimation.tradeoff import tradeoff
     from turnwise.estimation.training import training
     from turnwise.estimation.trajectory import trajectory
     from turnwise.evaluation import BaseEvaluator as BaseEvaluator
@@ -126,7 +129,7 @@ _MODULES = {
     "attempts": "estimation.attempts",
     "best": "estimation.selection",
     "bootstrap": "estimation.bootstrap",
-    "changes": "estimation.selection",
+    "changes": "estimation.changes",
     "contrast": "estimation.contrast",
     "convert": "measurement.conversion",
     "curve": "estimation.curve",
@@ -136,7 +139,7 @@ _MODULES = {
     "evaluate": "evaluation",
     "forecast": "estimation.forecast",
     "gate": "estimation.gate",
-    "iqm": "estimation.profile",
+    "iqm": "estimation.iqm",
     "judge": "judges",
     "measure": "measurement.measure",
     "measure_steps": "measurement.step_activity",
@@ -152,7 +155,7 @@ _MODULES = {
     "steps": "readers.traces.steps",
     "summarize": "estimation.summary",
     "sweep": "estimation.sweep",
-    "tradeoff": "estimation.portfolio",
+    "tradeoff": "estimation.tradeoff",
     "training": "estimation.training",
     "trajectory": "estimation.trajectory",
     "turns": "readers.turns",

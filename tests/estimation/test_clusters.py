@@ -1,10 +1,10 @@
-"""What is independent of what: ids that are not known are units of their own, and units are kept for the rows they are of."""
+"""Independent units: each rollout without an id is its own unit, and a group computes each of its units once."""
 
 import numpy as np
 import polars as pl
 
 from turnwise.estimation.arrays import Sheet
-from turnwise.estimation.clusters import unit_of
+from turnwise.estimation.clusters import Group, unit_of
 
 
 def test_a_column_of_nulls_is_a_unit_for_each_rollout() -> None:
@@ -16,11 +16,15 @@ def test_a_column_of_nulls_is_a_unit_for_each_rollout() -> None:
     assert unit.nulls == 3
 
 
-def test_what_was_made_of_some_rows_is_not_taken_for_others() -> None:
-    """The cache of units holds for one array of rows, and for one pair of columns."""
+def test_a_group_keeps_a_unit_for_each_choice_of_columns() -> None:
+    """The unit is computed once for each set of columns, and again for a part of the rows."""
     frame = pl.DataFrame({"rollout_id": ["a", "b", "c"], "goal": ["g", "g", "h"], "task": ["s", "t", "t"]})
-    sheet, rows = Sheet(frame), np.arange(3)
-    assert unit_of(sheet, rows, "attack_success", "goal").codes[0].tolist() == [0, 0, 1]
-    assert unit_of(sheet, rows, "attack_success", "task").codes[0].tolist() == [0, 1, 1]
-    assert unit_of(sheet, rows[1:], "attack_success", "goal").codes[0].tolist() == [0, 1]
-    assert unit_of(sheet, rows, "attack_success", "goal").codes[0].tolist() == [0, 0, 1]
+    group = Group(Sheet(frame), np.arange(3))
+    assert group.unit(("goal",)).codes[0].tolist() == [0, 0, 1]
+    assert group.unit(("task",)).codes[0].tolist() == [0, 1, 1]
+    assert group.unit(("goal",)) is group.unit(("goal",))
+    assert group.unit(()).ids() == ["a", "b", "c"]
+    part = group.select(np.array([False, True, True]))
+    assert part.unit(("goal",)).codes[0].tolist() == [0, 1]
+    assert part.unit(("goal",)).ids() == ["=g", "=h"]
+    assert group.select(np.array([True, True, True])) is group

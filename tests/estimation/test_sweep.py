@@ -157,7 +157,7 @@ def test_every_configuration_is_as_likely() -> None:
         (({"a": [1]},), {"strategy": "random"}, "strategy='random' needs n"),
         (({"a": [1]},), {"n": 3}, "n=3 is for strategy='random'"),
         (({"a": [1]},), {"strategy": "random", "n": 2.5}, "n=2.5 is not a valid number of configurations"),
-        (({"a": [1]},), {"strategy": "random", "n": 1, "seed": "x"}, "seed='x' is no whole number of 64 bits"),
+        (({"a": [1]},), {"strategy": "random", "n": 1, "seed": "x"}, "seed='x' is not a whole number of 64 bits"),
         (({"a": [1]},), {"strategy": "random", "n": 2}, "n=2 of 1 configuration; ask for no more"),
         (({"a": scipy.stats.randint(0, 3)},), {"strategy": "random", "n": 9}, "gave no more than 3; ask for fewer"),
     ],

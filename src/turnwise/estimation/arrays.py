@@ -1,12 +1,12 @@
-"""A frame's groups, clusters and values as arrays, and estimates back into rows.
+"""ROLLOUTS as arrays for `turnwise.stats`, and estimates back into the rows of a frame.
 
-With `units`, the only room besides the verbs above it that sees both Polars and `stats/`. Rows are ordered by `rollout_id` and
-clusters by their id before anything becomes an array, so that no order of rows, chunks or threads can reach a number.
+Only this file, `clusters.py` and the verbs see both Polars and `turnwise.stats`. Rows are ordered by `rollout_id` and clusters
+by their id before anything becomes an array, so the order of rows, chunks or threads never changes a result.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,42 +16,46 @@ from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence
 from turnwise.stats.influence import CENSORED, COMPETING, EVENT
 
-Made = TypeVar("Made")
-
 _FIELDS = tuple(field.name for field in fields(Estimate))
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of words as codes.
+    """A text column as integer codes.
 
-    `codes` run from 0 to `count` - 1: the sorted words first, then nulls, marked in `null`, each rollout's one of its own.
-    `words` and `nameless`, the ids that stand for nulls, begin with a sign that tells them apart.
+    Attributes
+    ----------
+    codes
+        Integer (n,), from 0 to `count` - 1: first the words in sorted order, then the nulls, one code per rollout.
+    null
+        Boolean (n,): the rows without a word.
+    words, null_ids
+        The words, and the ids of the rollouts without one. They begin with different signs, so no id equals a word.
     """
 
     codes: IntArray
     null: BoolArray
     words: pl.Series
-    nameless: pl.Series
+    null_ids: pl.Series
 
     @property
     def count(self) -> int:
-        """Different words, each null among them."""
-        return self.words.len() + self.nameless.len()
+        """Number of codes."""
+        return self.words.len() + self.null_ids.len()
 
     def labels(self, codes: IntArray) -> list[str]:
-        """The words of ascending codes, and the ids that stand for nulls."""
-        words = int(np.searchsorted(codes, self.words.len()))
-        named = self.words.gather(codes[:words]).to_list()
-        if words == codes.size:
-            return named
-        return [*named, *self.nameless.gather(codes[words:] - self.words.len()).to_list()]
+        """Return the words, or the ids in place of nulls, of ascending codes."""
+        split = int(np.searchsorted(codes, self.words.len()))
+        words = self.words.gather(codes[:split]).to_list()
+        if split == codes.size:
+            return words
+        return [*words, *self.null_ids.gather(codes[split:] - self.words.len()).to_list()]
 
 
 class Sheet:
-    """ROLLOUTS as arrays, a row for each rollout in order of `rollout_id`.
+    """ROLLOUTS as arrays, one row per rollout in the order of `rollout_id`.
 
-    Each column is converted when it is first asked for and kept, so that a thousand groups cost one conversion.
+    A verb makes one sheet. Each column is converted on first use and kept, so a thousand groups need one conversion.
 
     Examples
     --------
@@ -63,128 +67,94 @@ class Sheet:
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame.sort("rollout_id", maintain_order=True)
         self.kinds = {name: schema.kind_of(dtype) for name, dtype in self.frame.schema.items()}
-        self._kept: dict[tuple[str, str], Any] = {}
-        self._last: tuple[IntArray, dict[tuple[str, ...], Any]] = (np.arange(0), {})
+        self._numbers: dict[str, FloatArray] = {}
+        self._times: dict[str, tuple[IntArray, BoolArray]] = {}
+        self._amounts: dict[str, FloatArray] = {}
+        self._coded: dict[str, Coded] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether there is a column of that name."""
+        """Return whether the table has a column of that name."""
         return name in self.kinds
 
     def fact(self, name: str) -> pl.Series:
-        """A fact of the rollouts, or nulls where the table lacks it."""
+        """Return a column of ROLLOUTS, or nulls if the table lacks it."""
         if self.has(name):
             return self.frame[name]
-        nothing = pl.Series(name, [None], dtype=dict(schema.ROLLOUTS.dtypes)[name])
-        return nothing.new_from_index(0, self.frame.height)
-
-    def numbers(self, name: str) -> FloatArray:
-        """A Boolean or numeric column as float64 (n,), NaN where it is unknown."""
-        return self._once("numbers", name, lambda: self.fact(name).cast(pl.Float64).fill_null(float("nan")).to_numpy())
+        nulls = pl.Series(name, [None], dtype=dict(schema.ROLLOUTS.dtypes)[name])
+        return nulls.new_from_index(0, self.frame.height)
 
     def known(self, name: str) -> BoolArray:
-        """Mark the rows that have a value: not null and not NaN."""
+        """Mark the rows that have a value: neither null nor NaN."""
+        column = self.frame[name]
+        return (column.fill_nan(None) if column.dtype.is_float() else column).is_not_null().to_numpy()
 
-        def made() -> BoolArray:
-            column = self.frame[name]
-            return (column.fill_nan(None) if column.dtype.is_float() else column).is_not_null().to_numpy()
-
-        return self._once("known", name, made)
+    def numbers(self, name: str) -> FloatArray:
+        """Return a Boolean or numeric column as float64 (n,), NaN where unknown."""
+        if name not in self._numbers:
+            self._numbers[name] = self.fact(name).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        return self._numbers[name]
 
     def times(self, metric: str) -> tuple[IntArray, BoolArray]:
-        """Duration, 0 where unknown, and whether the event was observed."""
-
-        def made() -> tuple[IntArray, BoolArray]:
+        """Return the duration of follow-up, 0 where unknown, and whether the event was observed."""
+        if metric not in self._times:
             time = self.frame[metric].struct
             duration = time.field("duration").cast(pl.Int64).fill_null(0).to_numpy()
-            return duration, time.field("observed").fill_null(value=False).to_numpy()
-
-        return self._once("times", metric, made)
+            self._times[metric] = duration, time.field("observed").fill_null(value=False).to_numpy()
+        return self._times[metric]
 
     def amounts(self, metric: str) -> FloatArray:
-        """Amounts spent by the end of follow-up of a ``Struct{duration, observed}``: float64 (n,), NaN where unknown."""
-
-        def made() -> FloatArray:
-            spent = self.frame[metric].struct.field("duration").cast(pl.Float64)
-            return spent.fill_null(float("nan")).to_numpy()
-
-        return self._once("amounts", metric, made)
+        """Return the amounts spent by the end of follow-up, the durations of a struct: float64 (n,), NaN where unknown."""
+        if metric not in self._amounts:
+            duration = self.frame[metric].struct.field("duration").cast(pl.Float64)
+            self._amounts[metric] = duration.fill_null(float("nan")).to_numpy()
+        return self._amounts[metric]
 
     def coded(self, name: str) -> Coded:
-        """A column of ids as codes."""
-
-        def made() -> Coded:
+        """Return a column of ids as codes."""
+        if name not in self._coded:
             column = self.frame[name].cast(pl.String)
-            known, null = column.drop_nulls(), column.is_null()
-            words = known.unique().sort()
+            present, null = column.drop_nulls(), column.is_null()
+            words = present.unique().sort()
             codes = np.empty(column.len(), dtype=np.int64)
-            codes[~null.to_numpy()] = known.cast(pl.Enum(words)).to_physical().to_numpy()
-            alone = self.frame["rollout_id"].filter(null)
-            begins = alone.ne_missing(alone.shift())  # a rollout may have several rows where they are its turns
-            codes[null.to_numpy()] = words.len() - 1 + begins.cum_sum().cast(pl.Int64).to_numpy()
-            return Coded(codes, null.to_numpy(), "=" + words, "?" + alone.filter(begins).cast(pl.String))
-
-        return self._once("coded", name, made)
+            codes[~null.to_numpy()] = present.cast(pl.Enum(words)).to_physical().to_numpy()
+            # Rows are sorted by rollout, so a rollout's nulls follow each other. It has several rows if these are its turns.
+            rollouts = self.frame["rollout_id"].filter(null)
+            first = rollouts.ne_missing(rollouts.shift())
+            codes[null.to_numpy()] = words.len() - 1 + first.cum_sum().cast(pl.Int64).to_numpy()
+            self._coded[name] = Coded(codes, null.to_numpy(), "=" + words, "?" + rollouts.filter(first).cast(pl.String))
+        return self._coded[name]
 
     def groups(self, by: tuple[str, ...]) -> list[tuple[dict[str, Any], IntArray]]:
-        """Each group's key and row numbers, groups in order of their keys; without `by`, one group.
+        """Return each group's key and row numbers, in the order of the keys; without `by`, one group.
 
-        A row with a list is in the group of each value in it, once; with an empty one in that of null.
+        A row with a list belongs to the group of each distinct value in it; with an empty list, to the group of null.
         """
-        everything = np.arange(self.frame.height)
+        row_numbers = np.arange(self.frame.height)
         if not by:
-            return [({}, everything)]
-        rows = pl.Series("row", everything, dtype=pl.Int64)
-        keyed = in_each_group(self.frame.select(by).with_columns(rows.alias("\0row")), by)
-        grouped = keyed.group_by(by).agg("\0row").sort(by)
-        keys = grouped.select(by).rows(named=True)
-        return [(key, np.sort(part.to_numpy())) for key, part in zip(keys, grouped["\0row"], strict=True)]
-
-    def once_for(self, rows: IntArray, key: tuple[str, ...], make: Callable[[], Made]) -> Made:
-        """Return the value computed earlier for these very rows, so that all metrics of a group share it."""
-        if self._last[0] is not rows:
-            self._last = (rows, {})
-        kept = self._last[1]
-        if key not in kept:
-            kept[key] = make()
-        made: Made = kept[key]
-        return made
-
-    def _once(self, kind: str, name: str, make: Callable[[], Made]) -> Made:
-        if (kind, name) not in self._kept:
-            self._kept[kind, name] = make()
-        made: Made = self._kept[kind, name]
-        return made
-
-
-def chosen(rows: IntArray, which: BoolArray) -> IntArray:
-    """The chosen rows: the very same array where that is all of them, so that what was made of it is found again.
-
-    Examples
-    --------
-    >>> rows = np.array([3, 5])
-    >>> chosen(rows, np.array([True, True])) is rows, chosen(rows, np.array([False, True])).tolist()
-    (True, [5])
-    """
-    return rows if which.all() else rows[which]
+            return [({}, row_numbers)]
+        numbered = self.frame.select(by).with_columns(pl.Series("\0row", row_numbers, dtype=pl.Int64))
+        groups = in_each_group(numbered, by).group_by(by).agg("\0row").sort(by)
+        keys = groups.select(by).rows(named=True)
+        return [(key, np.sort(rows.to_numpy())) for key, rows in zip(keys, groups["\0row"], strict=True)]
 
 
 def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:
     """Mark the rows followed up to the event (``success``) or to each competing ending; all others are censored.
 
-    An ending competes only where the rollout was watched to its last turn. For another event than the attack's
-    success, an ending in success competes too: the rollout stopped there.
+    An ending competes only if the rollout was followed to its last turn. For events other than the attack's success, an
+    ending in success competes too, because the rollout stopped there.
     """
     duration, observed = sheet.times(metric)
     ending = sheet.fact("ending").cast(pl.String)
-    whole = ~observed & (duration >= sheet.fact("num_turns").fill_null(0).to_numpy())
-    taken = {} if metric == "time_to_success" else {f"{schema.SUCCESS} of the attack": schema.SUCCESS}
-    taken |= {word: word for word in competing}
-    ended = {name: (ending == word).fill_null(value=False).to_numpy() & whole for name, word in taken.items()}
-    return {schema.SUCCESS: observed, **ended}
+    complete = ~observed & (duration >= sheet.fact("num_turns").fill_null(0).to_numpy())
+    words = {} if metric == "time_to_success" else {f"{schema.SUCCESS} of the attack": schema.SUCCESS}
+    words |= {word: word for word in competing}
+    marks = {name: (ending == word).fill_null(value=False).to_numpy() & complete for name, word in words.items()}
+    return {schema.SUCCESS: observed, **marks}
 
 
 def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
-    """Successes that the log knows only of the whole rollout, where it had several turns to fall in."""
+    """Count the successes recorded for a whole rollout of several turns, whose turn is unknown."""
     if metric != "time_to_success":
         return 0
     _, observed = sheet.times(metric)
@@ -193,7 +163,7 @@ def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
 
 
 def causes(ways: dict[str, BoolArray], rows: IntArray, event: str = schema.SUCCESS) -> IntArray:
-    """Return the cause that ended each follow-up, as `stats` codes it: the event, a competing ending, or censored."""
+    """Return what ended each follow-up, in the codes of `stats`: the event, a competing ending, or censoring."""
     cause = np.full(rows.size, CENSORED)
     for way, happened in ways.items():
         cause[happened[rows]] = EVENT if way == event else COMPETING
@@ -203,39 +173,45 @@ def causes(ways: dict[str, BoolArray], rows: IntArray, event: str = schema.SUCCE
 def rows_of(
     estimates: Sequence[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema
 ) -> pl.DataFrame:
-    """The finished frame: the grouping columns with their own dtypes, or those of what they list, then the result's columns."""
-    held = {name: frame.schema[name] for name in by}
-    keys = {name: dtype.inner if isinstance(dtype, pl.List) else dtype for name, dtype in held.items()}
-    return pl.DataFrame(estimates, schema={**keys, **result.dtypes}, orient="row")
+    """Return the result frame: the grouping columns, then the columns of the schema.
+
+    A grouping column keeps its dtype; a column of lists gets the dtype of its elements.
+    """
+    dtypes: dict[str, Any] = {}
+    for name in by:
+        dtype = frame.schema[name]
+        dtypes[name] = dtype.inner if isinstance(dtype, pl.List) else dtype
+    return pl.DataFrame(estimates, schema={**dtypes, **result.dtypes}, orient="row")
 
 
 def row_of(estimate: Estimate) -> dict[str, Any]:
-    """The estimate's fields by column name."""
+    """Return the fields of the estimate by column name."""
     return {name: getattr(estimate, name) for name in _FIELDS}
 
 
-def positions_of(found: Incidence, note: str | None, axis: FloatArray | None = None) -> list[dict[str, Any]]:
-    """The positions of a curve by column name, NaN as null; the note joins the reason of each but position 0.
+def positions_of(curve: Incidence, note: str | None, axis: FloatArray | None = None) -> list[dict[str, Any]]:
+    """Return the positions of a curve by column name, NaN as null; the note joins the reason at every position except 0.
 
-    `axis` says where positions 0, 1, ... stand, if not at themselves; where position 1 is at 0 too, it alone is.
+    `axis` holds the values of positions 0, 1, ... on the axis; None if they are turns. If position 1 is at 0 as well, position
+    0 is left out.
     """
-    numbers = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high")}
-    counts = {name: getattr(found, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
+    numbers = {name: getattr(curve, name) for name in ("estimate", "std_error", "low", "high")}
+    counts = {name: getattr(curve, name) for name in ("at_risk", "events", "censored", "competing", "n_clusters")}
     return [
         {
             "at": float(at if axis is None else axis[at]),
-            "method": found.method,
-            "reason": "; ".join(part for part in (found.reason[place], note if at else None) if part) or None,
-            **{name: None if np.isnan(values[place]) else float(values[place]) for name, values in numbers.items()},
-            **{name: int(values[place]) for name, values in counts.items()},
+            "method": curve.method,
+            "reason": "; ".join(part for part in (curve.reason[index], note if at else None) if part) or None,
+            **{name: None if np.isnan(values[index]) else float(values[index]) for name, values in numbers.items()},
+            **{name: int(values[index]) for name, values in counts.items()},
         }
-        for place, at in enumerate(found.at)
+        for index, at in enumerate(curve.at)
         if at or axis is None or axis[1:2].tolist() != [0.0]
     ]
 
 
 def in_each_group(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The frame, a row with a list once for each value in it, and for null where the list is empty."""
+    """Repeat each row for every distinct value in its lists of `by`; an empty list becomes one row with null."""
     for name in by:
         if isinstance(frame.schema[name], pl.List):
             frame = frame.with_columns(pl.col(name).list.unique()).explode(name, empty_as_null=True, keep_nulls=True)

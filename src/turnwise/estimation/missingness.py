@@ -1,6 +1,6 @@
-"""Every rollout is counted once for each metric: with a value, or under the first heading that says why it has none.
+"""Missing values: each rollout is counted once per metric, with a value or under the first heading that explains its lack.
 
-Of those that are half-judged it says what holds whatever they are.
+`at_the_bounds` combines the intervals at both extremes of rollouts that are only partially judged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from turnwise.metrics import catalog
 
 OF_SUCCEEDED = {"attack_success", "success_within"}
 FACTS = ("outcome", "ending", "attack", "goal", "task", "num_turns", "num_judged")
-"""What is looked at to find the heading of a rollout."""
+"""Columns of ROLLOUTS that decide the heading of a rollout."""
 VALUE, INAPPLICABLE, ERROR, UNDETERMINED, HALF_JUDGED, MISSING = range(6)
 Headings = NDArray[np.uint8]
 
 
 def headings(sheet: Sheet, metric: str) -> Headings:
-    """The heading of each rollout: uint8 (n,).
+    """Return the heading of each rollout: uint8 (n,).
 
-    The first that fits of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
-    `ERROR`, `UNDETERMINED`, `HALF_JUDGED` (unjudged turns and no success, where one turn settles the metric) and `MISSING`.
+    The first that applies of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
+    `ERROR`, `UNDETERMINED`, `HALF_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
 
     Examples
     --------
@@ -37,43 +37,53 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     if known.all():
         return np.full(known.size, VALUE, dtype=np.uint8)
     about = catalog.about(metric)
-    outcome, ending = (sheet.fact(name).cast(pl.String) for name in ("outcome", "ending"))
-    turns, judged = sheet.fact("num_turns"), sheet.fact("num_judged")
-    fits: list[tuple[int, pl.Series]] = [
-        (UNDETERMINED, outcome == schema.UNDETERMINED),
-        (ERROR, (outcome == schema.ERROR).fill_null(value=False) | (ending == schema.ERROR).fill_null(value=False)),
-    ]
+    outcome, ending = sheet.fact("outcome").cast(pl.String), sheet.fact("ending").cast(pl.String)
+    # From the last heading to the first: each overwrites those before it.
+    marks: list[tuple[int, pl.Series]] = []
     if about is not None and about.any_of_turns:
-        half = outcome.is_null() & (judged > 0) & (judged < turns)
-        # Only `succeeded` is counted by turns; for other conditions, a null that nothing else explains is half-judged.
-        everything = pl.Series([True]).new_from_index(0, len(half))
-        fits.insert(0, (HALF_JUDGED, half if about.name in OF_SUCCEEDED else everything))
+        turns, judged = sheet.fact("num_turns"), sheet.fact("num_judged")
+        partial = outcome.is_null() & (judged > 0) & (judged < turns)
+        # Only `succeeded` is counted by turns; for other conditions, a null without another explanation is partially judged.
+        every = pl.Series([True]).new_from_index(0, len(partial))
+        marks.append((HALF_JUDGED, partial if about.name in OF_SUCCEEDED else every))
+    marks += [
+        (UNDETERMINED, outcome == schema.UNDETERMINED),
+        (ERROR, outcome == schema.ERROR),
+        (ERROR, ending == schema.ERROR),
+    ]
     if about is not None and about.concerns == "attack":
-        fits.append((INAPPLICABLE, sheet.fact("attack") == schema.NO_ATTACK))
+        marks.append((INAPPLICABLE, sheet.fact("attack") == schema.NO_ATTACK))
     if about is not None and about.concerns == "task":
-        fits.append((INAPPLICABLE, sheet.fact("task").is_null() & sheet.fact("goal").is_not_null()))
-    found = np.full(sheet.frame.height, MISSING, dtype=np.uint8)
-    for heading, rows in fits:  # from the last that fits to the first, which stays
-        found[rows.fill_null(value=False).to_numpy()] = heading
-    found[known] = VALUE
-    return found
+        marks.append((INAPPLICABLE, sheet.fact("task").is_null() & sheet.fact("goal").is_not_null()))
+    result = np.full(sheet.frame.height, MISSING, dtype=np.uint8)
+    for heading, rows in marks:
+        result[rows.fill_null(value=False).to_numpy()] = heading
+    result[known] = VALUE
+    return result
 
 
-def counts(found: Headings) -> dict[str, int]:
-    """The counts of SUMMARY that stand beside `n`."""
-    many = np.bincount(found, minlength=6)
+def counts(headings: Headings) -> dict[str, int]:
+    """Return the counts of rollouts without a value, by column of SUMMARY."""
+    number = np.bincount(headings, minlength=6)
     return {
-        "n_error": int(many[ERROR]),
-        "n_undetermined": int(many[UNDETERMINED] + many[HALF_JUDGED]),
-        "n_missing": int(many[MISSING]),
-        "n_inapplicable": int(many[INAPPLICABLE]),
+        "n_error": int(number[ERROR]),
+        "n_undetermined": int(number[UNDETERMINED] + number[HALF_JUDGED]),
+        "n_missing": int(number[MISSING]),
+        "n_inapplicable": int(number[INAPPLICABLE]),
     }
 
 
-def at_the_bounds(said: str, ends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """No point, and an interval that holds whatever half-judged rollouts are: from the least low to the largest high, or none.
+def at_the_bounds(note: str, extremes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return no point, and an interval that holds whatever the partially judged rollouts turn out to be.
 
-    `said` tells how many are half-judged, `ends` are the estimates with all of them failures and all of them successes.
+    It reaches from the smallest lower end to the largest upper end; without one of these ends there is no interval.
+
+    Parameters
+    ----------
+    note
+        How many rollouts are partially judged, in words.
+    extremes
+        The estimates with all of them as failures and all of them as successes.
 
     Examples
     --------
@@ -86,15 +96,15 @@ def at_the_bounds(said: str, ends: Sequence[Mapping[str, Any]]) -> dict[str, Any
     ... )
     (0.4, '1 is half-judged: no interval holds whether they are failures or successes: flat')
     """
-    known = all(end[name] is not None for end in ends for name in ("low", "high"))
-    ways = " and ".join(dict.fromkeys(end["method"] for end in ends if end["method"]))
-    flaws = "; ".join(dict.fromkeys(end["reason"] for end in ends if end["reason"]))
-    holds = f"{said}: {'the' if known else 'no'} interval holds whether they are failures or successes"
+    defined = all(row[name] is not None for row in extremes for name in ("low", "high"))
+    methods = " and ".join(dict.fromkeys(row["method"] for row in extremes if row["method"]))
+    flaws = "; ".join(dict.fromkeys(row["reason"] for row in extremes if row["reason"]))
+    reason = f"{note}: {'the' if defined else 'no'} interval holds whether they are failures or successes"
     return {
         "estimate": None,
         "std_error": None,
-        "low": min(end["low"] for end in ends) if known else None,
-        "high": max(end["high"] for end in ends) if known else None,
-        "method": f"{ways} at the bounds" if known else None,
-        "reason": f"{holds}{'; ' if known else ': '}{flaws}" if flaws else holds,
+        "low": min(row["low"] for row in extremes) if defined else None,
+        "high": max(row["high"] for row in extremes) if defined else None,
+        "method": f"{methods} at the bounds" if defined else None,
+        "reason": f"{reason}{'; ' if defined else ': '}{flaws}" if flaws else reason,
     }

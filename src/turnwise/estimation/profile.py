@@ -1,260 +1,22 @@
-"""ROLLOUTS -> what a mean hides: how many goals are broken how often, and aggregates that no runaway goal can move."""
+"""ROLLOUTS -> PROFILE: the share of goals whose rate exceeds each threshold."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf, log, sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, counted, meant
+from turnwise.errors import ArgumentError
 from turnwise.estimation.arguments import metric_columns, rollouts_frame
-from turnwise.estimation.arrays import Sheet, row_of, rows_of
+from turnwise.estimation.arrays import Sheet, rows_of
 from turnwise.estimation.clusters import unit_of
-from turnwise.estimation.missingness import VALUE, Headings, counts, headings
-from turnwise.schema.arguments import (
-    By,
-    Cluster,
-    check_by,
-    check_levels,
-    check_resamples,
-    finite_numbers,
-    names_of,
-    one_number,
-)
-from turnwise.stats.bootstrap import expanded, percentile_interval
-from turnwise.stats.clusters import unaddable
-from turnwise.stats.estimate import Estimate, FloatArray, IntArray
+from turnwise.estimation.iqm import Goals
+from turnwise.estimation.missingness import VALUE, headings
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
+from turnwise.stats.estimate import FloatArray
 from turnwise.stats.intervals import wilson
-from turnwise.stats.mean import too_few_to_draw
-from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
-
-FEWEST_GOALS = 8
-"""Below this many goals an interquartile mean drops next to nothing, or next to everything."""
-_WORDS = {
-    "iqm": "interquartile mean",
-    "optimality_gap": "optimality gap",
-    "mean": "mean over goals",
-    "median": "median over goals",
-}
-
-
-def iqm(
-    rollouts: object,
-    *,
-    by: By = (),
-    metrics: By | None = None,
-    statistics: By = ("iqm", "optimality_gap"),
-    over: Literal["rollouts", "goals"] = "rollouts",
-    draws: Drawn = "goals",
-    target: float = 1.0,
-    cluster: Cluster = "auto",
-    level: float | Sequence[float] = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> pl.DataFrame:
-    """SUMMARY of aggregates that outliers cannot move: interquartile mean, optimality gap, mean and median over goals.
-
-    Parameters
-    ----------
-    rollouts
-        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
-    by, metrics, cluster, level
-        As in `summarize`; times have no such aggregate.
-    statistics
-        Of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
-        fall short of `target` on average), ``"mean"`` and ``"median"`` (of the goals' means).
-    over
-        What iqm and gap are taken over: all rollouts' values, or the goals' means. Outcomes that are 0 or 1 are always taken
-        as rates of goals: over the outcomes themselves an interquartile mean is 0 at a rate of .2 and 1 at .8.
-    draws
-        ``"goals"``: whole goals are drawn, for goals like these; ``"attempts"``: rollouts within each goal, which says
-        nothing of other goals (rliable's stratified bootstrap). The interval of goals is expanded for their number, as that of
-        a mean is, without which it holds .91 of the time for 12 of them; fewer than 10 are too few to be drawn.
-    target
-        Of the optimality gap.
-    resamples, seed
-        Of the bootstrap.
-
-    Returns
-    -------
-    polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. An interquartile mean of fewer than 8 goals, and one of goals with a
-        single 0/1 rollout each, is null with a reason.
-
-    Raises
-    ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
-
-    References
-    ----------
-    Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical precipice, arXiv:2108.13264. Hesterberg
-    (2015), doi:10.1080/00031305.2015.1089789.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame(
-    ...     {
-    ...         "rollout_id": [f"r{i}" for i in range(12)],
-    ...         "goal": [f"g{i}" for i in range(12)],
-    ...         "grade": [*range(11), 1000],
-    ...     }
-    ... )
-    >>> iqm(rollouts, metrics="grade", statistics="iqm")["estimate"].to_list()
-    [5.5]
-    """
-    frame = rollouts_frame(rollouts, "iqm")
-    by, levels, asked = names_of(by), check_levels(level), names_of(statistics)
-    check_by(frame, by, schema.SUMMARY, "iqm")
-    for name, values, words in (
-        ("statistics", asked, get_args(Aggregate)),
-        ("over", (over,), ("rollouts", "goals")),
-        ("draws", (draws,), get_args(Drawn)),
-    ):
-        for value in values:
-            if value not in words:
-                raise ArgumentError(f"iqm: {name}={value!r} is unknown; {meant(str(value), words)}")
-    check_resamples(resamples, "iqm", 2000)
-    aim = one_number(target, "iqm: target")
-    sheet = Sheet(frame)
-    columns = [
-        name
-        for name in metric_columns(frame, by, cluster, metrics, "iqm")
-        if metrics is not None or sheet.kinds[name] != "time"
-    ]
-    for name in columns:
-        if sheet.kinds[name] == "time":
-            raise ArgumentError(f"iqm: {name!r} is a time to an event, of which `summarize` gives the restricted mean")
-    rows = []
-    for key, group in sheet.groups(by):
-        for metric in columns:
-            found = headings(sheet, metric)[group]
-            goals = _Goals(sheet, metric, group[found == VALUE], cluster)
-            replicates = goals.replicates(asked, over, draws, aim, resamples, seed)
-            for statistic in asked:
-                for level_ in levels:
-                    estimate = goals.estimate(statistic, level_, over, draws, aim, replicates.get(statistic))
-                    rows.append(
-                        {
-                            **key,
-                            "metric": metric,
-                            "statistic": statistic,
-                            "level": level_,
-                            **counts(found),
-                            **row_of(estimate),
-                            "estimand": goals.estimand(statistic, over, draws, aim, found),
-                            "seed": seed if estimate.resamples else None,
-                        }
-                    )
-    return rows_of(rows, frame, by, schema.SUMMARY)
-
-
-class _Goals:
-    """The known values of one metric in one group, by goal."""
-
-    def __init__(self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster) -> None:
-        self.metric = metric
-        self.unit = unit_of(sheet, rows, metric, cluster)
-        if len(self.unit.names) > 1:
-            raise ArgumentError(f"goals are one way, and these are {self.unit.names}; name one with cluster=")
-        self.values = sheet.numbers(metric)[rows]
-        codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)
-        self.codes: IntArray = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        self.count = int(self.codes.max(initial=-1)) + 1
-        self.binary = bool(np.isin(self.values, (0.0, 1.0)).all())
-
-    @property
-    def means(self) -> FloatArray:
-        """Each goal's mean: float (G,)."""
-        many = np.bincount(self.codes, minlength=self.count)
-        return np.asarray(np.bincount(self.codes, weights=self.values, minlength=self.count) / np.maximum(many, 1))
-
-    def flaw(self, statistic: str, over: str, target: float) -> str | None:
-        """Why there is no such aggregate; None where there is."""
-        if not self.values.size:
-            return "no values"
-        rates = over == "goals" or self.binary
-        if statistic != "iqm" or rates:
-            short = statistic == "optimality_gap" and not rates
-            if why := unaddable(np.maximum(target - self.values, 0.0) if short else self.values):
-                return why
-        if statistic != "iqm":
-            return None
-        if self.count < FEWEST_GOALS:
-            return f"{counted(self.count, 'goal is', 'goals are')} too few for an interquartile mean; it needs {FEWEST_GOALS}"
-        if self.binary and self.count == self.values.size:
-            return (
-                "an interquartile mean of single 0/1 outcomes drops failures and successes by the rate itself; "
-                "it needs several rollouts of each goal"
-            )
-        return None
-
-    def replicates(
-        self, asked: tuple[str, ...], over: str, draws: Drawn, target: float, resamples: int, seed: int
-    ) -> dict[str, FloatArray]:
-        """Bootstrap replicates of the aggregates that there are, all of the same draws."""
-        which: list[Aggregate] = [statistic for statistic in asked if self.flaw(statistic, over, target) is None]  # type: ignore[misc]
-        if not which or (self.count < 2 and draws == "goals"):
-            return {}
-        made = aggregate_replicates(
-            self.values,
-            self.codes,
-            which,
-            drawn=draws,
-            rates=over == "goals" or self.binary,
-            rng=self.unit.generator(seed),
-            resamples=resamples,
-            target=target,
-        )
-        return dict(zip(which, made, strict=True))
-
-    def estimate(
-        self, statistic: str, level: float, over: str, draws: Drawn, target: float, made: FloatArray | None
-    ) -> Estimate:
-        """The aggregate with the percentile interval of its bootstrap, of goals expanded as that of a mean is."""
-        row = Estimate(n=self.values.size, n_clusters=self.count)
-        if flaw := self.flaw(statistic, over, target):
-            return replace(row, reason=flaw)
-        which: Aggregate = statistic  # type: ignore[assignment]
-        rates = over == "goals" or self.binary
-        values, goals = (self.means, np.arange(self.count)) if rates else (self.values, self.codes)
-        point = aggregate(values, goals, which, target=target)
-        if not np.isfinite(point):
-            return replace(row, reason=unaddable(values))
-        row = replace(row, estimate=point)
-        if made is None:
-            return replace(row, reason="one goal: no interval over goals")
-        drawn = draws == "goals"
-        if drawn and (few := too_few_to_draw(self.count, "goal")):
-            return replace(row, reason=f"{few}; draws='attempts' speaks of these very goals")
-        if not np.isfinite(made).all():
-            return replace(row, reason="infinite values are kept in replicates of the bootstrap: no interval")
-        low, high = percentile_interval(made, expanded(level, self.count) if drawn else level)
-        how = "goals drawn" if drawn else "attempts drawn within goals"
-        return replace(
-            row,
-            std_error=float(made.std()) if low is not None and unaddable(made) is None else None,
-            low=low,
-            high=high,
-            method=None if low is None else f"{'expanded ' if drawn else ''}percentile bootstrap; {how}",
-            reason="the bootstrap interval has no width" if low is None else None,
-            resamples=made.size,
-        )
-
-    def estimand(self, statistic: str, over: str, draws: Drawn, target: float, found: Headings) -> str:
-        """Return the estimand of the row, in one sentence."""
-        rates = over == "goals" or self.binary or statistic in {"mean", "median"}
-        what = f"{_WORDS[statistic]} of {'the goals’ means of ' if rates else ''}{self.metric}"
-        if statistic == "optimality_gap":
-            what += f" below {target:g}"
-        who = "for goals like these" if draws == "goals" else "for these very goals"
-        gone = found.size - self.values.size
-        return f"{what}, {who}; unit: {self.unit.words}" + (
-            f"; without a value: {counted(gone, 'rollout')}" if gone else ""
-        )
 
 
 def profile(
@@ -329,7 +91,7 @@ def profile(
     sheet = Sheet(frame)
     found = headings(sheet, metric)
     groups = [
-        (key, group, _Goals(sheet, metric, group[found[group] == VALUE], cluster)) for key, group in sheet.groups(by)
+        (key, group, Goals(sheet, metric, group[found[group] == VALUE], cluster)) for key, group in sheet.groups(by)
     ]
     if at is not None:
         thresholds = np.unique(finite_numbers(at, "profile: at"))
@@ -346,7 +108,7 @@ def profile(
     return rows_of(rows, frame, by, schema.PROFILE)
 
 
-def _steps(goals: _Goals, thresholds: FloatArray, level: float, band: str, missing: int) -> list[dict[str, Any]]:
+def _steps(goals: Goals, thresholds: FloatArray, level: float, band: str, missing: int) -> list[dict[str, Any]]:
     means, many = goals.means, goals.count
     single = goals.binary and many == goals.values.size
     reason = "one 0/1 rollout for each goal: goals are broken always or never" if single else None

@@ -1,15 +1,13 @@
-"""Finished frames and pairs of groups -> the rows that matter: the best, those that nothing beats, the goals that changed."""
+"""Result frames -> the rows with the best estimate, and those that no other row dominates."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 import polars as pl
 
-from turnwise import schema
 from turnwise.errors import ArgumentError, counted, listing, meant
-from turnwise.estimation.arguments import metric_columns, rollouts_frame
 from turnwise.metrics import catalog
-from turnwise.schema.arguments import By, check_by, frame_of, names_of, value_in_words
+from turnwise.schema.arguments import By, frame_of, names_of
 
 Better = Literal["higher", "lower"]
 
@@ -161,103 +159,6 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     index = pl.int_range(pl.len(), dtype=pl.UInt32)
     there = index.is_in(known[row].implode())
     return table.with_columns(pareto=pl.when(there).then(~index.is_in(beaten[row].implode())))
-
-
-def changes(
-    rollouts: object, *, of: str, group: str, baseline: str, metric: str, unit: str = "goal", by: By = ()
-) -> pl.DataFrame:
-    """Goals side by side in two groups: what was gained, lost, added and removed between them, largest change first.
-
-    Parameters
-    ----------
-    rollouts
-        ROLLOUTS.
-    of, group, baseline
-        The column and two of its values, as in `contrast`.
-    metric
-        A Boolean or numeric column; each goal's known values are averaged.
-    unit
-        The column that names what is compared.
-    by
-        Columns to group by first.
-
-    Returns
-    -------
-    polars.DataFrame
-        `by`, the unit, `group` and `baseline` (each arm's mean; null where it has no known value), `difference` and `change`:
-        ``"gained"`` and ``"lost"`` for a higher and a lower value than the baseline's, ``"same"``, ``"added"`` and
-        ``"removed"`` for goals that one arm alone tried, ``"unknown"`` for a goal without a known value in an arm.
-
-    Raises
-    ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or a column or value is not there.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame(
-    ...     {
-    ...         "rollout_id": list("abcd"),
-    ...         "target": ["new", "new", "old", "old"],
-    ...         "goal": ["x", "y", "x", "z"],
-    ...         "attack_success": [True, False, False, True],
-    ...     }
-    ... )
-    >>> changes(rollouts, of="target", group="new", baseline="old", metric="attack_success").select(
-    ...     "goal", "change"
-    ... ).rows()
-    [('x', 'gained'), ('y', 'added'), ('z', 'removed')]
-    """
-    frame, by = rollouts_frame(rollouts, "changes"), names_of(by)
-    check_by(frame, by, schema.CONTRAST, "changes")
-    if unit in by:
-        raise ArgumentError(
-            f"changes: unit={unit!r} stands in by={list(by)} too; a row is a {unit} of a group, so leave it out there"
-        )
-    for name in (of, unit):
-        if name not in frame.columns:
-            raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
-    metric_columns(frame, by, None, (metric,), "changes")
-    if schema.kind_of(frame.schema[metric]) == "time":
-        raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")
-    named = pl.col(of).cast(pl.String)
-    values = frame.select(named).to_series().drop_nulls().unique().to_list()
-    group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
-    for value in (group, baseline):
-        if value not in values:
-            raise ArgumentError(f"changes: {value!r} is no value of `{of}`; there is {listing(values)}")
-    known = pl.col(metric).cast(pl.Float64).fill_nan(None)
-    key = [*by, unit]
-    made = (
-        frame.filter(pl.col(unit).is_not_null())
-        .group_by(key)
-        .agg(
-            group=known.filter(named == group).mean().fill_nan(None),
-            baseline=known.filter(named == baseline).mean().fill_nan(None),
-            tried=(named == group).any(),
-            before=(named == baseline).any(),
-        )
-        .filter(pl.col("tried") | pl.col("before"))
-        .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
-    )
-    moved = pl.col("difference")
-    return (
-        made.with_columns(
-            change=pl.when(~pl.col("before"))
-            .then(pl.lit("added"))
-            .when(~pl.col("tried"))
-            .then(pl.lit("removed"))
-            .when(moved.is_null())
-            .then(pl.lit("unknown"))
-            .when(moved.abs() <= 1e-12)
-            .then(pl.lit("same"))
-            .when(moved > 0)
-            .then(pl.lit("gained"))
-            .otherwise(pl.lit("lost"))
-        )
-        .sort([*by, moved.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
-        .select(*key, "group", "baseline", "difference", "change")
-    )
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:

@@ -10,7 +10,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arguments import booleans, metric_columns, rollouts_frame
 from turnwise.estimation.arrays import Sheet, rows_of
-from turnwise.estimation.clusters import columns_of
+from turnwise.estimation.clusters import Group, columns_of
 from turnwise.estimation.estimates import Cell, Method, Options, Undecided, Weighting, rows_of_cell
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS, headings
@@ -140,8 +140,8 @@ def summarize(
     └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
     """
     by, levels = names_of(by), check_levels(level)
-    asked = None if statistics is None else names_of(statistics)
-    _check_options(asked, weighting, method, undecided, resamples)
+    names = None if statistics is None else names_of(statistics)
+    _check_options(names, weighting, method, undecided, resamples)
     if merge or isinstance(rollouts, State):
         return _merged(
             rollouts,
@@ -177,14 +177,14 @@ def summarize(
         raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant(strata, frame.columns)}")
     if strata is not None:
         check_one_value(frame, strata, "summarize")
-    found = {metric: headings(sheet, metric) for metric in columns}
-    rows = [
-        {**key, **row}
-        for key, group in _all_groups(sheet, by, margins=margins)
-        for metric in columns
-        for row in rows_of_cell(Cell(sheet, metric, group, found[metric][group], options), asked, levels)
-    ]
-    return rows_of(rows, frame, by, schema.SUMMARY)
+    headings_of = {metric: headings(sheet, metric) for metric in columns}
+    result = []
+    for key, rows in _all_groups(sheet, by, margins=margins):
+        group = Group(sheet, rows)
+        for metric in columns:
+            cell = Cell(group, metric, headings_of[metric][rows], options)
+            result += [{**key, **row} for row in rows_of_cell(cell, names, levels)]
+    return rows_of(result, frame, by, schema.SUMMARY)
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:

@@ -12,7 +12,6 @@ Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` 
 
 from turnwise.metrics import catalog
 from turnwise.metrics.adversarial import (
-    AST,
     adversarial_toxicity_rate,
     average_adversarial_toxicity,
     average_reward,
@@ -30,7 +29,6 @@ from turnwise.metrics.adversarial import (
     total_reward,
 )
 from turnwise.metrics.answers import (
-    ANSWERS,
     choice_match,
     exact_match,
     jaccard_similarity,
@@ -39,10 +37,20 @@ from turnwise.metrics.answers import (
     token_f1,
 )
 from turnwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
-from turnwise.metrics.catalog import ALL
+from turnwise.metrics.catalog import (
+    ALL,
+    ANSWERS,
+    AST,
+    CONDUCT,
+    EFFORT,
+    EVENTS,
+    OUTCOME,
+    TEXT,
+    TIMING,
+    TOOL_USE,
+)
 from turnwise.metrics.composite import composite
 from turnwise.metrics.conduct import (
-    CONDUCT,
     ever_refused,
     num_tool_calls,
     refusal_rate,
@@ -51,7 +59,6 @@ from turnwise.metrics.conduct import (
     time_to_refusal,
 )
 from turnwise.metrics.effort import (
-    EFFORT,
     average,
     dollars_used,
     final,
@@ -62,7 +69,6 @@ from turnwise.metrics.effort import (
     total,
 )
 from turnwise.metrics.events import (
-    EVENTS,
     calls_at_once,
     model_calls,
     model_cost_usd,
@@ -75,11 +81,10 @@ from turnwise.metrics.events import (
 )
 from turnwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from turnwise.metrics.metric import metric
-from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
-from turnwise.metrics.text import TEXT, distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to, time_to_success
+from turnwise.metrics.outcome import attack_success, ever, task_success
+from turnwise.metrics.text import distinct_n, response_length
+from turnwise.metrics.timing import first_turn, spent_to_success, success_within, time_to, time_to_success
 from turnwise.metrics.tool_use import (
-    TOOL_USE,
     tool_call_f1,
     tool_call_precision,
     tool_call_recall,

@@ -96,7 +96,7 @@ def pairwise(
     return pl.struct(ours=ours, theirs=theirs).map_batches(of_pairs, return_dtype=dtype, is_elementwise=True)
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", sets=("ANSWERS",))
 def exact_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Return whether the answer is the expected one but for case, punctuation, articles and blanks (Boolean): SQuAD's EM.
 
@@ -118,7 +118,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Twice the words that answer and reference share over the words of both (Float64 in [0, 1]): SQuAD's F1.
 
@@ -144,7 +144,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     return _compared(response, expected, of, "token_f1")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def jaccard_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Distinct words that answer and reference share over the distinct words of either (Float64 in [0, 1]).
 
@@ -166,7 +166,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     return _compared(response, expected, of, "jaccard_similarity")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Cosine of the TF-IDF vectors of answer and reference, fitted on this pair alone (Float64 in [0, 1]).
 
@@ -195,7 +195,7 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     return _compared(response, expected, of, "tfidf_cosine")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def levenshtein_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """One minus the edits from answer to reference over the length of the longer (Float64 in [0, 1]).
 
@@ -223,7 +223,7 @@ def levenshtein_similarity(response: Text | None = None, expected: Texts | None 
     return _compared(response, expected, of, "levenshtein_similarity")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", sets=("ANSWERS",))
 def choice_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Return whether the answer is the expected choice but for case and blanks around it (Boolean): `" b "` is `"B"`.
 
@@ -295,6 +295,3 @@ def _by_words(pairs: pl.DataFrame, value: pl.Expr) -> pl.Series:
         )
         found.append(values.collect()["value"].cast(pl.Float64))
     return pl.concat(found)
-
-
-ANSWERS = (exact_match, token_f1, jaccard_similarity, tfidf_cosine, levenshtein_similarity, choice_match)

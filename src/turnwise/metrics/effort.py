@@ -5,7 +5,7 @@ import polars as pl
 from turnwise.metrics.metric import metric
 
 
-@metric()
+@metric(sets=("EFFORT",))
 def num_turns() -> pl.Expr:
     """Answers of the target in the rollout (Int32); 0 where nothing was ever asked.
 
@@ -21,7 +21,7 @@ def _counted_sum(column: str) -> pl.Expr:
     return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())  # the sum of nothing would be 0
 
 
-@metric()
+@metric(names=("total_<column>",))
 def total(column: str) -> pl.Expr:
     """Sum of a column over the turns of the rollout; null where no turn has a value.
 
@@ -33,7 +33,7 @@ def total(column: str) -> pl.Expr:
     return _counted_sum(column).alias(f"total_{column}")
 
 
-@metric()
+@metric(names=("average_<column>",))
 def average(column: str) -> pl.Expr:
     """Mean of a column over the turns that have a value (Float64); null where none has.
 
@@ -45,7 +45,7 @@ def average(column: str) -> pl.Expr:
     return pl.col(column).mean().alias(f"average_{column}")
 
 
-@metric()
+@metric(names=("highest_<column>",))
 def highest(column: str) -> pl.Expr:
     """Largest value of a column in the rollout; null where no turn has a value.
 
@@ -57,7 +57,7 @@ def highest(column: str) -> pl.Expr:
     return pl.col(column).max().alias(f"highest_{column}")
 
 
-@metric()
+@metric(names=("final_<column>",))
 def final(column: str) -> pl.Expr:
     """Value of a column in the last turn, whatever the order of the rows; null where it is unknown there.
 
@@ -69,7 +69,7 @@ def final(column: str) -> pl.Expr:
     return pl.col(column).max_by("turn").alias(f"final_{column}")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EFFORT",))
 def tokens_used() -> pl.Expr:
     """Tokens of the rollout (Int64): the log's own total, else the sum over turns of prompt and response.
 
@@ -86,7 +86,7 @@ def tokens_used() -> pl.Expr:
     return pl.coalesce(pl.col("total_tokens").first(), summed).cast(pl.Int64).alias("tokens_used")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EFFORT",))
 def seconds_used() -> pl.Expr:
     """Seconds of the rollout: the log's own total, else the sum over turns (Float64); null where neither is known.
 
@@ -98,7 +98,7 @@ def seconds_used() -> pl.Expr:
     return pl.coalesce(pl.col("total_seconds").first(), _counted_sum("seconds")).cast(pl.Float64).alias("seconds_used")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EFFORT",))
 def dollars_used() -> pl.Expr:
     """Dollars of the rollout: the log's own total, else the sum over turns (Float64); null where neither is known.
 
@@ -110,6 +110,3 @@ def dollars_used() -> pl.Expr:
     return (
         pl.coalesce(pl.col("total_cost_usd").first(), _counted_sum("cost_usd")).cast(pl.Float64).alias("dollars_used")
     )
-
-
-EFFORT = (num_turns, tokens_used, seconds_used, dollars_used)

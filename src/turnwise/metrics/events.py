@@ -15,7 +15,7 @@ def _of(kind: str) -> pl.Expr:
     return pl.col("kind") == kind
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def run_seconds() -> pl.Expr:
     """Seconds from the first event of the rollout to the last (Float64); null where fewer than two times are known.
 
@@ -29,7 +29,7 @@ def run_seconds() -> pl.Expr:
     return pl.when(known > 1).then(last - first).alias("run_seconds")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_seconds() -> pl.Expr:
     """Mean seconds of a call of a model (Float64), each from its own start to its own end.
 
@@ -42,7 +42,7 @@ def model_seconds() -> pl.Expr:
     return _SPAN.filter(_of("model")).mean().alias("model_seconds")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def tool_seconds() -> pl.Expr:
     """Mean seconds of a call of a tool (Float64).
 
@@ -55,7 +55,7 @@ def tool_seconds() -> pl.Expr:
     return _SPAN.filter(_of("tool")).mean().alias("tool_seconds")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_calls() -> pl.Expr:
     """Calls of models (Int64).
 
@@ -67,7 +67,7 @@ def model_calls() -> pl.Expr:
     return _of("model").sum().cast(pl.Int64).alias("model_calls")
 
 
-@metric()
+@metric(sets=("EVENTS",))
 def tool_steps() -> pl.Expr:
     """Calls of tools (Int64).
 
@@ -79,7 +79,7 @@ def tool_steps() -> pl.Expr:
     return _of("tool").sum().cast(pl.Int64).alias("tool_steps")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_tokens() -> pl.Expr:
     """Tokens that models read and wrote (Int64); null where no step says.
 
@@ -92,7 +92,7 @@ def model_tokens() -> pl.Expr:
     return pl.when(tokens.count() > 0).then(tokens.sum()).alias("model_tokens")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def tokens_per_call() -> pl.Expr:
     """Mean tokens of a call of a model whose tokens are known (Float64).
 
@@ -104,7 +104,7 @@ def tokens_per_call() -> pl.Expr:
     return pl.col("tokens").filter(_of("model")).mean().alias("tokens_per_call")
 
 
-@metric()
+@metric(sets=("EVENTS",))
 def calls_at_once() -> pl.Expr:
     """The most calls of models and tools that were under way at the same time (Int64); one that ends as another starts is over.
 
@@ -121,7 +121,7 @@ def calls_at_once() -> pl.Expr:
     return pl.when(timed.any()).then(most).cast(pl.Int64).alias("calls_at_once")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_cost_usd() -> pl.Expr:
     """Dollars of all calls (Float64); null where no step says, or one that has tokens does not: a part is no total.
 
@@ -133,16 +133,3 @@ def model_cost_usd() -> pl.Expr:
     unknown = (pl.col("cost_usd").is_null() & pl.col("tokens").is_not_null()).any()
     whole = (pl.col("cost_usd").count() > 0) & ~unknown
     return pl.when(whole).then(pl.col("cost_usd").sum()).alias("model_cost_usd")
-
-
-EVENTS = (
-    run_seconds,
-    model_seconds,
-    tool_seconds,
-    model_calls,
-    tool_steps,
-    model_tokens,
-    tokens_per_call,
-    calls_at_once,
-    model_cost_usd,
-)

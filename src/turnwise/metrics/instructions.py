@@ -282,7 +282,7 @@ def _variants(text: pl.Expr) -> list[pl.Expr]:
     return [*shorter, *(part.str.replace_all("*", "", literal=True) for part in shorter)]
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", names=("instruction_followed_...",))
 def instruction_followed(
     instruction: str,
     response: Text | None = None,

@@ -17,7 +17,24 @@ WORD = f"[^{WHITE_SPACE}]+"
 """Pattern of a word."""
 
 
-@metric(share=True)
+@metric(sets=("TEXT",), names=("response_length_<unit>",))
+def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
+    """Mean length of the rollout's answers in words or characters (Float64); null where there is no answer.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"response": ["No, sorry.", None, "Sure, here it is."]})
+    >>> turns.select(response_length(), response_length("characters")).row(0)
+    (3.0, 13.5)
+    """
+    if unit not in {"words", "characters"}:
+        raise MetricError(f"response_length: there is no unit {unit!r}; it is 'words' or 'characters'")
+    text = pl.col("response").str
+    length = text.count_matches(WORD) if unit == "words" else text.len_chars()
+    return length.mean().alias(f"response_length_{unit}")
+
+
+@metric(share=True, sets=("TEXT",), names=("distinct_<n>", "distinct_<n>_<column>"))
 def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     r"""Distinct n-grams over all n-grams in the rollout's answers (Float64); null where there is no n-gram.
 
@@ -69,23 +86,3 @@ def _distinct_share(rollouts: pl.Series, n: int) -> pl.Series:
         .agg(share=pl.col("gram").n_unique() / pl.len())
     )
     return rows.select("rollout").join(shares, on="rollout", how="left", maintain_order="left").collect()["share"]
-
-
-@metric()
-def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
-    """Mean length of the rollout's answers in words or characters (Float64); null where there is no answer.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"response": ["No, sorry.", None, "Sure, here it is."]})
-    >>> turns.select(response_length(), response_length("characters")).row(0)
-    (3.0, 13.5)
-    """
-    if unit not in {"words", "characters"}:
-        raise MetricError(f"response_length: there is no unit {unit!r}; it is 'words' or 'characters'")
-    text = pl.col("response").str
-    length = text.count_matches(WORD) if unit == "words" else text.len_chars()
-    return length.mean().alias(f"response_length_{unit}")
-
-
-TEXT = (response_length, distinct_n)

@@ -46,7 +46,7 @@ def _follow_up(*aggregates: pl.Expr) -> pl.Expr:
     return result
 
 
-@metric(better="higher", concerns="attack")
+@metric(better="higher", concerns="attack", sets=("TIMING",))
 def time_to_success() -> pl.Expr:
     """Turns until the attack succeeded, censored where it was not seen to (`Struct{duration, observed}`).
 
@@ -73,7 +73,7 @@ SPENT = {
 """What a turn takes, by the axis that a curve counts it in; `target_call` is a number already and not added up."""
 
 
-@metric(better="higher", concerns="attack")
+@metric(better="higher", concerns="attack", names=("spent_to_success_<axis>",))
 def spent_to_success(axis: str) -> pl.Expr:
     """Amount spent by the end of follow-up for the attack's success (`Struct{duration, observed}`, duration Float64).
 
@@ -97,7 +97,7 @@ def spent_to_success(axis: str) -> pl.Expr:
     return pl.when(known).then(spent).alias(f"spent_to_success_{axis}")
 
 
-@metric(better="lower", concerns="attack", any_of_turns=True)
+@metric(better="lower", concerns="attack", any_of_turns=True, names=("success_within_<k>",))
 def success_within(k: int) -> pl.Expr:
     """Return whether the attack succeeded within its first `k` turns (Boolean).
 
@@ -126,7 +126,7 @@ def success_within(k: int) -> pl.Expr:
     return follow_up.struct.with_fields(within=within).struct.field("within").alias(f"success_within_{k}")
 
 
-@metric()
+@metric(names=("first_turn_...",))
 def first_turn(condition: pl.Expr, *, name: str = "first_turn") -> pl.Expr:
     """The first turn known to satisfy the condition (Int32); null where none does.
 
@@ -140,7 +140,7 @@ def first_turn(condition: pl.Expr, *, name: str = "first_turn") -> pl.Expr:
     return _first(condition).alias(name)
 
 
-@metric()
+@metric(names=("time_to_...",))
 def time_to(condition: pl.Expr, *, name: str = "time_to") -> pl.Expr:
     """Turns until the condition first held, censored at the last turn watched (`Struct{duration, observed}`).
 
@@ -156,6 +156,3 @@ def time_to(condition: pl.Expr, *, name: str = "time_to") -> pl.Expr:
     seen = first.is_not_null() & (unknown.is_null() | (first < unknown))
     duration = pl.when(seen).then(first).otherwise(pl.coalesce(unknown - 1, pl.field("last")))
     return _time_to_event(watch.struct.with_fields(duration=duration, observed=seen)).alias(name)
-
-
-TIMING = (time_to_success,)

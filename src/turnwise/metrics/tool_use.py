@@ -88,7 +88,13 @@ def _share_of(side: str) -> Callable[[pl.DataFrame], pl.Series]:
     return of
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(
+    better="higher",
+    concerns="task",
+    share=True,
+    sets=("TOOL_USE",),
+    names=("tool_call_precision", "tool_call_precision_..."),
+)
 def tool_call_precision(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Share of the calls made that were expected (Float64 in [0, 1]).
 
@@ -104,7 +110,9 @@ def tool_call_precision(calls: Text | None = None, expected: Text | None = None,
     return _compared(calls, expected, arguments, _share_of("ours"), "tool_call_precision")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(
+    better="higher", concerns="task", share=True, sets=("TOOL_USE",), names=("tool_call_recall", "tool_call_recall_...")
+)
 def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Share of the expected calls that were made (Float64 in [0, 1]).
 
@@ -120,7 +128,7 @@ def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *,
     return _compared(calls, expected, arguments, _share_of("theirs"), "tool_call_recall")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("TOOL_USE",), names=("tool_call_f1", "tool_call_f1_..."))
 def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Twice the calls that were made and expected, over all made and all expected (Float64 in [0, 1]).
 
@@ -136,7 +144,7 @@ def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arg
     return _compared(calls, expected, arguments, shared_share, "tool_call_f1")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", sets=("TOOL_USE",), names=("tool_calls_match", "tool_calls_match_..."))
 def tool_calls_match(
     calls: Text | None = None, expected: Text | None = None, *, order: Order = "exact", arguments: bool = False
 ) -> pl.Expr:
@@ -180,6 +188,3 @@ def _stand_in_order(made: list[Any], wanted: list[Any]) -> bool:
     """Return whether one list is a subsequence of the other: each is looked for behind the one before."""
     rest = iter(made)
     return all(call in rest for call in wanted)
-
-
-TOOL_USE = (tool_call_precision, tool_call_recall, tool_call_f1, tool_calls_match)

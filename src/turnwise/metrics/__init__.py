@@ -1,13 +1,15 @@
-"""Functions that return column expressions, each of which reduces a rollout's turns to one value. Polars only.
+"""Metrics: functions that return a column expression which reduces a rollout's turns to one value. Polars only.
 
-The same expression serves `group_by("rollout_id").agg(...)`, `.over("rollout_id")` and `tw.measure`. Its kind is
-its dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. Unknown stays
-unknown: no metric turns null into False.
+The same expression works in `group_by("rollout_id").agg(...)`, `.over("rollout_id")` and `tw.measure`. Its kind is its
+dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. No metric turns null,
+which means unknown, into False.
 
-Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word, `AST` and
-`TOOL_USE` need columns of their own, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column
-`refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns.
-`EVENTS` read STEPS.
+Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. Not in `ALL`: `TEXT` and `ANSWERS`, which read
+every word; `AST` and `TOOL_USE`, which need columns of their own; `EVENTS`, which read STEPS. `refused_by_rule` is not a
+metric but fills the column `refused`, turn by turn. The metrics of `ANSWERS` and `TOOL_USE` and `instruction_followed`
+also work turn by turn, if columns are given.
+
+Each family of metrics is a module, `metric.py` has the decorator that registers them, and `catalog.py` finds them by name.
 """
 
 from turnwise.metrics import catalog

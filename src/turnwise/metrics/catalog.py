@@ -67,7 +67,7 @@ def everything() -> list[About]:
 
 
 def about(name: str) -> About | None:
-    """Return the description of the metric with this output name; None if the catalog has no such metric.
+    """Return the description of the metric with this output name, or with its beginning; None for an unknown name.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def about(name: str) -> About | None:
     form = _form_of(name)
     if form is not None:
         return ABOUT[form.function]
-    return next((known for known in ABOUT.values() if known.name == name), None)
+    return next((description for description in ABOUT.values() if description.name == name), None)
 
 
 def is_boolean(name: str) -> bool:

@@ -59,7 +59,7 @@ class Form:
 
     @property
     def is_open(self) -> bool:
-        """Whether the end of the name is arbitrary (``ever_...``), so that the name does not determine the expression."""
+        """True if the end of the name is arbitrary (``ever_...``), so that the name does not determine the expression."""
         return self.text.endswith("...")
 
     def arguments(self, name: str) -> dict[str, Any] | None:

@@ -51,18 +51,6 @@ class Record(msgspec.Struct):
     model: str | None = None
 
 
-def chat_layout(document: Document) -> Layout | None:
-    r"""Return the names that a file's records use for chats and their fields; None where they hold no chats.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> chat_layout(Document(Path("a.jsonl"), b'{"dialogue": [{"speaker": "user", "text": "Hi"}]}\n{}')).turns
-    'dialogue'
-    """
-    return next((layout for layout in layouts(document) if layout.role is not None), None)
-
-
 def sniff(document: Document) -> bool:
     """Return whether the file holds chats: records with `messages`, each with a role."""
     if document.kind not in {"json", "lines"} or "messages" not in document.keys:
@@ -146,6 +134,18 @@ def read_openai_chat(document: Document, table: Table) -> None:
     ('g', 'Hi', 'Hello')
     """
     Chats(document, table, chat_layout(document) or USUAL).add_all()
+
+
+def chat_layout(document: Document) -> Layout | None:
+    r"""Return the names that a file's records use for chats and their fields; None where they hold no chats.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> chat_layout(Document(Path("a.jsonl"), b'{"dialogue": [{"speaker": "user", "text": "Hi"}]}\n{}')).turns
+    'dialogue'
+    """
+    return next((layout for layout in layouts(document) if layout.role is not None), None)
 
 
 class Chats:

@@ -242,7 +242,7 @@ class Chats:
         return f"{name}/{number}" if id_column and self._table.knows(name) else name
 
     def _add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add plain chats, or what is beside them in their records where their turns are known."""
+        """Add plain chats; where their turns are already cut, add the other columns of their records alone."""
         ids = [chat.id for chat in chats]
         if self._layout.named and None in ids:
             return False

@@ -161,7 +161,7 @@ class _Conversations:
         return self._table.add(self._document.name, name, cut, facts, extras)
 
     def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add conversations that are texts and nothing else, or what is beside them where their turns are known."""
+        """Add conversations of plain texts; where their turns are already cut, add their other columns alone."""
         columns = self.plain.columns(chats)
         if columns is None or columns.keys() & UNUSUAL:
             return False

@@ -1,7 +1,7 @@
 """ATIF: the Agent Trajectory Interchange Format of Harbor and the NeMo Agent Toolkit (NAT).
 
 - File: `trajectory.json`, one trajectory; also lists or lines of them.
-- Format: https://www.harborframework.com/docs/agents/trajectory-format
+- Format: https://harborframework.com/docs/trajectory-format
 - Checked on: versions 1.5 to 1.7, from the golden files of Harbor and of NAT.
 - Lost: definitions of tools, and `extra` of steps, where NAT repeats its own events.
 """

@@ -2,7 +2,7 @@
 
 - File: JSON lines, a JSON list, or Parquet and Arrow files with a column of messages.
 - Format: https://platform.openai.com/docs/api-reference/chat
-- Checked on: files of many tools and data sets that use such records.
+- Checked on: files built after the records of many tools and data sets.
 - Lost: names and ids of messages.
 """
 

@@ -58,20 +58,20 @@ def ours(folder: Path) -> pl.DataFrame:
     return tw.measure(tw.read(folder), *METRICS).sort("rollout_id")
 
 
-def spread(work: Callable[[Any], Any], items: list[Any], order: list[int]) -> dict[str, Any]:
-    """What a cluster does, in this process and in that order."""
-    made = {number: work(items[number]) for number in order}
-    for result in made.values():
+def spread(work: Callable[[Any], Any], items: list[Any], order: list[int]) -> dict[int, Any]:
+    """Do the work of a cluster in this process, in that order."""
+    results = {number: work(items[number]) for number in order}
+    for result in results.values():
         if isinstance(result, TurnwiseError):
             raise result
-    return {str(item): made[number] for number, item in enumerate(items)}
+    return results
 
 
 def prepared(paths: Any, metrics: Any = METRICS, **options: Any) -> Any:
     """Files, and what is done with each."""
     from turnwise.measurement.measure import expressions
 
-    return partitions.prepared(paths, expressions(metrics), None, hashed=True, options=None, **options)
+    return partitions.prepare(paths, expressions(metrics), None, hashed=True, options=None, **options)
 
 
 # ── one process, any partitions, any order ────────────────────────────────────────────────────────────────────────────
@@ -83,7 +83,7 @@ def test_any_partitions_in_any_order_give_the_same_bits(tmp_path: Path, ours: pl
     items, work = prepared(out)
     assert len(items) == count
     for order in (range(count), reversed(range(count)), sorted(range(count), key=lambda number: number * 37 % 101)):
-        found = partitions.whole(spread(work, items, list(order)))
+        found = partitions.combined(items, spread(work, items, list(order)))
         assert found.schema == ours.schema
         assert found.equals(ours)
     options: dict[str, Any] = {"by": ["target", "attack"], "method": "bootstrap", "resamples": 200}
@@ -95,7 +95,7 @@ def test_folders_by_fact_change_nothing(tmp_path: Path, ours: pl.DataFrame) -> N
     """Partitioned by target and attempt, the rollouts of a file are no range of ids, and come out as ever."""
     out = tw.convert(TURNS, tmp_path / "runs", partition_by=["target", "attempt"])
     items, work = prepared(out)
-    assert partitions.whole(spread(work, items, list(range(len(items))))).equals(ours)
+    assert partitions.combined(items, spread(work, items, list(range(len(items))))).equals(ours)
 
 
 @pytest.mark.integration
@@ -103,11 +103,11 @@ def test_files_without_a_manifest_are_taken(tmp_path: Path, ours: pl.DataFrame, 
     """Named one by one, or in a folder that nobody vouches for."""
     names = sorted(folder.glob("*.parquet"))
     items, work = prepared(names[::-1])
-    assert partitions.whole(spread(work, items, list(range(FILES)))).equals(ours)
+    assert partitions.combined(items, spread(work, items, list(range(FILES)))).equals(ours)
     for name in names:
         (tmp_path / name.name).symlink_to(name)
     items, work = prepared(tmp_path)
-    assert partitions.whole(spread(work, items, list(range(FILES)))).equals(ours)
+    assert partitions.combined(items, spread(work, items, list(range(FILES)))).equals(ours)
 
 
 def test_only_the_columns_of_the_metrics_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,10 +133,8 @@ def test_a_rollout_in_two_files_is_refused(tmp_path: Path) -> None:
     ordered[middle:].write_parquet(tmp_path / "b.parquet")
     items, work = prepared(tmp_path)
     name = ordered[middle, "rollout_id"]
-    with pytest.raises(
-        ReadError, match=rf"rollout '{name}' stands in 2 files .*a.parquet.*b.parquet.*turnwise convert"
-    ):
-        partitions.whole(spread(work, items, [0, 1]))
+    with pytest.raises(ReadError, match=rf"rollout '{name}' is in 2 files .*a.parquet.*b.parquet.*turnwise convert"):
+        partitions.combined(items, spread(work, items, [0, 1]))
 
 
 @pytest.mark.integration
@@ -194,9 +192,9 @@ def test_mistakes_are_told_before_a_cluster_is_started(folder: Path, tmp_path: P
         (lambda: distributed.summarize(folder, by="planet"), ArgumentError, "no column 'planet' to group by"),
         (lambda: distributed.summarize(folder, level=2), ArgumentError, "level=2"),
         (lambda: distributed.measure(folder, check="all"), ArgumentError, "check='all'"),  # type: ignore[arg-type]
-        (lambda: distributed.measure(tmp_path / "a.csv"), ReadError, "is no folder and no Parquet file"),
+        (lambda: distributed.measure(tmp_path / "a.csv"), ReadError, "is neither a folder nor a Parquet file"),
         (lambda: distributed.measure(tmp_path / "empty"), ReadError, "holds no Parquet; `turnwise convert"),
-        (lambda: distributed.measure(tmp_path / "nowhere"), ReadError, "is no folder"),
+        (lambda: distributed.measure(tmp_path / "nowhere"), ReadError, "is neither a folder"),
         (lambda: distributed.measure([file, file]), ReadError, "is named 2 times"),
     ):
         with pytest.raises(kind, match=sentence):
@@ -341,7 +339,7 @@ def test_what_goes_wrong_in_a_worker_is_told_in_a_sentence(connected: Any, folde
         distributed.measure(folder, m.attack_success(), keep="score")
     with pytest.raises(ArgumentError, match=r"connected to Ray already; leave out address='10\.0\.0\.1:6379'"):
         distributed.measure(folder, address="10.0.0.1:6379")
-    with pytest.raises(ArgumentError, match="partitions=0 is no number of tasks"):
+    with pytest.raises(ArgumentError, match="partitions=0 must be a number of tasks"):
         distributed.measure(folder, partitions=0)
 
 
@@ -532,5 +530,5 @@ def test_a_folder_that_holds_more_than_parquet_is_refused(tmp_path: Path) -> Non
     (tmp_path / "_SUCCESS").touch()
     assert len(partitions.items_of(tmp_path, None)) == 1
     (tmp_path / "more.jsonl").write_text("{}")
-    with pytest.raises(ReadError, match=r"would be left out .more.jsonl is no Parquet"):
+    with pytest.raises(ReadError, match=r"holds other files than Parquet, which would be left out .more.jsonl"):
         partitions.items_of(tmp_path, None)

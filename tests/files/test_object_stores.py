@@ -304,10 +304,11 @@ def test_partitions_are_measured_where_they_lie(store) -> None:
     address, options, _ = store
     tw.convert(TURNS, address, rollouts_per_file=25, storage_options=options)
     metrics = {"attack_success": m.attack_success(), "average_score": m.average("score")}
-    items, work = partitions.prepared(address, metrics, None, hashed=True, options=options)
+    items, work = partitions.prepare(address, metrics, None, hashed=True, options=options)
     assert [item.path for item in items] == [f"{address}/turns-0000{number}.parquet" for number in range(3)]
-    made = {str(item): work(item) for item in items}
-    found = partitions.whole({path: part for path, part in made.items() if isinstance(part, pl.DataFrame)})
+    results = {number: work(item) for number, item in enumerate(items)}
+    frames = {number: result for number, result in results.items() if isinstance(result, pl.DataFrame)}
+    found = partitions.combined(items, frames)
     assert found.equals(tw.measure(TURNS, *metrics.values()).sort("rollout_id").select(found.columns))
     tw.write(TURNS, items[1].path, storage_options=options, overwrite=True)
     refused = work(items[1])
@@ -326,7 +327,7 @@ def test_what_is_no_parquet_is_not_passed_over(store) -> None:
     place.put("_SUCCESS", b"")
     assert [item.path for item in partitions.items_of(address, options)] == [f"{address}/one.parquet"]
     place.put("deep/more.jsonl", b"{}")
-    with pytest.raises(ReadError, match=r"runs: holds what would be left out .deep/more.jsonl is no Parquet"):
+    with pytest.raises(ReadError, match=r"runs: holds other files than Parquet, which would be left out .deep/more.jsonl"):
         partitions.items_of(address, options)
 
 

@@ -46,7 +46,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     ):
         with pytest.raises(MetricError, match=said):
             ToolUse()([calls], expected_calls=[["search"]])
-    with pytest.raises(MetricError, match="no order 'first'"):
+    with pytest.raises(MetricError, match="order='first'"):
         ToolUse(order="first")  # type: ignore[arg-type]
 
 

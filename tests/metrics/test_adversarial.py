@@ -12,7 +12,7 @@ from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import MetricError
 from turnwise.measurement.trees import flatten
-from turnwise.metrics.adversarial import WITH_THRESHOLD
+from turnwise.metrics.catalog import WITH_THRESHOLD
 from turnwise.metrics.metric import ABOUT
 
 MEANS = ("average_reward", "average_adversarial_toxicity", "average_target_toxicity")

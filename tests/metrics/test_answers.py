@@ -141,7 +141,7 @@ def test_likeness_is_a_share_both_ways(pairs: list[tuple[str | None, str | None]
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from("abc"), max_size=6)] * 2), min_size=1, max_size=9))
 def test_items_are_shared_as_often_as_they_stand(pairs: list[tuple[list[str], list[str]]]) -> None:
     """The size of the intersection of two multisets, whatever stands twice in either."""
-    frame = pl.DataFrame(pairs, schema=dict.fromkeys(("ours", "theirs"), pl.List(pl.String)), orient="row")
+    frame = pl.DataFrame(pairs, schema=dict.fromkeys(("actual", "expected"), pl.List(pl.String)), orient="row")
     assert shared_items(frame).to_list() == [sum((Counter(a) & Counter(b)).values()) for a, b in pairs]
 
 

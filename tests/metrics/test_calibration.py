@@ -75,5 +75,5 @@ def test_a_majority_is_more_than_half() -> None:
 
 def test_no_bins_are_refused() -> None:
     """There is at least one."""
-    with pytest.raises(MetricError, match="not of bins=0"):
+    with pytest.raises(MetricError, match="bins=0; give at least one bin"):
         m.expected_calibration_error("confidence", "correct", bins=0)

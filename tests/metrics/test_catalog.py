@@ -1,6 +1,11 @@
 """Every metric is what the catalog says."""
 
+import importlib
+import inspect
+import pkgutil
+import re
 from collections.abc import Callable
+from typing import Literal, get_args
 
 import polars as pl
 import pytest
@@ -8,7 +13,7 @@ import pytest
 from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import MetricError
-from turnwise.metrics.metric import ABOUT
+from turnwise.metrics.metric import ABOUT, FORMS, Form, Set
 
 PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.success_within: (3,),
@@ -23,9 +28,10 @@ PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.instruction_followed: ("punctuation:no_comma",),
     m.time_to: (pl.col("score") > 0.5,),
 }
-EVERY = [
-    (function, function(*PARAMETERS.get(function, ()))) for function in (*m.ALL, *m.ANSWERS, *m.catalog.WITH_PARAMETERS)
-]
+METRICS: tuple[Callable[..., pl.Expr], ...] = (*m.ALL, *m.ANSWERS, m.response_length, *PARAMETERS)
+EVERY = [(function, function(*PARAMETERS.get(function, ()))) for function in METRICS]
+OWN = {function: about for function, about in ABOUT.items() if function.__module__.startswith("turnwise.metrics.")}
+VALUES = {"k": "3", "n": "2", "at": "0.25", "column": "score", "axis": "tokens", "unit": "words"}
 IDS = [function.__name__ for function, _ in EVERY]
 
 
@@ -104,3 +110,58 @@ def test_a_misspelt_metric_is_refused_with_what_was_meant(name: str, meant: str)
     """A name that no metric has is an error that says which was meant, else lists those there are."""
     with pytest.raises(MetricError, match=meant):
         m.catalog.expression(name)
+
+
+@pytest.mark.parametrize("function", OWN, ids=lambda function: function.__name__)
+def test_a_registered_metric_is_exported(function: Callable[..., pl.Expr]) -> None:
+    """Editors and type checkers read the explicit imports of the package, so a metric without one fails here."""
+    assert function.__name__ in m.__all__
+    assert getattr(m, function.__name__) is function
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form.function in OWN], ids=lambda form: form.text)
+def test_a_registered_metric_is_found_by_each_form_of_its_name(form: Form) -> None:
+    """Every form of a name leads to its description and, unless its end is open, to an expression of that name."""
+    name = re.sub(r"<(\w+)>", lambda match: VALUES[match[1]], form.text.replace("...", "any_end"))
+    assert m.catalog.about(name) is ABOUT[form.function]
+    assert m.catalog.about(form.function.__name__) is ABOUT[form.function]
+    if form.is_open:
+        with pytest.raises(MetricError, match="no metric is called"):
+            m.catalog.expression(name)
+    else:
+        assert str(m.catalog.expression(name)) == str(form.function(**form.arguments(name) or {}))
+
+
+def test_every_module_with_metrics_is_in_the_catalog() -> None:
+    """A new family is imported by the catalog, which would not know its metrics otherwise."""
+    families = {family.__name__ for family in m.catalog.FAMILIES}
+    modules = [f"{m.__name__}.{module.name}" for module in pkgutil.iter_modules(m.__path__)]
+    registering = {name for name in modules if "@metric(" in inspect.getsource(importlib.import_module(name))}
+    assert registering - {"turnwise.metrics.metric"} == families
+    assert {function.__module__ for function in OWN} == families
+
+
+def test_sets_are_what_the_decorator_says() -> None:
+    """Each set is exported and holds the metrics that name it, in order of definition."""
+    for name in get_args(Set):
+        members = [function for function, about in OWN.items() if name in about.sets]
+        assert members
+        assert [function for function in getattr(m, name) if function in members] == members
+
+
+def test_a_metric_of_your_own_needs_the_decorator_alone() -> None:
+    """It is described and found by its name, with parameters as their annotations say."""
+    count = len(FORMS)
+
+    @m.metric(better="lower", names=("late_<side>_after_<k>",))
+    def late(side: Literal["prompt", "response"], k: int) -> pl.Expr:
+        """Whether a text comes late."""
+        return (pl.col(side).count() > k).alias(f"late_{side}_after_{k}")
+
+    try:
+        assert m.catalog.about("late_prompt_after_2") is ABOUT[late]
+        assert m.catalog.expression("late_prompt_after_2").meta.output_name() == "late_prompt_after_2"
+        with pytest.raises(MetricError, match="did you mean `late_response_after_<k>`"):
+            m.catalog.expression("late_response_after_0")
+    finally:
+        del ABOUT[late], FORMS[count:]

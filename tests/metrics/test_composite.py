@@ -80,7 +80,7 @@ def test_of_metrics_it_is_a_metric() -> None:
         ({"a": -1}, {}, "weight of 'a' is -1"),
         ({"a": float("nan")}, {}, "weight of 'a' is nan"),
         ({"a": 1}, {"missing": "zero"}, "neither 'null' nor 'reweight'"),
-        ({"a": 1}, {"how": "sum"}, "how='sum' is none of 'mean', 'harmonic', 'chebyshev'"),
+        ({"a": 1}, {"how": "sum"}, "how='sum'; it is one of 'mean', 'harmonic', 'chebyshev'"),
         ({"a": 1}, {"b": pl.col("b")}, "b has no weight"),
     ],
 )

@@ -95,11 +95,11 @@ def test_another_column_stands_in_the_name() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     """No words, or an unknown unit."""
-    with pytest.raises(MetricError, match="at least one word, not n=0"):
+    with pytest.raises(MetricError, match="n=0; an n-gram has at least one word"):
         m.distinct_n(0)
     with pytest.raises(MetricError, match=r"`turn` is Int64; name a column of texts"):
         pl.DataFrame({"turn": [1, 2]}).select(m.distinct_n(2, "turn"))
-    with pytest.raises(MetricError, match="no unit 'pages'"):
+    with pytest.raises(MetricError, match="unit='pages'"):
         m.response_length("pages")  # type: ignore[arg-type]
 
 

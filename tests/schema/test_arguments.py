@@ -302,7 +302,7 @@ def test_a_bootstrap_of_nothing_and_changes_of_groups_within_themselves() -> Non
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "3", None])
 def test_success_within_no_number_of_turns(k) -> None:
     """As the command line refuses success_within_0."""
-    with pytest.raises(MetricError, match="is no number of turns; give a whole number from 1"):
+    with pytest.raises(MetricError, match="; give a whole number of turns, from 1"):
         m.success_within(k)
 
 

@@ -1,30 +1,30 @@
 """Measure and summarize on many machines: Ray Data reads whole files of whole rollouts on its workers.
 
-`measure` gives ROLLOUTS as `turnwise.measure` does, to the last bit on any number of files, tasks and machines: every file is
-read and measured by itself with the same expressions, and what comes back, a row for each rollout, is put in order of
-`rollout_id`. `summarize` summarizes that in one place. Every other verb takes it as well:
+`measure` returns the same ROLLOUTS as `turnwise.measure`, to the last bit, on any number of files, tasks and machines: every
+file is measured by itself with the same expressions, and the results, a row for each rollout, are sorted by `rollout_id`.
+`summarize` summarizes them in one process. All other verbs accept them too:
 ``tw.curve(tw.distributed.measure("runs/", m.time_to_success()), by="target")``.
 
-**How to start.** ``pip install 'turnwise[ray]'`` (on every machine, of one version), then ``turnwise convert LOGS --out runs/``
-once: its files hold whole rollouts, and its manifest says what there must be. Without `address`, Ray is started on this machine for
-the call and stopped after it. For a cluster, ``ray start --head`` on one machine and ``ray start --address=HOST:6379`` on the
-others (token authentication is on: ``RAY_AUTH_MODE=token`` and the same token file for all of them, see Ray's manual), then
-``address="HOST:6379"``; a cluster that was started by somebody else is left running. Files must be reachable under one path from
-everywhere: a shared folder, or an object store (``s3://bucket/runs``, with the extra `cloud`).
+**How to start.** Run ``pip install 'turnwise[ray]'`` on every machine, with the same version, then ``turnwise convert LOGS
+--out runs/`` once: its files hold whole rollouts, and its manifest lists them. Without `address`, Ray is started on this
+machine for the call and stopped after it. For a cluster, run ``ray start --head`` on one machine and ``ray start
+--address=HOST:6379`` on the others (token authentication is on: ``RAY_AUTH_MODE=token`` and the same token file on each machine,
+see Ray's manual), then pass ``address="HOST:6379"``; a cluster that was already running is left running. Files must have the same
+path on every machine: in a shared folder, or in an object store (``s3://bucket/runs``, with the extra `cloud`).
 
-**What is checked.** Against the manifest: that no file is missing, added or of another size before the run, and its rows and
-rollouts as each file is read (with ``check="hash"``, also its content). Files without a manifest are taken too, as long as they
-have the same columns; in either case a rollout that stands in two files is refused. Ray starts anew what was lost with a
-worker or a machine, as often as it must, until nothing at all was done for half an hour.
+**What is checked.** Before the run: that no file of the manifest is missing, added or of another size. As each file is read: its
+rows and rollouts and, with ``check="hash"``, its content. Files without a manifest are accepted if they have the same columns.
+In either case a rollout that occurs in two files is an error. Ray repeats work that was lost with a worker or a machine,
+until half an hour passes without progress.
 
-**What it costs.** Measured on two cores shared with others, three million turns in twelve files: 1.3 seconds in one process; 10 to
-22 where Ray is started for the call and stopped again, 7 on a cluster whose workers start with it, 1.8 on workers that are
-there already. Ray's own processes take 1.1 GB.
+**What it costs.** Measured on two busy cores, three million turns in twelve files: 1.3 seconds in one process; 10 to 22 if Ray
+is started for the call and stopped again, 7 on a cluster that has to start its workers, 1.8 on running workers. Ray's own
+processes take 1.1 GB.
 
-**When not to use it.** As long as one machine holds the data: ``tw.measure(tw.scan("runs/"), ...)`` reads only the columns that are
-needed, uses every core, and is done before Ray has started for up to some ten million turns. The table of rollouts must fit
-into the memory of the machine that asks, as it does for some hundred million of them. Never
-``ray.data.read_parquet("runs/").map_batches(...)``: it hands out blocks of rows, and cuts rollouts in two.
+**When not to use it.** As long as the data fits on one machine: ``tw.measure(tw.scan("runs/"), ...)`` reads only the columns that
+are needed, uses every core, and for up to about ten million turns finishes before Ray has started. The table of rollouts must
+fit into the memory of the calling machine, which is enough for some hundred million. Never use
+``ray.data.read_parquet("runs/").map_batches(...)``: its batches are blocks of rows, and would split rollouts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,52 +58,52 @@ def measure(
     storage_options: Options | None = None,
     **named: pl.Expr,
 ) -> pl.DataFrame:
-    """ROLLOUTS of TURNS in Parquet files of whole rollouts, each file measured wherever Ray has a worker free.
+    """Measure TURNS in Parquet files of whole rollouts, each file on the next free worker of Ray.
 
     Parameters
     ----------
     paths
-        A folder that `convert` wrote, or Parquet files of whole rollouts, or several of either; addresses in an object store too.
+        A folder that `convert` wrote, or Parquet files of whole rollouts, or several of either; also in an object store.
     *metrics, keep, **named
-        As in `turnwise.measure`; functions in them are sent along.
+        As in `turnwise.measure`; functions in metrics are sent to the workers.
     partitions
-        Tasks to share the files out to; default: one for each file. The result does not depend on it.
+        Number of tasks among which the files are divided; default: one for each file. The result does not depend on it.
     address
-        Of the cluster, as in ``"HOST:6379"``. By default what ``RAY_ADDRESS`` names, else Ray is started here and stopped again.
-        Where the process is connected already, that is used and left as it is.
+        Address of the cluster, such as ``"HOST:6379"``; default: ``RAY_ADDRESS``, else Ray is started here and stopped again.
+        A process that is already connected uses its connection, and keeps it.
     check
-        What of the manifest is checked: ``"counts"`` (files, bytes, rows, rollouts) or also each file's ``"hash"``.
+        What to check against the manifest: ``"counts"`` (files, bytes, rows, rollouts), or ``"hash"`` for contents as well.
     storage_options
-        What an object store needs, as in Polars; by default from the environment.
+        Options of the object store, as in Polars; default: from the environment.
 
     Returns
     -------
     polars.DataFrame
-        In order of `rollout_id`; otherwise what ``turnwise.measure(turnwise.read(paths), ...)`` gives, bit for bit.
+        ROLLOUTS, sorted by `rollout_id`; otherwise equal to ``turnwise.measure(turnwise.read(paths), ...)``, bit for bit.
 
     Raises
     ------
     ReadError
-        Where the folder is not what its manifest says, a rollout stands in two files, or files differ in their columns.
+        If a folder does not match its manifest, a rollout occurs in two files, or the columns of files differ.
     MetricError
         As in `turnwise.measure`.
     ArgumentError
-        Where Ray is not installed, or no cluster answers.
+        If Ray is not installed, or no cluster answers.
 
     Examples
     --------
     >>> import tempfile, turnwise as tw
     >>> turns, _ = tw.simulate(goals=4, attempts=2, turns=3)
     >>> folder = tw.convert(turns, tempfile.mkdtemp() + "/runs", rollouts_per_file=4)
-    >>> # this one starts Ray, for some seconds:
+    >>> # the next line starts Ray, which takes some seconds:
     >>> measure(folder, tw.metrics.attack_success())  # doctest: +SKIP
     """
-    items, work = parts.prepared(
+    items, work = parts.prepare(
         paths, rollouts.expressions(metrics, named), keep, hashed=_hashed(check), options=storage_options
     )
     with cluster.connected(address):
-        found = dict(cluster.spread(work, items, partitions))
-    return parts.whole({str(item): found[number] for number, item in enumerate(items)})
+        frames = dict(cluster.spread(work, items, partitions))
+    return parts.combined(items, frames)
 
 
 def summarize(
@@ -117,44 +117,46 @@ def summarize(
     merge: bool = False,
     **options: Any,
 ) -> pl.DataFrame:
-    """SUMMARY of the rollouts that `measure` gives, by the same `turnwise.summarize`, in one place.
+    """Summarize the rollouts that `measure` returns with `turnwise.summarize`, in one process.
 
     Parameters
     ----------
     paths, *metrics, keep, partitions, address, check, storage_options
-        As in `measure`; what `by`, `cluster` and `strata` name is kept as well.
+        As in `measure`; the columns of `by`, `cluster` and `strata` are kept as well.
     merge
-        Whether workers hand back states (counts by group and cluster, and bare numbers) rather than ROLLOUTS, for more rollouts
-        than fit one machine. Equal, bit for bit, to ``turnwise.summarize(turnwise.measure(turnwise.scan(paths), ...),
-        merge=True)``. Files must be in order of their rollouts, as without `partition_by` they are.
+        Whether workers return states (counts by group and cluster, and values without their rows) instead of ROLLOUTS, for more
+        rollouts than fit into memory. Equal, bit for bit, to ``turnwise.summarize(turnwise.measure(turnwise.scan(paths),
+        ...), merge=True)``. Files must be in order of their rollouts, as `convert` writes them without `partition_by`.
     **options
         As in `turnwise.summarize`: ``by="target"``, ``level=0.9``.
 
     Raises
     ------
     ReadError, MetricError, ArgumentError
-        As in `measure` and `turnwise.summarize`, and where `merge` is asked for and files are not in order.
+        As in `measure` and `turnwise.summarize`, and if `merge` is set and files are not in order.
     """
-    beside = {*names_of(options.get("by", ())), *columns_of(options.get("cluster")), options.get("strata")}
-    items, work = parts.prepared(
+    columns = {*names_of(options.get("by", ())), *columns_of(options.get("cluster")), options.get("strata")}
+    items, work = parts.prepare(
         paths,
         rollouts.expressions(metrics),
         keep,
-        beside=filter(None, beside),
+        also_keep=filter(None, columns),
         hashed=_hashed(check),
         options=storage_options,
     )
-    summary.summarize(pl.DataFrame(schema=work.dtypes), **options)  # mistakes come before reading
+    # A trial on an empty table: wrong arguments are reported before any file is read.
+    summary.summarize(pl.DataFrame(schema=work.dtypes), **options)
     if merge:
+        # States are merged in the order of files, which must be that of the rollouts.
         parts.check_ranges(items)
         work = work.of_states(options)
     with cluster.connected(address):
-        found = cluster.spread(work, items, partitions)
+        results = cluster.spread(work, items, partitions)
         if merge:
-            state = replace(merged(state for _, state in found), dtypes=work.dtypes)
+            state = replace(merged(state for _, state in results), dtypes=work.dtypes)
             return summary.summarize(state, **options)
-        measured = dict(found)
-    return summary.summarize(parts.whole({str(item): measured[number] for number, item in enumerate(items)}), **options)
+        frames = dict(results)
+    return summary.summarize(parts.combined(items, frames), **options)
 
 
 def _hashed(check: str) -> bool:

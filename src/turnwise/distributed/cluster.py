@@ -1,4 +1,4 @@
-"""Ray: reached or started, given files to work on, and left as it was found."""
+"""Ray: connect to a cluster or start one, run work on it, and leave it as it was."""
 
 import logging
 import os
@@ -9,17 +9,17 @@ from typing import Any
 
 from turnwise.errors import ArgumentError, TurnwiseError
 
-_QUIET = "RAY_USAGE_STATS_ENABLED"  # "0": nothing is sent anywhere
-_ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}  # Ray runs a task for each processor already
+_QUIET = "RAY_USAGE_STATS_ENABLED"  # "0": Ray sends no usage reports
+_ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}  # Ray already runs a task on each processor
 
 
 def require() -> Any:
-    """Ray itself.
+    """Import Ray.
 
     Raises
     ------
     ArgumentError
-        Where it is not installed.
+        If it is not installed.
     """
     try:
         import ray
@@ -31,35 +31,38 @@ def require() -> Any:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """The process is connected to Ray. What was started here is stopped at the end, and nothing else is.
+    """Connect to Ray, and at the end stop what was started here and nothing else.
 
-    Without an address Ray starts anew: it would otherwise take any cluster it finds a trace of, be it dead.
+    Without an address Ray is always started: by itself it would connect to any cluster that left traces on this machine, even
+    to one that has stopped.
 
     Raises
     ------
     ArgumentError
-        Where no cluster answers, or the process is connected already and another address is named.
+        If no cluster answers, or the process is already connected and an address is given.
     """
     ray = require()
+    # The connection belongs to the caller's program, and stays open.
     if ray.is_initialized():
         if address is not None:
             raise ArgumentError(f"distributed: this process is connected to Ray already; leave out address={address!r}")
         yield
         return
-    place = address or os.environ.get("RAY_ADDRESS") or "local"
-    own = {"include_dashboard": False} if place == "local" else {}
+    target = address or os.environ.get("RAY_ADDRESS") or "local"
+    # A cluster has its own settings; only a Ray that is started here takes ours.
+    options = {"include_dashboard": False} if target == "local" else {}
     try:
-        _knock(place)
+        _check_listening(target)
         with _silent():
-            ray.init(address=place, log_to_driver=False, logging_level=logging.ERROR, **own)
-    except Exception as error:  # a node that is too slow to start is a plain one
+            ray.init(address=target, log_to_driver=False, logging_level=logging.ERROR, **options)
+    except Exception as error:  # Ray raises a plain Exception if a node starts too slowly
         ray.shutdown()
         raise ArgumentError(
-            f"distributed: no Ray cluster answers at {place!r} ({_last_line(error)}); start one with `ray start --head` (each "
+            f"distributed: no Ray cluster answers at {target!r} ({_last_line(error)}); start one with `ray start --head` (each "
             "machine needs its token: RAY_AUTH_MODE=token), or leave the address out"
         ) from error
     except KeyboardInterrupt:
-        ray.shutdown()  # what is half started and left to the end of the process ends it with a crash
+        ray.shutdown()  # a half-started Ray would crash the process at its end
         raise
     try:
         yield
@@ -67,9 +70,9 @@ def connected(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _knock(place: str) -> None:
-    """Try the door of a cluster at HOST:PORT: Ray itself would try it for minutes."""
-    host, _, port = place.rpartition(":")
+def _check_listening(address: str) -> None:
+    """Check that a cluster listens at HOST:PORT, since Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
     if host and "/" not in host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
@@ -89,61 +92,65 @@ def _silent() -> Iterator[None]:
 
 
 def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int | None) -> Iterator[tuple[int, Any]]:
-    """The number of each item and what was made of it, as it is done, in any order.
+    """Yield the number and the result of each item as it is finished, in any order.
 
     Raises
     ------
     TurnwiseError
-        The first that the work handed back.
+        The first error that the work returned.
     ArgumentError
-        Where there are no partitions, the cluster could not do its work, or an item is missing from what it gave back, or
-        there twice.
+        If `partitions` is less than 1, the cluster failed, or the result of an item is missing or repeated.
     """
     from tqdm.auto import tqdm
 
     if partitions is not None and partitions < 1:
-        raise ArgumentError(f"distributed: partitions={partitions} is no number of tasks; give 1 or more")
+        raise ArgumentError(f"distributed: partitions={partitions} must be a number of tasks, 1 or more")
     ray = require()
     context = ray.data.DataContext.get_current()
     log = logging.getLogger("ray.data")
     bars, level = context.enable_progress_bars, log.level
+    # Ray's own bars count its blocks; ours counts files. Both settings are of the process, and are restored below.
     context.enable_progress_bars = False
     log.setLevel(logging.ERROR)
     try:
+        # Ray distributes the numbers of the files; work and paths travel once, within the task.
         numbers = ray.data.from_items(
             [{"number": number} for number in range(len(items))],
             override_num_blocks=min(partitions or len(items), len(items)),
         )
-        done = numbers.map_batches(
+        results = numbers.map_batches(
             _Task(work, tuple(items)),
             batch_size=None,
             batch_format="pyarrow",
             runtime_env=_ONE_THREAD,
         )
-        left = set(range(len(items)))
+        missing = set(range(len(items)))
+        # Results arrive in any order, and a lost worker may make Ray repeat a task: each number must come exactly once.
         with tqdm(total=len(items), unit="file", disable=None) as bar:
-            for batch in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+            for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 for row in batch.to_pylist():
-                    number, made = row["number"], ray.cloudpickle.loads(row["made"])
-                    if isinstance(made, TurnwiseError):
-                        raise made
-                    if number not in left:
+                    number, result = row["number"], ray.cloudpickle.loads(row["result"])
+                    if isinstance(result, TurnwiseError):
+                        raise result
+                    if number not in missing:
                         raise ArgumentError(
-                            f"distributed: {items[number]} came back twice; this is an error of the cluster"
+                            f"distributed: {items[number]} was returned twice; this is an error of the cluster"
                         )
-                    left.remove(number)
-                    yield number, made
+                    missing.remove(number)
+                    yield number, result
                     bar.update()
-        if left:
-            raise ArgumentError(f"distributed: {items[min(left)]} never came back; this is an error of the cluster")
+        if missing:
+            raise ArgumentError(
+                f"distributed: {items[min(missing)]} was never returned; this is an error of the cluster"
+            )
     except ray.data.exceptions.ExecutionTimeoutError as error:
         raise ArgumentError(
-            f"distributed: no file was done for {context.execution_no_progress_timeout_s:,.0f} s; either the cluster has no "
-            "processor free, or workers die of a file: for want of memory (make files smaller), or of a function in a metric"
+            f"distributed: no file was finished for {context.execution_no_progress_timeout_s:,.0f} s; either the cluster has no "
+            "free processor, or workers crash on a file: they lack memory (make files smaller), or a function in a metric fails"
         ) from error
     except ray.exceptions.RayError as error:
         raise ArgumentError(
-            f"distributed: the cluster could not do its work ({_last_line(error)}); "
+            f"distributed: the cluster failed ({_last_line(error)}); "
             "is the same turnwise, with the same Polars, installed on all of its machines?"
         ) from error
     finally:
@@ -152,7 +159,7 @@ def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int 
 
 
 class _Task:
-    """Work of one worker on a block of item numbers; results are pickled so that no dtype is lost."""
+    """The work of one worker on a block of item numbers; results are pickled so that no dtype is lost."""
 
     def __init__(self, work: Callable[[Any], Any], items: tuple[Any, ...]) -> None:
         self.work, self.items = work, items
@@ -162,8 +169,8 @@ class _Task:
 
         numbers = batch["number"].to_pylist()
         dumps = require().cloudpickle.dumps
-        made = [dumps(self.work(self.items[number])) for number in numbers]
-        return pa.table({"number": pa.array(numbers, pa.int64()), "made": pa.array(made, pa.large_binary())})
+        results = [dumps(self.work(self.items[number])) for number in numbers]
+        return pa.table({"number": pa.array(numbers, pa.int64()), "result": pa.array(results, pa.large_binary())})
 
 
 def _last_line(error: BaseException) -> str:

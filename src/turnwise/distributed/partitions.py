@@ -1,4 +1,4 @@
-"""The work of one task and how results are merged, independent of the engine."""
+"""Files to measure, the work on each of them, and the combination of the results, without any use of Ray."""
 
 import socket
 from collections import Counter
@@ -28,7 +28,7 @@ _FILE = "__turnwise_file"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file, and what the manifest says of it."""
+    """A file, and its entry in the manifest if there is one."""
 
     path: str
     part: Part | None
@@ -39,9 +39,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Work to do with each file.
+    """The work on each file: measure it and return ROLLOUTS or, with `state_columns`, their `State`.
 
-    `counted` and `kept` are the columns of a `State`, None for ROLLOUTS themselves.
+    Errors are returned, not raised: Ray would repeat a task that raises, and wrap its error.
     """
 
     metrics: tuple[pl.Expr, ...]
@@ -49,11 +49,10 @@ class Work:
     columns: pl.Schema  # of the first file, and so of all
     hashed: bool
     options: Options | None
-    counted: Sequence[str] | None = None
-    kept: Sequence[str] | None = None
+    state_columns: tuple[Sequence[str], Sequence[str]] | None = None  # counted by group, and kept as values
 
     def __call__(self, item: Item) -> pl.DataFrame | State | TurnwiseError:
-        """ROLLOUTS of a file, or their state; what went wrong is handed back, for whoever asked to raise."""
+        """Return ROLLOUTS of a file or their state, or the error, which the caller raises."""
         try:
             return self._measured(item)
         except TurnwiseError as error:
@@ -61,119 +60,123 @@ class Work:
         except OSError as error:
             return ReadError(
                 f"{item.path}: cannot be read on {socket.gethostname()} ({error}); "
-                "put it where every machine reaches it under this path, or into an object store"
+                "put it where every machine finds it under this path, or into an object store"
             )
-        except Exception as error:  # noqa: BLE001  # a function of the user's, or the engine
+        except Exception as error:  # noqa: BLE001  # from a user's function or from Polars
             return MetricError(f"{item.path}: cannot be measured ({type(error).__name__}: {_first_line(error)})")
 
     def _measured(self, item: Item) -> pl.DataFrame | State:
         if item.part is not None and self.hashed:
             check_content(item.path, item.part, self.options)
         turns = scan(item.path, storage_options=self.options)
+        # Expressions were tried on the columns of the first file only.
         if turns.collect_schema() != self.columns:
-            odd = set(turns.collect_schema().items()) ^ set(self.columns.items())
+            different = set(turns.collect_schema().items()) ^ set(self.columns.items())
             raise ReadError(
-                f"{item.path}: has other columns than the first file ({listing({name for name, _ in odd})}); {CONVERT}"
+                f"{item.path}: has other columns than the first file ({listing({name for name, _ in different})}); {CONVERT}"
             )
         rollouts = per_partition(turns, self.metrics, self.keep)
         if item.part is not None:
             check_part(item.path, item.part, turns.select(pl.len()).collect().item(), rollouts["rollout_id"])
-        if self.counted is None or self.kept is None:
-            return rollouts
-        return state_of(rollouts, self.counted, self.kept)
+        return rollouts if self.state_columns is None else state_of(rollouts, *self.state_columns)
 
     def of_states(self, options: Mapping[str, Any]) -> "Work":
-        """Merge states into the result of `turnwise.summarize` with these options."""
+        """Return the work that makes states which `turnwise.summarize` can merge under these options."""
         wanted = ("by", "metrics", "cluster", "undecided", "strata")
-        counted, kept = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
-        return replace(self, counted=counted, kept=kept)
+        columns = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
+        return replace(self, state_columns=columns)
 
     @property
     def dtypes(self) -> pl.Schema:
-        """The columns of ROLLOUTS that are there for certain: not those that come along where they are constant."""
+        """The columns of ROLLOUTS in every file, without columns that are kept only where they are constant in a rollout."""
         return measure(pl.LazyFrame(schema=self.columns), *self.metrics, keep=self.keep).collect_schema()
 
 
 def items_of(paths: Paths, options: Options | None) -> list[Item]:
-    """All files, by the manifest of each folder where it has one.
+    """Return all files, from the manifest of each folder that has one.
 
     Raises
     ------
     ReadError
-        Where a folder is not what its manifest says, holds no Parquet, or a file is no Parquet or not there.
+        If a folder does not match its manifest or holds no Parquet, or a file is missing or not Parquet.
     """
     items: list[Item] = []
     for path in listed(paths, "distributed"):
-        place = address_of(path) or str(path.absolute())  # a worker has a working folder of its own
+        place = address_of(path) or str(path.absolute())  # absolute: a worker has another working directory
         if place.endswith(".parquet") and (address_of(path) or path.is_file()):
             items.append(Item(place, None))
             continue
+        # A folder in an object store exists only by the names of its files, which are listed below.
         if address_of(path) is None and not path.is_dir():
-            raise ReadError(f"{path}: is no folder and no Parquet file; {CONVERT}")
+            raise ReadError(f"{path}: is neither a folder nor a Parquet file; {CONVERT}")
         manifest = manifest_of(place, options)
         if manifest is not None:
             check_whole(place, manifest, options)
             items += [Item(joined(place, part.file), part) for part in manifest.files]
             continue
-        found = parquet_in(place, options)
-        if not found:
+        names = parquet_in(place, options)
+        if not names:
             raise ReadError(f"{path}: holds no Parquet; {CONVERT}")
-        left = sorted(_others(place, options))
-        if left:
-            raise ReadError(f"{path}: holds what would be left out ({listing(left)} is no Parquet); {CONVERT}")
-        items += [Item(joined(place, name), None) for name in found]
-    most, times = Counter(item.path for item in items).most_common(1)[0]
-    if times > 1:
-        raise ReadError(f"{most}: is named {times} times; name each file once")
+        # Without a manifest nothing says which files belong to the data, so logs in other formats are an error, not a gap.
+        others = sorted(_others(place, options))
+        if others:
+            raise ReadError(
+                f"{path}: holds other files than Parquet, which would be left out ({listing(others)}); {CONVERT}"
+            )
+        items += [Item(joined(place, name), None) for name in names]
+    # The same file twice would give each of its rollouts twice.
+    most, count = Counter(item.path for item in items).most_common(1)[0]
+    if count > 1:
+        raise ReadError(f"{most}: is named {count} times; name each file once")
     return items
 
 
 def _others(place: str, options: Options | None) -> Iterator[str]:
-    """Files that are no Parquet, but for hidden ones and those that begin with an underscore, as engines leave them."""
+    """Yield files other than Parquet, without hidden ones and names with an underscore, which engines leave behind."""
     if address_of(place) is None:
         names = [file.relative_to(place).as_posix() for file in Path(place).rglob("*") if file.is_file()]
     else:
-        names = [name for name in sizes(place, options) if not name.endswith("/")]  # which stands for a folder
+        names = [name for name in sizes(place, options) if not name.endswith("/")]  # a name that ends in / is a folder
     for name in names:
         if not name.endswith(".parquet") and not any(part.startswith((".", "_")) for part in name.split("/")):
             yield name
 
 
-def prepared(
+def prepare(
     paths: Paths,
     metrics: Mapping[str, pl.Expr],
     keep: str | Sequence[str] | None,
     *,
-    beside: Iterable[str] = (),
+    also_keep: Iterable[str] = (),
     hashed: bool,
     options: Options | None,
 ) -> tuple[list[Item], Work]:
-    """The files, and what is to be done with each: tried on the columns of the first, so that mistakes are told at once.
+    """Return the files and the work on each, after a trial on the columns of the first, so that mistakes show at once.
 
     Parameters
     ----------
-    beside
-        Further names that are kept where they are columns of the turns and would not come along by themselves.
+    also_keep
+        Further columns to keep, where the turns have them and `measure` would not keep them anyway.
 
     Raises
     ------
     ReadError
-        Where a folder is not what its manifest says, or a file cannot be read.
+        If a folder does not match its manifest, or a file cannot be read.
     MetricError, SchemaError
         As in `turnwise.measure`.
     """
     items = items_of(paths, options)
     columns = scan(items[0].path, storage_options=options).collect_schema()
-    own = {*schema.TURNS.required, *schema.ROLLOUTS.facts, *metrics}
-    kept = dict.fromkeys([*names_of(keep or ()), *(name for name in beside if name in columns and name not in own)])
-    named = tuple(expression.alias(name) for name, expression in metrics.items())
-    work = Work(named, tuple(kept), columns, hashed, options)
-    assert work.dtypes
+    always = {*schema.TURNS.required, *schema.ROLLOUTS.facts, *metrics}
+    further = [name for name in also_keep if name in columns and name not in always]
+    expressions = tuple(expression.alias(name) for name, expression in metrics.items())
+    work = Work(expressions, tuple(dict.fromkeys([*names_of(keep or ()), *further])), columns, hashed, options)
+    assert work.dtypes  # measures an empty table: a metric that does not fit the columns fails here
     return items, work
 
 
 def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequence[str] = ()) -> pl.DataFrame:
-    """ROLLOUTS of some whole rollouts, as `turnwise.measure` gives them of a frame; only the columns that it needs are read.
+    """Return ROLLOUTS of whole rollouts, as `turnwise.measure` returns them; only the columns that it needs are read.
 
     Examples
     --------
@@ -184,6 +187,7 @@ def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequenc
     """
     roots = {root for metric in metrics for root in metric.meta.root_names()}
     facts = {"rollout_id", "turn", "succeeded", "node_id", *schema.ROLLOUTS.facts, *keep, *roots}
+    # `measure` also keeps columns of words that are constant in each rollout, so all of them have to be read.
     words = (cs.string() | cs.categorical() | cs.enum() | cs.temporal()) - cs.by_name(
         schema.TURNS.names, require_all=False
     )
@@ -192,7 +196,7 @@ def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequenc
 
 
 def check_ranges(items: Sequence[Item]) -> None:
-    """Refuse files of which one reaches into the ids of another, as far as a manifest says.
+    """Refuse files with overlapping ranges of rollout ids, as far as manifests list them.
 
     Examples
     --------
@@ -200,39 +204,42 @@ def check_ranges(items: Sequence[Item]) -> None:
     Traceback (most recent call last):
     turnwise.errors.ReadError: y: begins with rollout 'c', before x ends ('c'); ...
     """
-    known = [(item.path, item.part) for item in items if item.part is not None]
-    for (path, part), (other, following) in pairwise(sorted(known, key=lambda pair: pair[1].first)):
+    ranges = [(item.path, item.part) for item in items if item.part is not None]
+    for (path, part), (next_path, following) in pairwise(sorted(ranges, key=lambda pair: pair[1].first)):
         if not part.last < following.first:
             raise ReadError(
-                f"{other}: begins with rollout {following.first!r}, before {path} ends ({part.last!r}); merge=True needs files "
+                f"{next_path}: begins with rollout {following.first!r}, before {path} ends ({part.last!r}); merge=True needs files "
                 "in order of their rollouts: `turnwise convert` without --partition-by makes them"
             )
 
 
-def whole(parts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """ROLLOUTS of all files in order of `rollout_id`; a column that varies within rollouts of one file is left out.
+def combined(items: Sequence[Item], frames: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
+    """Return ROLLOUTS of all files, sorted by `rollout_id`, with the columns that every file has.
+
+    A column that is not constant within each rollout is missing from the ROLLOUTS of its file, and so from the result.
 
     Raises
     ------
     ReadError
-        Where a rollout stands in two files.
+        If a rollout occurs in two files.
 
     Examples
     --------
-    >>> parts = {"b.parquet": pl.DataFrame({"rollout_id": ["b"]}), "a.parquet": pl.DataFrame({"rollout_id": ["a"]})}
-    >>> whole(parts)["rollout_id"].to_list()
+    >>> frames = {1: pl.DataFrame({"rollout_id": ["a"]}), 0: pl.DataFrame({"rollout_id": ["b"]})}
+    >>> combined([Item("b.parquet", None), Item("a.parquet", None)], frames)["rollout_id"].to_list()
     ['a', 'b']
     """
-    frames = list(parts.values())
-    columns = [name for name in frames[0].columns if all(name in frame.columns for frame in frames)]
-    numbered = [frame.select(*columns, pl.lit(number).alias(_FILE)) for number, frame in enumerate(frames)]
+    ordered = [frames[number] for number in range(len(items))]
+    columns = [name for name in ordered[0].columns if all(name in frame.columns for frame in ordered)]
+    numbered = [frame.select(*columns, pl.lit(number).alias(_FILE)) for number, frame in enumerate(ordered)]
+    # A stable sort brings the copies of a rollout together, and the number of its file says where it came from.
     rollouts = pl.concat(numbered).sort("rollout_id", maintain_order=True)
-    twice = rollouts.filter(pl.col("rollout_id") == pl.col("rollout_id").shift())
-    if twice.height:
-        name = twice[0, "rollout_id"]
-        where = [list(parts)[number] for number in rollouts.filter(pl.col("rollout_id") == name)[_FILE]]
+    duplicates = rollouts.filter(pl.col("rollout_id") == pl.col("rollout_id").shift())
+    if duplicates.height:
+        name = duplicates[0, "rollout_id"]
+        files = [items[number].path for number in rollouts.filter(pl.col("rollout_id") == name)[_FILE]]
         raise ReadError(
-            f"rollout {name!r} stands in {len(where)} files ({listing(where)}), and so would be measured in pieces; {CONVERT}"
+            f"rollout {name!r} is in {len(files)} files ({listing(files)}), and would be measured in pieces; {CONVERT}"
         )
     return rollouts.drop(_FILE)
 

@@ -11,9 +11,8 @@ import polars.selectors as cs
 from turnwise import schema
 from turnwise.errors import MetricError, SchemaError, listing, meant
 from turnwise.measurement.batches import at_once, reduced
+from turnwise.metrics.catalog import OUTCOME, TIMING
 from turnwise.metrics.metric import ABOUT
-from turnwise.metrics.outcome import OUTCOME
-from turnwise.metrics.timing import TIMING
 from turnwise.schema.arguments import frame_of, names_of
 from turnwise.schema.promises import check_ids
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import polars as pl
 
 from turnwise.errors import ArgumentError, SchemaError, listing
-from turnwise.metrics.events import EVENTS
+from turnwise.metrics.catalog import EVENTS
 from turnwise.schema import STEPS
 from turnwise.schema.arguments import frame_of
 

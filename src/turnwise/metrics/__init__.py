@@ -1,18 +1,19 @@
-"""Functions that return column expressions, each of which reduces a rollout's turns to one value. Polars only.
+"""Metrics: functions that return a column expression which reduces a rollout's turns to one value. Polars only.
 
-The same expression serves `group_by("rollout_id").agg(...)`, `.over("rollout_id")` and `tw.measure`. Its kind is
-its dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. Unknown stays
-unknown: no metric turns null into False.
+The same expression works in `group_by("rollout_id").agg(...)`, `.over("rollout_id")` and `tw.measure`. Its kind is its
+dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. No metric turns null,
+which means unknown, into False.
 
-Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. `TEXT` and `ANSWERS` read every word, `AST` and
-`TOOL_USE` need columns of their own, so `ALL` holds none of them. `refused_by_rule` is no metric: it fills the column
-`refused`, turn by turn; those of `ANSWERS` and `TOOL_USE` and `instruction_followed` do likewise when given columns.
-`EVENTS` read STEPS.
+Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. Not in `ALL`: `TEXT` and `ANSWERS`, which read
+every word; `AST` and `TOOL_USE`, which need columns of their own; `EVENTS`, which read STEPS. `refused_by_rule` is not a
+metric but fills the column `refused`, turn by turn. The metrics of `ANSWERS` and `TOOL_USE` and `instruction_followed`
+also work turn by turn, if columns are given.
+
+Each family of metrics is a module, `metric.py` has the decorator that registers them, and `catalog.py` finds them by name.
 """
 
 from turnwise.metrics import catalog
 from turnwise.metrics.adversarial import (
-    AST,
     adversarial_toxicity_rate,
     average_adversarial_toxicity,
     average_reward,
@@ -30,7 +31,6 @@ from turnwise.metrics.adversarial import (
     total_reward,
 )
 from turnwise.metrics.answers import (
-    ANSWERS,
     choice_match,
     exact_match,
     jaccard_similarity,
@@ -39,10 +39,20 @@ from turnwise.metrics.answers import (
     token_f1,
 )
 from turnwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
-from turnwise.metrics.catalog import ALL
+from turnwise.metrics.catalog import (
+    ALL,
+    ANSWERS,
+    AST,
+    CONDUCT,
+    EFFORT,
+    EVENTS,
+    OUTCOME,
+    TEXT,
+    TIMING,
+    TOOL_USE,
+)
 from turnwise.metrics.composite import composite
 from turnwise.metrics.conduct import (
-    CONDUCT,
     ever_refused,
     num_tool_calls,
     refusal_rate,
@@ -51,7 +61,6 @@ from turnwise.metrics.conduct import (
     time_to_refusal,
 )
 from turnwise.metrics.effort import (
-    EFFORT,
     average,
     dollars_used,
     final,
@@ -62,7 +71,6 @@ from turnwise.metrics.effort import (
     total,
 )
 from turnwise.metrics.events import (
-    EVENTS,
     calls_at_once,
     model_calls,
     model_cost_usd,
@@ -75,11 +83,10 @@ from turnwise.metrics.events import (
 )
 from turnwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from turnwise.metrics.metric import metric
-from turnwise.metrics.outcome import OUTCOME, attack_success, ever, task_success
-from turnwise.metrics.text import TEXT, distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to, time_to_success
+from turnwise.metrics.outcome import attack_success, ever, task_success
+from turnwise.metrics.text import distinct_n, response_length
+from turnwise.metrics.timing import first_turn, spent_to_success, success_within, time_to, time_to_success
 from turnwise.metrics.tool_use import (
-    TOOL_USE,
     tool_call_f1,
     tool_call_precision,
     tool_call_recall,

@@ -1,14 +1,14 @@
-"""Is the answer the expected one, and if not, how near is it?
+"""Agreement of an answer with the expected one: exact, or by degrees of similarity.
 
-Each function serves twice. Given the names of two columns it compares them row by row,
-``turns.with_columns(token_f1("response", "expected"))``. Given none it is a metric: the rollout's last answer against
-its fact `expected`. There may be several references, as columns or as a column of lists of texts; the best of them
-counts. A text that is null is unknown, and so is what is compared with it; an answer that is there and empty is an
-answer. A reference that is null hides no other, and without any reference the value is null. TURNS keep a list as JSON
-text: ``pl.col("expected").str.json_decode(pl.List(pl.String))`` makes one of it again.
+Each function works in two ways. With the names of two columns it compares them row by row,
+``turns.with_columns(token_f1("response", "expected"))``. Without, it is a metric: the rollout's last answer against its
+fact `expected`. There may be several references, as columns or as a column of lists of texts; the best of them counts. A
+text that is null is unknown, and so is its comparison; an empty answer is an answer. References that are null are
+ignored, unless all are. TURNS store a list as JSON text: ``pl.col("expected").str.json_decode(pl.List(pl.String))``
+decodes it.
 
-Words are those of SQuAD: lower case, without ASCII punctuation and without the articles *a*, *an*, *the*, cut at white
-space. Where a script writes no white space, `levenshtein_similarity` compares characters.
+Words are defined as in SQuAD: lower case, without ASCII punctuation and without the articles *a*, *an*, *the*, cut at
+white space. For scripts without white space, `levenshtein_similarity` compares characters.
 """
 
 import math
@@ -26,14 +26,14 @@ Texts = Text | Sequence[Text]
 
 _TEXTS = {pl.String, pl.Null}
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
-_AT_ONCE = 4000  # pairs whose words are counted in one go: larger tables of words fall out of the processor's cache
+_AT_ONCE = 4000  # pairs whose words are counted together: larger tables of words do not fit into the processor's cache
 
 
-def text_of(given: Text | None) -> pl.Expr:
-    """The column or expression that was given; where none was, the rollout's last answer."""
-    if given is None:
+def text_of(text: Text | None) -> pl.Expr:
+    """Return the column or expression; for None, the rollout's last answer."""
+    if text is None:
         return final("response")
-    return pl.col(given) if isinstance(given, str) else given
+    return pl.col(text) if isinstance(text, str) else text
 
 
 def _compared(
@@ -43,17 +43,17 @@ def _compared(
     name: str,
     dtype: type[pl.DataType] = pl.Float64,
 ) -> pl.Expr:
-    """Apply a function of the columns `ours` and `theirs` to the answer and its nearest reference."""
+    """Apply a function of the columns `actual` and `expected` to the answer and its nearest reference."""
     if expected is None:
         references = [pl.col("expected").first() if response is None else pl.col("expected")]
     elif isinstance(expected, str | pl.Expr):
         references = [text_of(expected)]
     else:
-        references = [text_of(each) for each in expected]
+        references = [text_of(text) for text in expected]
     answer = text_of(response)
 
     def of_texts(pairs: pl.DataFrame) -> pl.Series:
-        answers, references = pairs.schema["ours"], pairs.schema["theirs"]
+        answers, references = pairs.schema["actual"], pairs.schema["expected"]
         several = isinstance(references, pl.List | pl.Array)
         if answers not in _TEXTS:
             raise pl.exceptions.SchemaError(f"{name}: the answers are {answers}; make them texts")
@@ -65,40 +65,41 @@ def _compared(
             return _nearest(pairs, compare, name)
         return compare(pairs if answers == references == pl.String else pairs.cast(pl.String))
 
-    found = [pairwise(answer, reference, of_texts, dtype) for reference in references]
-    return (found[0] if len(found) == 1 else pl.max_horizontal(found)).alias(name)
+    values = [pairwise(answer, reference, of_texts, dtype) for reference in references]
+    return (values[0] if len(values) == 1 else pl.max_horizontal(values)).alias(name)
 
 
 def _nearest(pairs: pl.DataFrame, compare: Callable[[pl.DataFrame], pl.Series], name: str) -> pl.Series:
-    """The highest of what is found for an answer and each text in its list of references; null where none is known."""
+    """Return the highest value of an answer over the texts in its list of references; null if all of them are null."""
     rows = pairs.with_row_index("row")
-    known = rows.explode("theirs", empty_as_null=False, keep_nulls=False).drop_nulls("theirs")
-    if known.height and known.schema["theirs"] != pl.String:
-        raise MetricError(f"{name}: the references are {pairs.schema['theirs']}; make them texts or lists of texts")
-    found = compare(known.select("ours", pl.col("theirs").cast(pl.String)))
-    best = known.select("row", value=found).group_by("row").agg(pl.col("value").max())
+    exploded = rows.explode("expected", empty_as_null=False, keep_nulls=False).drop_nulls("expected")
+    if exploded.height and exploded.schema["expected"] != pl.String:
+        raise MetricError(f"{name}: the references are {pairs.schema['expected']}; make them texts or lists of texts")
+    values = compare(exploded.select("actual", pl.col("expected").cast(pl.String)))
+    best = exploded.select("row", value=values).group_by("row").agg(pl.col("value").max())
     return rows.select("row").join(best, on="row", how="left", maintain_order="left")["value"]
 
 
 def pairwise(
-    ours: pl.Expr, theirs: pl.Expr, compare: Callable[[pl.DataFrame], pl.Series], dtype: type[pl.DataType]
+    actual: pl.Expr, expected: pl.Expr, compare: Callable[[pl.DataFrame], pl.Series], dtype: type[pl.DataType]
 ) -> pl.Expr:
-    """A function of the columns `ours` and `theirs` as an expression; null where either is."""
+    """Return a function of the columns `actual` and `expected` as an expression; null where either is null."""
 
     def of_pairs(pairs: pl.Series) -> pl.Series:
         frame = pairs.struct.unnest()
+        # The comparison sees complete pairs only; its values are put back into their rows.
         if not any(column.null_count() for column in frame):
             return compare(frame).cast(dtype)
-        known = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+        complete = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
         values = pl.Series([None], dtype=dtype).new_from_index(0, len(frame))
-        return values.scatter(known.arg_true(), compare(frame.filter(known)).cast(dtype))
+        return values.scatter(complete.arg_true(), compare(frame.filter(complete)).cast(dtype))
 
-    return pl.struct(ours=ours, theirs=theirs).map_batches(of_pairs, return_dtype=dtype, is_elementwise=True)
+    return pl.struct(actual=actual, expected=expected).map_batches(of_pairs, return_dtype=dtype, is_elementwise=True)
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", sets=("ANSWERS",))
 def exact_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
-    """Return whether the answer is the expected one but for case, punctuation, articles and blanks (Boolean): SQuAD's EM.
+    """Return whether answer and reference are equal except for case, punctuation, articles and blanks (Boolean): SQuAD's EM.
 
     References
     ----------
@@ -113,16 +114,16 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        return pairs.select(_words("ours") == _words("theirs")).to_series()
+        return pairs.select(_words("actual") == _words("expected")).to_series()
 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Twice the words that answer and reference share over the words of both (Float64 in [0, 1]): SQuAD's F1.
 
-    A word counts as often as it stands. Two texts without words are equal (1); with one such text it is 0.
+    A word counts as often as it occurs. Two texts without words are equal (1); with one such text it is 0.
 
     References
     ----------
@@ -139,14 +140,14 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        return shared_share(pairs.select(_words("ours"), _words("theirs")))
+        return shared_share(pairs.select(_words("actual"), _words("expected")))
 
     return _compared(response, expected, of, "token_f1")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def jaccard_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
-    """Distinct words that answer and reference share over the distinct words of either (Float64 in [0, 1]).
+    """Distinct words in both answer and reference over the distinct words in either (Float64 in [0, 1]).
 
     Two texts without words are equal (1).
 
@@ -158,22 +159,23 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     """
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        words = pairs.select(_words("ours"), _words("theirs"))
-        ours = pl.col("ours").list
-        shared, either = ours.set_intersection("theirs").list.len(), ours.set_union("theirs").list.len()
+        # Sets of words: intersection over union.
+        words = pairs.select(_words("actual"), _words("expected"))
+        actual = pl.col("actual").list
+        shared, either = actual.set_intersection("expected").list.len(), actual.set_union("expected").list.len()
         return words.select(_share(shared, either)).to_series()
 
     return _compared(response, expected, of, "jaccard_similarity")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Cosine of the TF-IDF vectors of answer and reference, fitted on this pair alone (Float64 in [0, 1]).
 
-    It is what scikit-learn's `TfidfVectorizer` makes of the two texts with its defaults, and so the similarity of NeMo
-    Agent Toolkit's page before its rounding to two digits: lower case, words of two or more letters or digits, raw
-    counts, an inverse document frequency of ln(3 / (1 + texts with the word)) + 1, unit length. Null where neither
-    text has such a word (scikit-learn raises an error); 0 where one has none.
+    The vectors are those of scikit-learn's `TfidfVectorizer` with its defaults, so the value is the similarity on NeMo
+    Agent Toolkit's page before it is rounded to two digits: lower case, words of two or more letters or digits, raw
+    counts, an inverse document frequency of ln(3 / (1 + texts with the word)) + 1, unit length. Null if neither
+    text has such a word (scikit-learn raises an error); 0 if one of them has none.
 
     Examples
     --------
@@ -181,21 +183,22 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     >>> round(turns.select(tfidf_cosine("response", "expected")).item(), 6)
     0.36772
     """
-    rare = 1 + math.log(3 / 2)  # the weight of a word in one text of the two; of one in both it is 1
+    rare = 1 + math.log(3 / 2)  # weight of a word in one of the two texts; a word in both has weight 1
 
-    def length(own: str, other: str) -> pl.Expr:
-        return (pl.col(own) * pl.when(pl.col(other) == 0).then(rare).otherwise(1.0)).pow(2).sum()
+    def length(side: str, opposite: str) -> pl.Expr:
+        return (pl.col(side) * pl.when(pl.col(opposite) == 0).then(rare).otherwise(1.0)).pow(2).sum()
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        product = (pl.col("ours") * pl.col("theirs")).sum()
-        both = (length("ours", "theirs") * length("theirs", "ours")).sqrt()
+        # The unit length of both vectors is the division by the product of their lengths.
+        product = (pl.col("actual") * pl.col("expected")).sum()
+        both = (length("actual", "expected") * length("expected", "actual")).sqrt()
         terms = pairs.select(pl.all().str.to_lowercase().str.extract_all(r"[\p{L}\p{N}_]{2,}"))
         return _by_words(terms, pl.when(both > 0).then(product / both).otherwise(0.0))
 
     return _compared(response, expected, of, "tfidf_cosine")
 
 
-@metric(better="higher", concerns="task", share=True)
+@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
 def levenshtein_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """One minus the edits from answer to reference over the length of the longer (Float64 in [0, 1]).
 
@@ -217,15 +220,15 @@ def levenshtein_similarity(response: Text | None = None, expected: Texts | None 
     def of(pairs: pl.DataFrame) -> pl.Series:
         from rapidfuzz.distance.Levenshtein import normalized_similarity
 
-        alike = map(normalized_similarity, pairs["ours"].to_list(), pairs["theirs"].to_list())
-        return pl.Series(list(alike), dtype=pl.Float64)
+        similarities = map(normalized_similarity, pairs["actual"].to_list(), pairs["expected"].to_list())
+        return pl.Series(list(similarities), dtype=pl.Float64)
 
     return _compared(response, expected, of, "levenshtein_similarity")
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", sets=("ANSWERS",))
 def choice_match(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
-    """Return whether the answer is the expected choice but for case and blanks around it (Boolean): `" b "` is `"B"`.
+    """Return whether answer and choice are equal except for case and surrounding blanks (Boolean): `" b "` is `"B"`.
 
     Examples
     --------
@@ -236,65 +239,67 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         choices = pairs.select(pl.all().str.strip_chars(WHITE_SPACE).str.to_uppercase())
-        return choices["ours"] == choices["theirs"]
+        return choices["actual"] == choices["expected"]
 
     return _compared(response, expected, of, "choice_match", pl.Boolean)
 
 
 def _words(column: str) -> pl.Expr:
-    """The words of SQuAD in each text (List(String))."""
+    """Return the words of each text as SQuAD defines them (List(String))."""
+    # Punctuation goes before articles, as in SQuAD's script: "a." is an article.
     plain = pl.col(column).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
     return plain.str.replace_all(_ARTICLE, " ").str.extract_all(WORD)
 
 
-def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """A part of the whole; 1 of nothing."""
-    return pl.when(whole == 0).then(1.0).otherwise(part / whole)
+def _share(part: pl.Expr, size: pl.Expr) -> pl.Expr:
+    """Return the share of a part in a size; 1 for a size of 0."""
+    return pl.when(size == 0).then(1.0).otherwise(part / size)
 
 
 def shared_share(pairs: pl.DataFrame) -> pl.Series:
-    """Twice what the lists `ours` and `theirs` share over the lengths of both; 1 for two empty ones."""
-    lengths = pairs.select(pl.col("ours").list.len() + pl.col("theirs").list.len()).to_series()
+    """Return twice the shared items of the lists `actual` and `expected` over both lengths; 1 for two empty lists."""
+    lengths = pairs.select(pl.col("actual").list.len() + pl.col("expected").list.len()).to_series()
     return pl.select(_share(2 * pl.lit(shared_items(pairs)), pl.lit(lengths))).to_series()
 
 
 def shared_items(pairs: pl.DataFrame) -> pl.Series:
-    """Count the items that the lists `ours` and `theirs` share, with repetition.
+    """Count the items that the lists `actual` and `expected` share, with repetition.
 
-    Where one of them has no item twice, that is the size of their intersection as sets; only the other pairs need
-    their items counted.
+    If one of the lists has no repeated item, that is the size of their intersection as sets; only for the other pairs
+    must items be counted.
     """
-    ours, theirs = pl.col("ours").list, pl.col("theirs").list
-    shared, again = pairs.select(
-        shared=ours.set_intersection("theirs").list.len(),
-        again=(ours.n_unique() < ours.len()) & (theirs.n_unique() < theirs.len()),
+    actual, expected = pl.col("actual").list, pl.col("expected").list
+    shared, repeated = pairs.select(
+        shared=actual.set_intersection("expected").list.len(),
+        repeated=(actual.n_unique() < actual.len()) & (expected.n_unique() < expected.len()),
     )
-    if not again.any():
+    if not repeated.any():
         return shared
     return shared.scatter(
-        again.arg_true(), _by_words(pairs.filter(again), pl.min_horizontal("ours", "theirs").sum()).cast(shared.dtype)
+        repeated.arg_true(),
+        _by_words(pairs.filter(repeated), pl.min_horizontal("actual", "expected").sum()).cast(shared.dtype),
     )
 
 
 def _by_words(pairs: pl.DataFrame, value: pl.Expr) -> pl.Series:
-    """A value of the words of each pair, of which `ours` and `theirs` say how often they stand; null for a pair without words."""
-    found = [pl.Series(dtype=pl.Float64)]
+    """Reduce the words of each pair to a value; `actual` and `expected` are their counts. Null for a pair without words."""
+    values_by_part = [pl.Series(dtype=pl.Float64)]
+    # One table of words with their counts on both sides, for some thousand pairs at a time.
     for start in range(0, len(pairs), _AT_ONCE):
         part = pairs.slice(start, _AT_ONCE).with_row_index("pair")
         sides = (
             part.lazy()
-            .select("pair", pl.col(side).alias("word"), ours=pl.lit(side == "ours"), theirs=pl.lit(side == "theirs"))
+            .select(
+                "pair", pl.col(side).alias("word"), actual=pl.lit(side == "actual"), expected=pl.lit(side == "expected")
+            )
             .explode("word", empty_as_null=False, keep_nulls=False)
-            for side in ("ours", "theirs")
+            for side in ("actual", "expected")
         )
-        counted = pl.concat(sides).group_by("pair", "word").agg(pl.col("ours", "theirs").sum().cast(pl.Float64))
+        counted = pl.concat(sides).group_by("pair", "word").agg(pl.col("actual", "expected").sum().cast(pl.Float64))
         values = (
             part.lazy()
             .select("pair")
             .join(counted.group_by("pair").agg(value.alias("value")), on="pair", how="left", maintain_order="left")
         )
-        found.append(values.collect()["value"].cast(pl.Float64))
-    return pl.concat(found)
-
-
-ANSWERS = (exact_match, token_f1, jaccard_similarity, tfidf_cosine, levenshtein_similarity, choice_match)
+        values_by_part.append(values.collect()["value"].cast(pl.Float64))
+    return pl.concat(values_by_part)

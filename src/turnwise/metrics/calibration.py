@@ -1,8 +1,8 @@
-"""Does a stated confidence say how often the answer is right?
+"""Calibration: agreement of stated confidence with the share of right answers.
 
-These expressions reduce a group of answers to one value, so they stand in ``group_by("target").agg(...)`` and in
-`select`. They take two columns: a confidence in [0, 1] and whether the answer was right. An answer of which either is
-null is left out; of none nothing is known, and the value is null.
+These expressions reduce a group of answers to one value, for use in ``group_by("target").agg(...)`` and in `select`.
+They take two columns: a confidence in [0, 1] and whether the answer was right. Answers for which either is null are left
+out; if that leaves none, the value is null.
 """
 
 import polars as pl
@@ -17,9 +17,9 @@ def _column(values: Values) -> pl.Expr:
 
 
 def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
-    """The number of the bin of equal width that a confidence falls in (Int32, from 0); null where it is.
+    """Number of the bin of equal width that contains a confidence (Int32, from 0); null for null.
 
-    A bin holds its lower end, the last one also its upper end.
+    A bin includes its lower end, the last one also its upper end.
 
     Examples
     --------
@@ -29,15 +29,15 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     [0, 7, 7, 9, None]
     """
     if bins < 1:
-        raise MetricError(f"a confidence falls in one of at least one bin, not of bins={bins}")
-    # edges are compared one by one: 100 * 0.29 falls short of 29
+        raise MetricError(f"confidence_bin: bins={bins}; give at least one bin")
+    # Edges are compared one by one, since floor(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
     passed = [(_column(confidence) >= edge / bins).cast(pl.Int32) for edge in range(1, bins)]
     first = pl.when(_column(confidence).is_not_null()).then(0).cast(pl.Int32)
     return (first + pl.sum_horizontal(passed) if passed else first).alias("bin")
 
 
 def _both(confidence: Values, correct: Values) -> tuple[pl.Expr, pl.Expr]:
-    """Confidence and correctness as numbers, null together."""
+    """Return confidence and correctness as numbers; where one is null, so is the other."""
     sure, right = _column(confidence).cast(pl.Float64), _column(correct).cast(pl.Float64)
     return pl.when(right.is_not_null()).then(sure), pl.when(sure.is_not_null()).then(right)
 
@@ -45,7 +45,7 @@ def _both(confidence: Values, correct: Values) -> tuple[pl.Expr, pl.Expr]:
 def expected_calibration_error(confidence: Values, correct: Values, *, bins: int = 10) -> pl.Expr:
     """Mean gap between confidence and accuracy over bins of equal width, by their shares of answers (Float64 in [0, 1]).
 
-    It depends on the bins, and of few answers it is too high: compare groups of like size only.
+    It depends on the bins, and is biased upwards for few answers: compare only groups of similar size.
 
     References
     ----------
@@ -59,14 +59,14 @@ def expected_calibration_error(confidence: Values, correct: Values, *, bins: int
     0.33333
     """
     sure, right = _both(confidence, correct)
-    fallen = confidence_bin(sure, bins)
-    gaps = [pl.when(fallen == number).then(sure - right).sum().abs() for number in range(bins)]
-    known = sure.count()
-    return pl.when(known > 0).then(pl.sum_horizontal(gaps) / known).alias("expected_calibration_error")
+    bin_of = confidence_bin(sure, bins)
+    gaps = [pl.when(bin_of == number).then(sure - right).sum().abs() for number in range(bins)]
+    count = sure.count()
+    return pl.when(count > 0).then(pl.sum_horizontal(gaps) / count).alias("expected_calibration_error")
 
 
 def overconfidence(confidence: Values, correct: Values) -> pl.Expr:
-    """Mean confidence minus accuracy (Float64 in [-1, 1]): positive where more is claimed than is right.
+    """Mean confidence minus accuracy (Float64 in [-1, 1]): positive if confidence is too high.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def overconfidence(confidence: Values, correct: Values) -> pl.Expr:
 
 
 def majority(correct: Values, *, name: str = "majority") -> pl.Expr:
-    """Return whether more than half of what is known is true (Boolean): a tie is false; null where nothing is known.
+    """Return whether more than half of the known values are true (Boolean): a tie is false; null if all are unknown.
 
     Examples
     --------

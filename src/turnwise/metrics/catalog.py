@@ -1,58 +1,73 @@
-"""Every metric by name: what it is, which way is good, what it concerns, and its expression from the name alone."""
+"""Every metric by name: what it is, which direction is good, what it concerns, and its expression from the name alone.
 
-import re
+All of it is what `@metric` has registered; the sets are collected here.
+"""
+
 from collections.abc import Callable
+from typing import TypeAlias, get_args
 
 import polars as pl
 
 from turnwise.errors import MetricError, meant
-from turnwise.metrics.adversarial import AST, WITH_THRESHOLD
-from turnwise.metrics.answers import ANSWERS
-from turnwise.metrics.conduct import CONDUCT
-from turnwise.metrics.effort import EFFORT, average, final, highest, total
-from turnwise.metrics.events import EVENTS
-from turnwise.metrics.instructions import instruction_followed
-from turnwise.metrics.metric import ABOUT, About
-from turnwise.metrics.outcome import OUTCOME, ever
-from turnwise.metrics.text import distinct_n, response_length
-from turnwise.metrics.timing import TIMING, first_turn, spent_to_success, success_within, time_to
-from turnwise.metrics.tool_use import TOOL_USE
-
-ALL = (
-    OUTCOME + TIMING + EFFORT + CONDUCT
-)  # TEXT and ANSWERS read every word, AST and TOOL_USE need columns of their own
-
-OF_A_COLUMN = (total, average, highest, final, spent_to_success)
-OF_A_CONDITION = (ever, first_turn, time_to)
-WITH_PARAMETERS: tuple[Callable[..., pl.Expr], ...] = (
-    success_within,
-    distinct_n,
-    response_length,
-    instruction_followed,
-    *OF_A_COLUMN,
-    *OF_A_CONDITION,
+from turnwise.metrics import (
+    adversarial,
+    answers,
+    conduct,
+    effort,
+    events,
+    instructions,
+    outcome,
+    text,
+    timing,
+    tool_use,
 )
-_BY_NAME = {
-    ABOUT[function].name: function for function in (*ALL, *AST, *ANSWERS, *TOOL_USE, *EVENTS) if function in ABOUT
-}
-_AT = {ABOUT[function].name: function for function in WITH_THRESHOLD}
-_THRESHOLD = re.compile(r"(.+)_at_(\d+(?:\.\d+)?(?:e[+-]\d+)?)")
-_WITHIN, _DISTINCT = re.compile(r"success_within_([1-9]\d*)"), re.compile(r"distinct_([1-9]\d*)(?:_(.+))?")
+from turnwise.metrics.metric import ABOUT, FORMS, About, Form, Set
+
+Metrics: TypeAlias = tuple[Callable[..., pl.Expr], ...]
+
+# Importing a module registers its metrics.
+FAMILIES = (outcome, timing, effort, conduct, text, answers, adversarial, tool_use, instructions, events)
 
 
-def everything() -> list[About]:
-    """All that the catalog knows, by name.
+def in_set(name: Set) -> Metrics:
+    """Return the metrics of a set, in order of definition.
 
     Examples
     --------
-    >>> [found.name for found in everything()][:2]
+    >>> [function.__name__ for function in in_set("OUTCOME")]
+    ['attack_success', 'task_success']
+    """
+    return tuple(function for function, about in ABOUT.items() if name in about.sets)
+
+
+OUTCOME = in_set("OUTCOME")
+TIMING = in_set("TIMING")
+EFFORT = in_set("EFFORT")
+CONDUCT = in_set("CONDUCT")
+TEXT = in_set("TEXT")
+ANSWERS = in_set("ANSWERS")
+TOOL_USE = in_set("TOOL_USE")
+EVENTS = in_set("EVENTS")
+# The first three are ASTRA-RL's too, but are registered elsewhere: two of them as the average and the total of a column.
+AST: Metrics = (effort.num_turns, adversarial.average_reward, adversarial.total_reward, *in_set("AST"))
+# TEXT and ANSWERS read every word, AST, TOOL_USE and EVENTS need columns of their own.
+ALL = OUTCOME + TIMING + EFFORT + CONDUCT
+WITH_THRESHOLD = tuple(form.function for form in FORMS if "at" in form.kinds)
+
+
+def everything() -> list[About]:
+    """Return the descriptions of all metrics, by name.
+
+    Examples
+    --------
+    >>> [about.name for about in everything()][:2]
     ['adversarial_toxicity_rate', 'attack_success']
     """
-    return sorted(ABOUT.values(), key=lambda found: found.name)
+    return sorted(ABOUT.values(), key=lambda about: about.name)
 
 
 def about(name: str) -> About | None:
-    """Return the catalog entry of the metric with this output name; None if there is none.
+    """Return the description of the metric with this output name, or with its beginning; None for an unknown name.
 
     Examples
     --------
@@ -61,17 +76,10 @@ def about(name: str) -> About | None:
     >>> about("my_own_metric") is None
     True
     """
-    if name in _BY_NAME:
-        return ABOUT[_BY_NAME[name]]
-    if (at := _THRESHOLD.fullmatch(name)) and at[1] in _AT:
-        return ABOUT[_AT[at[1]]]
-    if _DISTINCT.fullmatch(name):
-        return ABOUT[distinct_n]
-    for function in (*WITH_PARAMETERS, *TOOL_USE):
-        stem = ABOUT[function].name
-        if name == stem or name.startswith(f"{stem}_"):
-            return ABOUT[function]
-    return None
+    form = _form_of(name)
+    if form is not None:
+        return ABOUT[form.function]
+    return next((description for description in ABOUT.values() if description.name == name), None)
 
 
 def is_boolean(name: str) -> bool:
@@ -82,12 +90,12 @@ def is_boolean(name: str) -> bool:
     >>> is_boolean("success_within_3"), is_boolean("num_turns"), is_boolean("my_own_metric")
     (True, False, False)
     """
-    found = about(name)
-    return found is not None and (found.any_of_turns or found.name == "task_success")
+    description = about(name)
+    return description is not None and (description.any_of_turns or description.name == "task_success")
 
 
 def expression(name: str) -> pl.Expr:
-    """The expression that a metric's output name stands for.
+    """Return the expression of the metric with this output name.
 
     Examples
     --------
@@ -99,24 +107,32 @@ def expression(name: str) -> pl.Expr:
     Raises
     ------
     MetricError
-        Where no metric has that name.
+        If no metric has that name, or the name does not determine the expression.
     """
-    if name in _BY_NAME:
-        return _BY_NAME[name]()
-    if within := _WITHIN.fullmatch(name):
-        return success_within(int(within[1]))
-    if distinct := _DISTINCT.fullmatch(name):
-        return distinct_n(int(distinct[1]), distinct[2] or "response")
-    if name in {"response_length_words", "response_length_characters"}:
-        return response_length("words" if name.endswith("words") else "characters")
-    if (at := _THRESHOLD.fullmatch(name)) and at[1] in _AT:
-        return _AT[at[1]](float(at[2]))
-    for of_column in OF_A_COLUMN:
-        prefix = f"{ABOUT[of_column].name}_"
-        if name.startswith(prefix) and len(name) > len(prefix):
-            return of_column(name.removeprefix(prefix))
-    patterns = ["success_within_<k>", "distinct_<n>", *(f"{ABOUT[f].name}_<column>" for f in OF_A_COLUMN)]
-    known = [*_BY_NAME, "response_length_words", "response_length_characters", *patterns]
+    form = _form_of(name)
+    if form is not None and not form.is_open:
+        return form.function(**form.arguments(name) or {})
+    first = {form.function: form for form in reversed(FORMS)}.values()  # of each metric: the shortest, for a short list
+    names = [spelling for form in first if not form.is_open for spelling in _spellings(form)]
     raise MetricError(
-        f"no metric is called {name!r}; {meant(name, known)} (`turnwise info components -t metric` lists all)"
+        f"no metric is called {name!r}; {meant(name, names)} (`turnwise info components -t metric` lists all)"
     )
+
+
+def _form_of(name: str) -> Form | None:
+    """Return the form of an output name; a fixed name precedes one with parameters, and an open end comes last.
+
+    So ``average_target_toxicity`` is a metric of its own and not the average of a column, and ``ever_refused`` is not any
+    condition.
+    """
+    forms = [form for form in FORMS if form.pattern.fullmatch(name)]
+    return min(forms, key=lambda form: (form.is_open, len(form.kinds)), default=None)
+
+
+def _spellings(form: Form) -> list[str]:
+    """Return the form as a user would type it, once for each value of a parameter with few values."""
+    names = [form.text]
+    for part, kind in form.kinds.items():
+        values = get_args(kind) or (f"<{part}>",)
+        names = [name.replace(f"<{part}>", value) for name in names for value in values]
+    return names

@@ -1,4 +1,4 @@
-"""Composite of several scores."""
+"""A composite of several scores: their mean, or a stricter combination."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -16,26 +16,26 @@ def composite(
     name: str = "composite",
     **parts: pl.Expr,
 ) -> pl.Expr:
-    """Several scores as one (Float64): their weighted mean, or what the weakest of them makes of it.
+    """Combine several scores into one (Float64): their weighted mean, or a value that the weakest score dominates.
 
-    The scores are columns, or expressions handed on by keyword under the names that have weights; of metrics it is a
+    The scores are columns, or expressions given as keywords under the names in `weights`; a composite of metrics is a
     metric: ``composite({"f1": 0.7, "jaccard": 0.3}, f1=m.token_f1(), jaccard=m.jaccard_similarity())``.
 
     Parameters
     ----------
     weights
-        A weight for each score: finite, not negative, and not all zero. How large they are together makes no difference.
+        A weight for each score: finite, not negative, and not all zero. Only their ratios matter.
     how
-        ``"mean"``: Σ w·s / Σ w. ``"harmonic"``: Σ w / Σ (w/s), which is 0 where a score with a weight is, and null where one
-        is negative. ``"chebyshev"``: of scores up to 1, which is the best, 1 less the largest w·(1 - s) / max w: of equal
-        weights the worst score.
+        ``"mean"``: Σ w·s / Σ w. ``"harmonic"``: Σ w / Σ (w/s), which is 0 if a score with a weight is 0, and null if one is
+        negative. ``"chebyshev"``: for scores of which 1 is the best, 1 minus the largest w·(1 - s) / max w; for equal
+        weights, the worst score.
     missing
-        What becomes of a row in which a score with a weight is null: ``"null"``, or ``"reweight"``, that of those
-        that are known (null where none is). Reweighted rows mean something else than whole ones: say how many there are.
+        Value of a row in which a score with a weight is null: ``"null"``, or with ``"reweight"`` the composite of the
+        known scores (null if all are unknown). Reweighted rows do not mean the same as others: report how many there are.
     name
-        The name of the result.
+        Output name.
     **parts
-        An expression for a name in `weights` that is no column.
+        An expression for a name in `weights` that is not a column.
 
     Examples
     --------
@@ -48,10 +48,10 @@ def composite(
 
     References
     ----------
-    The three are those of NeMo Agent Toolkit's optimizer; the last after Steuer & Choo (1983), doi:10.1007/BF02591870.
+    All three are in NeMo Agent Toolkit's optimizer; the last is due to Steuer & Choo (1983), doi:10.1007/BF02591870.
     """
-    if how not in _JOINED:
-        raise MetricError(f"composite: how={how!r} is none of {', '.join(map(repr, _JOINED))}")
+    if how not in _COMBINATIONS:
+        raise MetricError(f"composite: how={how!r}; it is one of {', '.join(map(repr, _COMBINATIONS))}")
     if missing not in {"null", "reweight"}:
         raise MetricError(f"composite: missing={missing!r} is neither 'null' nor 'reweight'")
     for part, weight in weights.items():
@@ -59,33 +59,36 @@ def composite(
             raise MetricError(f"composite: the weight of {part!r} is {weight}; give finite numbers from 0 on")
     if not sum(weights.values()) > 0:
         raise MetricError("composite: no score has a weight above 0; give at least one")
-    if strange := sorted(set(parts) - set(weights)):
-        raise MetricError(f"composite: {', '.join(strange)} has no weight; name it in `weights`")
+    if unweighted := sorted(set(parts) - set(weights)):
+        raise MetricError(f"composite: {', '.join(unweighted)} has no weight; name it in `weights`")
     scores = {
         part: (parts[part] if part in parts else pl.col(part)).cast(pl.Float64)
         for part, weight in weights.items()
         if weight > 0
     }
+    # A score without a weight does not matter, so it may be null.
     enough = pl.all_horizontal if missing == "null" else pl.any_horizontal
-    joined = _JOINED[how](scores, weights)
-    return pl.when(enough(score.is_not_null() for score in scores.values())).then(joined).alias(name)
+    combination = _COMBINATIONS[how](scores, weights)
+    return pl.when(enough(score.is_not_null() for score in scores.values())).then(combination).alias(name)
 
 
 def _mean(scores: Mapping[str, pl.Expr], weights: Mapping[str, float]) -> pl.Expr:
-    known = [pl.when(score.is_not_null()).then(weights[part]) for part, score in scores.items()]
-    return pl.sum_horizontal(score * weights[part] for part, score in scores.items()) / pl.sum_horizontal(known)
+    known_weights = [pl.when(score.is_not_null()).then(weights[part]) for part, score in scores.items()]
+    return pl.sum_horizontal(score * weights[part] for part, score in scores.items()) / pl.sum_horizontal(known_weights)
 
 
 def _harmonic(scores: Mapping[str, pl.Expr], weights: Mapping[str, float]) -> pl.Expr:
-    whole = 1 / _mean({part: 1 / score for part, score in scores.items()}, weights)
+    mean = 1 / _mean({part: 1 / score for part, score in scores.items()}, weights)
+    # Mean of reciprocals, defined for positive scores; it tends to 0 as a score does.
     least = pl.min_horizontal(scores.values())
-    return pl.when(least == 0).then(0.0).when(least > 0).then(whole)
+    return pl.when(least == 0).then(0.0).when(least > 0).then(mean)
 
 
 def _chebyshev(scores: Mapping[str, pl.Expr], weights: Mapping[str, float]) -> pl.Expr:
-    known = [pl.when(score.is_not_null()).then(weights[part]) for part, score in scores.items()]
+    known_weights = [pl.when(score.is_not_null()).then(weights[part]) for part, score in scores.items()]
+    # The distance to the ideal, where every score is 1, is that of the worst weighted score.
     furthest = pl.max_horizontal((1 - score) * weights[part] for part, score in scores.items())
-    return 1 - furthest / pl.max_horizontal(known)
+    return 1 - furthest / pl.max_horizontal(known_weights)
 
 
-_JOINED = {"mean": _mean, "harmonic": _harmonic, "chebyshev": _chebyshev}
+_COMBINATIONS = {"mean": _mean, "harmonic": _harmonic, "chebyshev": _chebyshev}

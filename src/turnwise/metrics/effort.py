@@ -5,9 +5,9 @@ import polars as pl
 from turnwise.metrics.metric import metric
 
 
-@metric()
+@metric(sets=("EFFORT",))
 def num_turns() -> pl.Expr:
-    """Answers of the target in the rollout (Int32); 0 where nothing was ever asked.
+    """Number of answers of the target in the rollout (Int32); 0 if no prompt was sent.
 
     Examples
     --------
@@ -18,12 +18,12 @@ def num_turns() -> pl.Expr:
 
 
 def _counted_sum(column: str) -> pl.Expr:
-    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())  # the sum of nothing would be 0
+    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())  # Polars sums no values to 0
 
 
-@metric()
+@metric(names=("total_<column>",))
 def total(column: str) -> pl.Expr:
-    """Sum of a column over the turns of the rollout; null where no turn has a value.
+    """Sum of a column over the turns of the rollout; null if no turn has a value.
 
     Examples
     --------
@@ -33,9 +33,9 @@ def total(column: str) -> pl.Expr:
     return _counted_sum(column).alias(f"total_{column}")
 
 
-@metric()
+@metric(names=("average_<column>",))
 def average(column: str) -> pl.Expr:
-    """Mean of a column over the turns that have a value (Float64); null where none has.
+    """Mean of a column over the turns that have a value (Float64); null if no turn has one.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def average(column: str) -> pl.Expr:
     return pl.col(column).mean().alias(f"average_{column}")
 
 
-@metric()
+@metric(names=("highest_<column>",))
 def highest(column: str) -> pl.Expr:
-    """Largest value of a column in the rollout; null where no turn has a value.
+    """Largest value of a column in the rollout; null if no turn has a value.
 
     Examples
     --------
@@ -57,9 +57,9 @@ def highest(column: str) -> pl.Expr:
     return pl.col(column).max().alias(f"highest_{column}")
 
 
-@metric()
+@metric(names=("final_<column>",))
 def final(column: str) -> pl.Expr:
-    """Value of a column in the last turn, whatever the order of the rows; null where it is unknown there.
+    """Value of a column in the last turn, in any order of the rows; null if that turn has no value.
 
     Examples
     --------
@@ -69,11 +69,11 @@ def final(column: str) -> pl.Expr:
     return pl.col(column).max_by("turn").alias(f"final_{column}")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EFFORT",))
 def tokens_used() -> pl.Expr:
     """Tokens of the rollout (Int64): the log's own total, else the sum over turns of prompt and response.
 
-    Null where neither is known.
+    Null if neither is known.
 
     Examples
     --------
@@ -81,14 +81,15 @@ def tokens_used() -> pl.Expr:
     >>> frame.select(tokens_used()).item()
     12
     """
-    asked, answered = _counted_sum("prompt_tokens"), _counted_sum("response_tokens")
-    summed = pl.when(asked.is_not_null() | answered.is_not_null()).then(asked.fill_null(0) + answered.fill_null(0))
-    return pl.coalesce(pl.col("total_tokens").first(), summed).cast(pl.Int64).alias("tokens_used")
+    sent, received = _counted_sum("prompt_tokens"), _counted_sum("response_tokens")
+    # A log may state only one of the two: the other counts as 0.
+    sum_of_turns = pl.when(sent.is_not_null() | received.is_not_null()).then(sent.fill_null(0) + received.fill_null(0))
+    return pl.coalesce(pl.col("total_tokens").first(), sum_of_turns).cast(pl.Int64).alias("tokens_used")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EFFORT",))
 def seconds_used() -> pl.Expr:
-    """Seconds of the rollout: the log's own total, else the sum over turns (Float64); null where neither is known.
+    """Seconds of the rollout: the log's own total, else the sum over turns (Float64); null if neither is known.
 
     Examples
     --------
@@ -98,9 +99,9 @@ def seconds_used() -> pl.Expr:
     return pl.coalesce(pl.col("total_seconds").first(), _counted_sum("seconds")).cast(pl.Float64).alias("seconds_used")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EFFORT",))
 def dollars_used() -> pl.Expr:
-    """Dollars of the rollout: the log's own total, else the sum over turns (Float64); null where neither is known.
+    """Dollars of the rollout: the log's own total, else the sum over turns (Float64); null if neither is known.
 
     Examples
     --------
@@ -110,6 +111,3 @@ def dollars_used() -> pl.Expr:
     return (
         pl.coalesce(pl.col("total_cost_usd").first(), _counted_sum("cost_usd")).cast(pl.Float64).alias("dollars_used")
     )
-
-
-EFFORT = (num_turns, tokens_used, seconds_used, dollars_used)

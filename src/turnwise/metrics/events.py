@@ -1,6 +1,6 @@
-"""Effort by STEPS: time, calls, tokens and cost of a rollout, for `tw.measure_steps`.
+"""Effort measured in STEPS: time, calls, tokens and cost of a rollout, for `tw.measure_steps`.
 
-A step without a known end has no duration; where no step of the kind has one, the value is null.
+A step without a known end has no duration; if no step of the kind has one, the value is null.
 """
 
 import polars as pl
@@ -15,23 +15,23 @@ def _of(kind: str) -> pl.Expr:
     return pl.col("kind") == kind
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def run_seconds() -> pl.Expr:
-    """Seconds from the first event of the rollout to the last (Float64); null where fewer than two times are known.
+    """Seconds from the first event of the rollout to the last (Float64); null if fewer than two times are known.
 
     Examples
     --------
     >>> pl.DataFrame({"start": [0.0, 1.5], "end": [2.0, None]}).select(run_seconds()).item()
     2.0
     """
-    known = pl.col("start").count() + pl.col("end").count()
+    count = pl.col("start").count() + pl.col("end").count()
     first, last = pl.min_horizontal("start", "end").min(), pl.max_horizontal("start", "end").max()
-    return pl.when(known > 1).then(last - first).alias("run_seconds")
+    return pl.when(count > 1).then(last - first).alias("run_seconds")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_seconds() -> pl.Expr:
-    """Mean seconds of a call of a model (Float64), each from its own start to its own end.
+    """Mean seconds of a model call (Float64), from its start to its end.
 
     Examples
     --------
@@ -42,9 +42,9 @@ def model_seconds() -> pl.Expr:
     return _SPAN.filter(_of("model")).mean().alias("model_seconds")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def tool_seconds() -> pl.Expr:
-    """Mean seconds of a call of a tool (Float64).
+    """Mean seconds of a tool call (Float64).
 
     Examples
     --------
@@ -55,9 +55,9 @@ def tool_seconds() -> pl.Expr:
     return _SPAN.filter(_of("tool")).mean().alias("tool_seconds")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_calls() -> pl.Expr:
-    """Calls of models (Int64).
+    """Number of model calls (Int64).
 
     Examples
     --------
@@ -67,9 +67,9 @@ def model_calls() -> pl.Expr:
     return _of("model").sum().cast(pl.Int64).alias("model_calls")
 
 
-@metric()
+@metric(sets=("EVENTS",))
 def tool_steps() -> pl.Expr:
-    """Calls of tools (Int64).
+    """Number of tool calls (Int64).
 
     Examples
     --------
@@ -79,9 +79,9 @@ def tool_steps() -> pl.Expr:
     return _of("tool").sum().cast(pl.Int64).alias("tool_steps")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_tokens() -> pl.Expr:
-    """Tokens that models read and wrote (Int64); null where no step says.
+    """Tokens that models read and wrote (Int64); null if no step states them.
 
     Examples
     --------
@@ -92,9 +92,9 @@ def model_tokens() -> pl.Expr:
     return pl.when(tokens.count() > 0).then(tokens.sum()).alias("model_tokens")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def tokens_per_call() -> pl.Expr:
-    """Mean tokens of a call of a model whose tokens are known (Float64).
+    """Mean tokens of the model calls that state them (Float64).
 
     Examples
     --------
@@ -104,9 +104,9 @@ def tokens_per_call() -> pl.Expr:
     return pl.col("tokens").filter(_of("model")).mean().alias("tokens_per_call")
 
 
-@metric()
+@metric(sets=("EVENTS",))
 def calls_at_once() -> pl.Expr:
-    """The most calls of models and tools that were under way at the same time (Int64); one that ends as another starts is over.
+    """Largest number of simultaneous model and tool calls (Int64); a call that ends as another starts does not overlap it.
 
     Examples
     --------
@@ -114,6 +114,8 @@ def calls_at_once() -> pl.Expr:
     >>> steps.select(calls_at_once()).item()
     2
     """
+    # Each start adds one call and each end removes one: the largest running sum is the answer. At equal times ends sort
+    # first, since -1 precedes 1. Times 0 makes a column of the right length, also in a group.
     timed = _CALL & _SPAN.is_not_null()
     times = pl.col("start").filter(timed).append(pl.col("end").filter(timed))
     change = (pl.col("start").filter(timed) * 0 + 1).append(pl.col("end").filter(timed) * 0 - 1)
@@ -121,9 +123,9 @@ def calls_at_once() -> pl.Expr:
     return pl.when(timed.any()).then(most).cast(pl.Int64).alias("calls_at_once")
 
 
-@metric(better="lower")
+@metric(better="lower", sets=("EVENTS",))
 def model_cost_usd() -> pl.Expr:
-    """Dollars of all calls (Float64); null where no step says, or one that has tokens does not: a part is no total.
+    """Dollars of all calls (Float64); null if no step has a cost, or a step with tokens has none: a part is not a total.
 
     Examples
     --------
@@ -131,18 +133,5 @@ def model_cost_usd() -> pl.Expr:
     0.75
     """
     unknown = (pl.col("cost_usd").is_null() & pl.col("tokens").is_not_null()).any()
-    whole = (pl.col("cost_usd").count() > 0) & ~unknown
-    return pl.when(whole).then(pl.col("cost_usd").sum()).alias("model_cost_usd")
-
-
-EVENTS = (
-    run_seconds,
-    model_seconds,
-    tool_seconds,
-    model_calls,
-    tool_steps,
-    model_tokens,
-    tokens_per_call,
-    calls_at_once,
-    model_cost_usd,
-)
+    complete = (pl.col("cost_usd").count() > 0) & ~unknown
+    return pl.when(complete).then(pl.col("cost_usd").sum()).alias("model_cost_usd")

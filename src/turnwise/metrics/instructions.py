@@ -1,9 +1,9 @@
-"""Does a response keep to an instruction that can be checked by rule? The 25 checks of IFEval.
+"""Compliance of a response with an instruction that a rule can check: the 25 checks of IFEval.
 
-Each check is an expression over texts, known by IFEval's name for the instruction, such as
-``punctuation:no_comma``, and by IFEval's names of its arguments. Two things differ from its script on purpose: keywords
-are taken literally where the script reads them as patterns, and what an instruction leaves open is an error where the
-script draws it at random. Words are Unicode's, with marks part of their letters.
+Each check is an expression over texts, with IFEval's name of the instruction, such as ``punctuation:no_comma``, and
+IFEval's names of its arguments. Two things differ from IFEval's script on purpose: keywords are literal (the script
+reads them as patterns), and a missing argument is an error (the script draws it at random). Words are Unicode words, and
+combining marks are part of their letters.
 """
 
 import json
@@ -20,7 +20,7 @@ from turnwise.metrics.metric import metric
 Detect = Callable[[str], str | None]
 
 _RELATIONS = ("less than", "at least")
-_MARK = "\x00"  # stands for what is cut at, where a text is cut at a pattern
+_MARK = "\x00"  # takes the place of the matches at which a text is cut
 _ABBREVIATIONS = (
     r"\b(Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|Lt|Capt|Gen|Sen|Rep|Rev|Hon|vs|e\.g|i\.e|cf|Fig|No|[A-HJ-Z]|\p{L}\.\p{L})\."
 )
@@ -29,12 +29,12 @@ _SENTENCE_END = r"""[.!?…]+["'”’»)\]*_]*(?:\s+|$)|[。！？｡।॥؟]+
 
 
 def sentence_count(text: Text) -> pl.Expr:
-    r"""Sentences of a text (UInt32); null where there is no text, 0 where nothing in it is a letter or digit.
+    r"""Number of sentences of a text (UInt32); null for null, 0 for a text without letters and digits.
 
-    A sentence ends with a full stop, question or exclamation mark or an ellipsis before a blank, or with their Chinese,
-    Japanese, Hindi or Arabic fellows; not after common English abbreviations, initials, or the number of an item in a
-    list. A new line ends none. IFEval asks NLTK's trained Punkt model instead: hand that to `instruction_followed` as
-    ``count_sentences=lambda text: len(nltk.sent_tokenize(text))`` to count as it does.
+    A sentence ends with a full stop, question mark, exclamation mark or ellipsis before a blank, or with their Chinese,
+    Japanese, Hindi or Arabic equivalents; not after common English abbreviations, initials, or the number of an item in a
+    list, and not at a new line. IFEval uses NLTK's trained Punkt model instead: to count in the same way, pass
+    ``count_sentences=lambda text: len(nltk.sent_tokenize(text))`` to `instruction_followed`.
 
     Examples
     --------
@@ -42,12 +42,14 @@ def sentence_count(text: Text) -> pl.Expr:
     >>> pl.DataFrame({"text": texts}).select(sentence_count("text")).to_series().to_list()
     [2, 2, 2, 0, None]
     """
+    # A full stop that ends no sentence is removed; then the text is cut at the ends of sentences, and parts without a
+    # letter or digit do not count.
     plain = text_of(text).str.replace_all(_ABBREVIATIONS, "$1").str.replace_all(_ENUMERATORS, "$1")
     return _cut(plain, _SENTENCE_END).list.eval(pl.element().str.contains(r"[\p{L}\p{N}]")).list.sum()
 
 
 def _cut(text: pl.Expr, pattern: str) -> pl.Expr:
-    """The parts of a text between what a pattern matches."""
+    """Return the parts of a text between the matches of a pattern."""
     return text.str.replace_all(_MARK, ".", literal=True).str.replace_all(pattern, _MARK).str.split(_MARK)
 
 
@@ -55,11 +57,11 @@ def _blank(text: pl.Expr) -> pl.Expr:
     return text.str.contains(r"\S").not_()
 
 
-def _said(texts: pl.Series) -> pl.Series:
-    """Return whether a text has anything but blanks; a visible ASCII character at its start settles it."""
-    said = (texts >= "!") & (texts < "\x80")
-    unsure = said.not_().arg_true()
-    return said.scatter(unsure, texts.gather(unsure).str.contains(r"\S")) if len(unsure) else said
+def _has_text(texts: pl.Series) -> pl.Series:
+    """Return whether each text has anything but blanks; only texts that do not begin with visible ASCII are searched."""
+    visible = (texts >= "!") & (texts < "\x80")
+    others = visible.not_().arg_true()
+    return visible.scatter(others, texts.gather(others).str.contains(r"\S")) if len(others) else visible
 
 
 def _related(count: pl.Expr, number: int, relation: str) -> pl.Expr:
@@ -69,7 +71,7 @@ def _related(count: pl.Expr, number: int, relation: str) -> pl.Expr:
 
 
 def _upper(text: pl.Expr) -> pl.Expr:
-    """Return whether there is a capital and no small letter: `str.isupper`."""
+    """Return whether a text has a capital and no small letter, as `str.isupper`."""
     return text.str.contains(r"\p{Uppercase}") & text.str.contains(r"[\p{Lowercase}\p{Lt}]").not_()
 
 
@@ -83,7 +85,7 @@ def _true_elements(texts: pl.Expr, condition: pl.Expr) -> pl.Expr:
 
 # ── keywords ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _literally(words: str | Sequence[str]) -> list[str]:
-    """Patterns that match each word as it is written."""
+    """Return a pattern for each word that matches it literally."""
     listed = [words] if isinstance(words, str) else list(words)
     if not any(word.strip() for word in listed):
         raise MetricError("an instruction on keywords has none; give at least one")
@@ -110,7 +112,7 @@ def _letter_frequency(text: pl.Expr, *, letter: str, let_frequency: int, let_rel
 
 # ── language and case ─────────────────────────────────────────────────────────────────────────────────────────────────
 def _language(text: pl.Expr, detect: Detect, language: str) -> pl.Expr:
-    """Return whether the text is in a language; also where none can be told, as in IFEval."""
+    """Return whether the text is in a language; true also if the language cannot be detected, as in IFEval."""
     return (text.map_elements(detect, return_dtype=pl.String) == language).fill_null(value=True)
 
 
@@ -127,7 +129,7 @@ def _english_lowercase(text: pl.Expr, *, detect: Detect) -> pl.Expr:
 
 
 def _capital_word_frequency(text: pl.Expr, *, capital_frequency: int, capital_relation: str) -> pl.Expr:
-    words = text.str.extract_all(r"\w+(?:[-./]\w+)*")  # an apostrophe cuts, as NLTK cuts I'm into I and 'm
+    words = text.str.extract_all(r"\w+(?:[-./]\w+)*")  # an apostrophe ends a word, as NLTK splits I'm into I and 'm
     return _related(_true_elements(words, _upper(pl.element())), capital_frequency, capital_relation)
 
 
@@ -151,8 +153,9 @@ def _number_paragraphs(text: pl.Expr, *, num_paragraphs: int) -> pl.Expr:
 
 
 def _parts(parts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Count the parts that are not blank, and check for a blank one between others."""
+    """Return the number of parts that are not blank, and whether a blank one is between others."""
     blank = parts.list.eval(_blank(pl.element()))
+    # Blank parts at the ends do not count; a text of one blank part has only one end.
     ends = (blank.list.first() + (blank.list.last() & (parts.list.len() > 1))).cast(pl.Int64)
     count = parts.list.len().cast(pl.Int64) - blank.list.sum().cast(pl.Int64)
     return count, blank.list.sum().cast(pl.Int64) > ends
@@ -161,12 +164,13 @@ def _parts(parts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 def _nth_paragraph_first_word(text: pl.Expr, *, num_paragraphs: int, nth_paragraph: int, first_word: str) -> pl.Expr:
     if nth_paragraph < 1:
         raise MetricError(f"paragraphs are counted from 1, not from nth_paragraph={nth_paragraph}")
+    # IFEval counts paragraphs that are not blank, but the n-th is counted among all of them.
     paragraphs = text.str.split("\n\n")
     count = _true_elements(paragraphs, _blank(pl.element()).not_())
     nth = paragraphs.list.get(int(nth_paragraph) - 1, null_on_oob=True)
     word = nth.str.extract(r"""^\s*'*"*([^\s.,?!'"]*)""").str.to_lowercase()
-    found = (count == num_paragraphs) & (nth_paragraph <= count) & _blank(nth).not_() & (word == first_word.lower())
-    return pl.when(text.is_not_null()).then(found.fill_null(value=False))
+    follows = (count == num_paragraphs) & (nth_paragraph <= count) & _blank(nth).not_() & (word == first_word.lower())
+    return pl.when(text.is_not_null()).then(follows.fill_null(value=False))
 
 
 # ── content and format ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -176,8 +180,8 @@ def _number_placeholders(text: pl.Expr, *, num_placeholders: int) -> pl.Expr:
 
 def _postscript(text: pl.Expr, *, postscript_marker: str) -> pl.Expr:
     marker = postscript_marker.strip()
-    known = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
-    return text.str.to_lowercase().str.contains(known.get(marker, re.escape(marker.lower())))
+    patterns = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
+    return text.str.to_lowercase().str.contains(patterns.get(marker, re.escape(marker.lower())))
 
 
 def _number_bullet_lists(text: pl.Expr, *, num_bullets: int) -> pl.Expr:
@@ -190,6 +194,7 @@ def _constrained_response(text: pl.Expr) -> pl.Expr:
 
 
 def _number_highlighted_sections(text: pl.Expr, *, num_highlights: int) -> pl.Expr:
+    # The first pattern matches the asterisks of a bold text as pairs without text between them, which do not count.
     single = _true_elements(text.str.extract_all(r"\*[^\n*]*\*"), _blank(pl.element().str.strip_chars("*")).not_())
     double = _true_elements(text.str.extract_all(r"\*\*[^\n*]*\*\*"), _blank(pl.element().str.strip_chars("*")).not_())
     return single + double >= num_highlights
@@ -200,6 +205,7 @@ def _multiple_sections(text: pl.Expr, *, section_spliter: str, num_sections: int
 
 
 def _json_format(text: pl.Expr) -> pl.Expr:
+    # A code fence around the JSON is allowed.
     bare = text.str.strip_chars()
     for fence in ("```json", "```Json", "```JSON", "```"):
         bare = bare.str.strip_prefix(fence)
@@ -232,8 +238,8 @@ def _repeat_prompt(text: pl.Expr, *, prompt_to_repeat: str) -> pl.Expr:
 
 
 def _end_checker(text: pl.Expr, *, end_phrase: str) -> pl.Expr:
-    said = text.str.strip_chars().str.strip_chars('"').str.to_lowercase()
-    return said.str.ends_with(end_phrase.strip().lower())
+    ending = text.str.strip_chars().str.strip_chars('"').str.to_lowercase()
+    return ending.str.ends_with(end_phrase.strip().lower())
 
 
 def _quotation(text: pl.Expr) -> pl.Expr:
@@ -274,7 +280,7 @@ INSTRUCTIONS: dict[str, Callable[..., pl.Expr]] = {
 
 
 def _variants(text: pl.Expr) -> list[pl.Expr]:
-    """A response as it is, without its first line, its last, both, and each of these without asterisks."""
+    """Return a response unchanged, without its first line, its last line, both, and each of these without asterisks."""
     lines = text.str.split("\n")
     cuts = (lines.list.slice(1), lines.list.head(pl.max_horizontal(lines.list.len().cast(pl.Int64) - 1, 0)))
     inner = lines.list.slice(1, pl.max_horizontal(lines.list.len().cast(pl.Int64) - 2, 0))
@@ -282,7 +288,7 @@ def _variants(text: pl.Expr) -> list[pl.Expr]:
     return [*shorter, *(part.str.replace_all("*", "", literal=True) for part in shorter)]
 
 
-@metric(better="higher", concerns="task")
+@metric(better="higher", concerns="task", names=("instruction_followed_...",))
 def instruction_followed(
     instruction: str,
     response: Text | None = None,
@@ -290,10 +296,10 @@ def instruction_followed(
     loose: bool = False,
     **arguments: Any,
 ) -> pl.Expr:
-    """Return whether a response keeps to an instruction of IFEval (Boolean); null where there is no response.
+    """Return whether a response follows an instruction of IFEval (Boolean); null without a response.
 
-    Given a column it is an expression over turns; without one a metric, of the rollout's last answer. A blank response
-    follows nothing.
+    With a column it is an expression over turns; without, a metric of the rollout's last answer. A blank response follows
+    no instruction.
 
     Parameters
     ----------
@@ -302,12 +308,11 @@ def instruction_followed(
     response
         The column or expression with the texts.
     loose
-        Whether it is enough that the response follows without its first line, its last, or its asterisks: IFEval's loose
-        criterion.
+        Whether following is enough without the first line, the last line, or asterisks: IFEval's loose criterion.
     **arguments
-        IFEval's own, such as ``num_words=100, relation="at least"``; None counts as not given. The three instructions
-        on languages need ``detect``, a function from a text to its ISO 639-1 code, or to None where it cannot tell
-        (which counts as followed): `turnwise.judges.detect_language` is one. ``number_sentences`` takes
+        IFEval's arguments, such as ``num_words=100, relation="at least"``; None is ignored. The three instructions on
+        languages need ``detect``, a function from a text to its ISO 639-1 code, or to None if it is not sure (which counts
+        as followed), such as `turnwise.judges.detect_language`. ``number_sentences`` takes
         ``count_sentences``, a function that replaces `sentence_count`.
 
     References
@@ -324,17 +329,18 @@ def instruction_followed(
     if instruction not in INSTRUCTIONS:
         raise MetricError(f"no instruction is called {instruction!r}; there are {listing(INSTRUCTIONS, most=25)}")
     check, text = INSTRUCTIONS[instruction], text_of(response)
-    given = {name: value for name, value in arguments.items() if value is not None}
+    stated = {name: value for name, value in arguments.items() if value is not None}
     followed = []
+    # Under the loose criterion it is enough that one variant follows.
     for variant in _variants(text) if loose else [text]:
         try:
-            found = check(variant, **given)
+            result = check(variant, **stated)
         except TypeError as error:
             problem = str(error).partition("() ")[2] or str(error)
             raise MetricError(
                 f"the arguments of instruction {instruction!r} do not fit: {problem}; give IFEval's own, "
-                "and `detect=turnwise.judges.detect_language` or your own function where it asks for a language"
+                "and `detect=turnwise.judges.detect_language` or your own function for a language"
             ) from error
-        followed.append(variant.map_batches(_said, return_dtype=pl.Boolean, is_elementwise=True) & found)
+        followed.append(variant.map_batches(_has_text, return_dtype=pl.Boolean, is_elementwise=True) & result)
     name = f"instruction_followed_{instruction.replace(':', '_')}"
     return pl.any_horizontal(followed).alias(f"{name}_loosely" if loose else name)

@@ -1,14 +1,20 @@
-"""The `@metric` decorator and the description of a metric."""
+"""The `@metric` decorator, which registers a metric: what it means, the sets it is in, and how its output is named."""
 
-from collections.abc import Callable
+import re
+import typing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 import polars as pl
 
 Arguments = ParamSpec("Arguments")
 Better = Literal["higher", "lower"]
 Concern = Literal["attack", "task"]
+Set = Literal["OUTCOME", "TIMING", "EFFORT", "CONDUCT", "TEXT", "ANSWERS", "AST", "TOOL_USE", "EVENTS"]
+
+_PLACE = re.compile(r"<(\w+)>")  # of a parameter in the form of a name
+_PATTERNS: dict[object, str] = {int: r"[1-9]\d*", float: r"\d+(?:\.\d+)?(?:e[+-]\d+)?", str: r".+"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +24,17 @@ class About:
     Attributes
     ----------
     name
-        Output name, or its beginning where the metric has parameters (``success_within`` names ``success_within_3``).
+        Name of the function, with which its output names begin (``success_within`` makes ``success_within_3``).
     better
-        Which way is good for the defender; None where neither is.
+        The direction that is good for the defender; None if neither is.
     concerns
-        Whether it needs an attack or a user's task to be defined; None where it always is.
+        Whether it needs an attack or a user's task to be defined; None if it is always defined.
     any_of_turns
-        Whether one turn settles it, so that some unjudged turns leave it half-judged.
+        Whether one turn settles it, so that a rollout with some unjudged turns is partially judged.
     share
-        Whether it is a number that cannot leave [0, 1], and no more can an interval of its mean.
+        Whether it is a number in [0, 1], so that an interval of its mean stays in [0, 1] too.
+    sets
+        The sets of `turnwise.metrics` that include it.
     doc
         The docstring of the function.
     """
@@ -36,29 +44,90 @@ class About:
     concerns: Concern | None
     any_of_turns: bool
     share: bool
+    sets: tuple[Set, ...]
     doc: str
 
 
-ABOUT: dict[Callable[..., pl.Expr], About] = {}
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form of a metric's output names, such as ``distinct_<n>_<column>``, and how to read the parameters in it."""
+
+    text: str
+    function: Callable[..., pl.Expr]
+    pattern: re.Pattern[str]
+    kinds: dict[str, Any]  # type of each parameter in the form
+
+    @property
+    def is_open(self) -> bool:
+        """True if the end of the name is arbitrary (``ever_...``), so that the name does not determine the expression."""
+        return self.text.endswith("...")
+
+    def arguments(self, name: str) -> dict[str, Any] | None:
+        """Return the arguments that a name of this form states; None for a name of another form."""
+        match = self.pattern.fullmatch(name)
+        if match is None:
+            return None
+        numbers = {int: int, float: float}
+        return {part: numbers.get(self.kinds[part], str)(text) for part, text in match.groupdict().items()}
+
+
+ABOUT: dict[Callable[..., pl.Expr], About] = {}  # every metric, in the order in which the modules define them
+FORMS: list[Form] = []  # every form of a name, in the same order
 
 
 def metric(
-    *, better: Better | None = None, concerns: Concern | None = None, any_of_turns: bool = False, share: bool = False
+    *,
+    better: Better | None = None,
+    concerns: Concern | None = None,
+    any_of_turns: bool = False,
+    share: bool = False,
+    sets: Sequence[Set] = (),
+    names: Sequence[str] | None = None,
 ) -> Callable[[Callable[Arguments, pl.Expr]], Callable[Arguments, pl.Expr]]:
-    """Mark a function that returns a named expression; calling it still returns just that `polars.Expr`.
+    """Register a function that returns a named expression; calling it still returns just that `polars.Expr`.
+
+    Parameters
+    ----------
+    better, concerns, any_of_turns, share
+        See `About`.
+    sets
+        The sets of `turnwise.metrics` that include it, such as ``("CONDUCT",)``; in a set, metrics are in order of definition.
+    names
+        Forms of its output names, with parameters in angle brackets: ``("success_within_<k>",)``. The annotation of the
+        parameter (int, float, str or Literal) says how to read it. A form may end in ``...`` for names that do not
+        determine the expression, as with ``("ever_...",)``. Default: the name of the function.
 
     Examples
     --------
     >>> @metric(better="lower")
-    ... def worst() -> pl.Expr:
+    ... def worst(score: pl.Expr = pl.col("score")) -> pl.Expr:
     ...     "The worst score of the rollout."
-    ...     return pl.col("score").max().alias("worst")
+    ...     return score.max().alias("worst")
     >>> worst().meta.output_name()
     'worst'
     """
 
-    def mark(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
-        ABOUT[function] = About(function.__name__, better, concerns, any_of_turns, share, function.__doc__ or "")
+    def register(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
+        name = function.__name__
+        ABOUT[function] = About(name, better, concerns, any_of_turns, share, tuple(sets), function.__doc__ or "")
+        FORMS.extend(_form(text, function) for text in names or (name,))
         return function
 
-    return mark
+    return register
+
+
+def _form(text: str, function: Callable[..., pl.Expr]) -> Form:
+    parameters = _PLACE.findall(text)
+    hints = typing.get_type_hints(function) if parameters else {}
+    kinds = {name: hints[name] for name in parameters}
+    # Split at the parameters: texts and parameters alternate, and only the texts are taken literally.
+    parts = _PLACE.split(text.removesuffix("..."))
+    pattern = "".join(
+        f"(?P<{part}>{_values(kinds[part])})" if i % 2 else re.escape(part) for i, part in enumerate(parts)
+    )
+    return Form(text, function, re.compile(f"{pattern}.+" if text.endswith("...") else pattern, re.DOTALL), kinds)
+
+
+def _values(kind: Any) -> str:
+    """Return a pattern of the values of a parameter."""
+    return _PATTERNS.get(kind) or "|".join(map(re.escape, typing.get_args(kind)))

@@ -1,6 +1,6 @@
-"""Text of the answers: length, sentences, repetition.
+"""Text of the answers: length and repetition.
 
-Words are what `str.split` gives: whatever stands between white space, punctuation kept.
+Words are the parts of `str.split`: cut at white space, with their punctuation.
 """
 
 from typing import Literal
@@ -17,13 +17,30 @@ WORD = f"[^{WHITE_SPACE}]+"
 """Pattern of a word."""
 
 
-@metric(share=True)
-def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
-    r"""Distinct n-grams over all n-grams in the rollout's answers (Float64); null where there is no n-gram.
+@metric(sets=("TEXT",), names=("response_length_<unit>",))
+def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
+    """Mean length of the rollout's answers in words or characters (Float64); null without answers.
 
-    Words are lower-cased and split at white space, punctuation kept; no n-gram reaches from one answer into the next.
-    The longer the text, the lower the value: compare rollouts of like length only. It reads every word, which costs more
-    than all metrics of outcomes together, so it stands in no default set.
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"response": ["No, sorry.", None, "Sure, here it is."]})
+    >>> turns.select(response_length(), response_length("characters")).row(0)
+    (3.0, 13.5)
+    """
+    if unit not in {"words", "characters"}:
+        raise MetricError(f"response_length: unit={unit!r}; it is 'words' or 'characters'")
+    text = pl.col("response").str
+    length = text.count_matches(WORD) if unit == "words" else text.len_chars()
+    return length.mean().alias(f"response_length_{unit}")
+
+
+@metric(share=True, sets=("TEXT",), names=("distinct_<n>", "distinct_<n>_<column>"))
+def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
+    r"""Distinct n-grams over all n-grams in the rollout's answers (Float64); null without n-grams.
+
+    Words are lower-cased and split at white space, with their punctuation; n-grams do not extend over several answers. The
+    value falls with the length of the text: compare only rollouts of similar length. It reads every word, which takes longer
+    than all metrics of outcomes together, so it is not in a default set.
 
     References
     ----------
@@ -37,7 +54,7 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     0.642857
     """
     if n < 1:
-        raise MetricError(f"distinct_n: an n-gram has at least one word, not n={n}")
+        raise MetricError(f"distinct_n: n={n}; an n-gram has at least one word")
 
     def diversity(rollouts: pl.Series) -> pl.Series:
         if rollouts.dtype not in {pl.List(pl.String), pl.List(pl.Null)}:
@@ -45,13 +62,13 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
         return _distinct_share(rollouts.cast(pl.List(pl.String)), n)
 
     name = f"distinct_{n}" if column == "response" else f"distinct_{n}_{column}"
-    # One call with a list of texts for each rollout: as an expression, the n-grams would be made twice, once to count all
-    # of them and once to count the distinct ones.
+    # One call with a list of texts for each rollout: as an expression, the n-grams would be made twice: to count
+    # all of them, and to count the distinct ones.
     return pl.col(column).implode().map_batches(diversity, return_dtype=pl.Float64, is_elementwise=True).alias(name)
 
 
 def _distinct_share(rollouts: pl.Series, n: int) -> pl.Series:
-    """Distinct n-grams over all n-grams of each list of texts; null where there is no n-gram."""
+    """Return distinct n-grams over all n-grams of each list of texts; null without n-grams."""
     rows = rollouts.to_frame("text").lazy().with_row_index("rollout")
     words = (
         rows.explode("text", empty_as_null=False, keep_nulls=False)
@@ -69,23 +86,3 @@ def _distinct_share(rollouts: pl.Series, n: int) -> pl.Series:
         .agg(share=pl.col("gram").n_unique() / pl.len())
     )
     return rows.select("rollout").join(shares, on="rollout", how="left", maintain_order="left").collect()["share"]
-
-
-@metric()
-def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
-    """Mean length of the rollout's answers in words or characters (Float64); null where there is no answer.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"response": ["No, sorry.", None, "Sure, here it is."]})
-    >>> turns.select(response_length(), response_length("characters")).row(0)
-    (3.0, 13.5)
-    """
-    if unit not in {"words", "characters"}:
-        raise MetricError(f"response_length: there is no unit {unit!r}; it is 'words' or 'characters'")
-    text = pl.col("response").str
-    length = text.count_matches(WORD) if unit == "words" else text.len_chars()
-    return length.mean().alias(f"response_length_{unit}")
-
-
-TEXT = (response_length, distinct_n)

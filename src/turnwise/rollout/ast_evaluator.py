@@ -13,7 +13,8 @@ from turnwise import metrics as m
 from turnwise.errors import ArgumentError
 from turnwise.judges.callables import identity
 from turnwise.measurement.measure import Metric
-from turnwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC, WITH_THRESHOLD
+from turnwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC
+from turnwise.metrics.catalog import WITH_THRESHOLD
 from turnwise.rollout.frame_evaluator import FloatArray, FrameEvaluator, Scorer, Scores, call_of
 from turnwise.rollout.frames import entries_of
 from turnwise.rollout.graph import GraphMetrics, IntArray, Spoken, contexts

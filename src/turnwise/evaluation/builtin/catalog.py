@@ -11,7 +11,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.evaluation.builtin.columns import by_expression
 from turnwise.evaluation.builtin.steps import by_steps
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
-from turnwise.metrics.events import EVENTS
+from turnwise.metrics.catalog import EVENTS
 from turnwise.metrics.metric import ABOUT
 
 _PLAIN = (str, int, float, bool)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from turnwise.readers.chats.layouts import RESPONSES, Layout, layouts, words_of
-from turnwise.readers.formats.openai_chat import OF_MESSAGES, ANSWER_COLUMNS, Chats
+from turnwise.readers.formats.openai_chat import ANSWER_COLUMNS, OF_MESSAGES, Chats
 from turnwise.readers.native.facts import FACTS
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.documents import Document

@@ -1,6 +1,6 @@
 """AISteer360: the answers of a model under every steering pipeline of a benchmark.
 
-- File: `profiles.json`, one object. `scores.json` beside it holds scores without answers.
+- File: `profiles.json`, one object. `scores.json` next to it holds scores without answers.
 - Format: https://github.com/IBM/AISteer360, `CommonsenseMCQA.generate` and `export` in aisteer360/evaluation/use_cases.
 - Checked on: files built from that source.
 - Lost: nothing. Metrics that are one number for a whole trial are read by `read_summary`.

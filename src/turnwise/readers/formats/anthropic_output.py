@@ -1,7 +1,7 @@
 """Anthropic's API: results of message batches, messages, and logs of requests with their messages.
 
 - File: any JSON or JSON lines; a batch's `results.jsonl`.
-- Format: https://docs.anthropic.com/en/api/retrieving-message-batch-results and https://docs.anthropic.com/en/api/messages
+- Format: https://platform.claude.com/docs/en/api/messages and https://platform.claude.com/docs/en/api/messages/batches
 - Checked on: files built from that documentation.
 - Lost: nothing.
 """

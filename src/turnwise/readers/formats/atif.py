@@ -1,7 +1,7 @@
 """ATIF: the Agent Trajectory Interchange Format of Harbor and the NeMo Agent Toolkit (NAT).
 
 - File: `trajectory.json`, one trajectory; also lists or lines of them.
-- Format: https://www.harborframework.com/docs/agents/trajectory-format
+- Format: https://harborframework.com/docs/trajectory-format
 - Checked on: versions 1.5 to 1.7, from the golden files of Harbor and of NAT.
 - Lost: definitions of tools, and `extra` of steps, where NAT repeats its own events.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, calls, split, text_of
-from turnwise.readers.formats.common import has_fields, join_texts
+from turnwise.readers.formats.common import has_fields, join_texts, parse_all
 from turnwise.readers.records import Count, leftovers, parse, total, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -125,7 +125,7 @@ def read_atif(document: Document, table: Table) -> None:
 def _add(document: Document, table: Table, record: dict[str, Any]) -> None:
     trajectory = parse(record, Trajectory)
     # Only the agent's steps are answers of the target.
-    steps = [parse(value, Step, f"steps[{place}]") for place, value in enumerate(trajectory.steps)]
+    steps = parse_all(trajectory.steps, Step, "steps")
     answers = [(place, step) for place, step in enumerate(steps) if step.source == AGENT]
     model = next((step.model_name for _, step in answers if step.model_name), None)
     totals = parse(trajectory.final_metrics or {}, Totals)
@@ -169,8 +169,7 @@ def _chat(steps: Sequence[Step]) -> list[Message]:
     chat = []
     for place, step in enumerate(steps):
         where = f"steps[{place}]"
-        # NAT writes an empty message beside tool calls, which means none.
-        text = text_of(step.message, f"{where}.message") or None  # NAT writes an empty text beside tool calls
+        text = text_of(step.message, f"{where}.message") or None  # NAT writes an empty text next to tool calls
         role = "assistant" if step.source == AGENT else step.source
         called = calls(step.tool_calls, f"{where}.tool_calls")
         chat.append(Message(role, text, called))

@@ -1,7 +1,7 @@
 """ATOF: the event stream of a run of the NeMo Agent Toolkit (NAT).
 
 - File: `events.jsonl`, one event per line and one run per file.
-- Format: https://github.com/NVIDIA/NeMo-Agent-Toolkit
+- Format: https://docs.nvidia.com/nemo/relay/dev/reference/atof-event-format
 - Checked on: four streams of NAT's repository, with models of OpenAI, Anthropic and Gemini.
 - Lost: starts of models and tools, times, and events of other kinds.
 """

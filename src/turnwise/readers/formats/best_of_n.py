@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import has_fields, outcome_of
+from turnwise.readers.formats.common import has_fields, outcome_of, parse_all
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Small, leftovers, parse
 from turnwise.readers.sources.documents import Document
@@ -98,10 +98,8 @@ def read_best_of_n(document: Document, table: Table) -> None:
                 for name, item in leftovers(value, Step).items()
                 if name not in {"best_asr", "best_augmentation"}
             }
-            candidates = [
-                (record, parse(record, Candidate, f"search_steps[{at}]")) for at, record in enumerate(step.search_steps)
-            ]
-            for record, candidate in candidates:
+            candidates = parse_all(step.search_steps, Candidate, "search_steps")
+            for record, candidate in zip(step.search_steps, candidates, strict=True):
                 # Steps and their candidates are numbered from 0, in the order in which they were tried.
                 attempt += 1
                 folder = path.parent / "prompts" / str(candidate.n) / str(candidate.k)

@@ -1,8 +1,8 @@
 """Claude Code: sessions, in which each message names the one before it.
 
 - File: `~/.claude/projects/<folder>/<session>.jsonl`, one message or event per line.
-- Format: https://docs.anthropic.com/en/docs/claude-code (the lines themselves are not documented)
-- Checked on: sessions with tool calls, side chains, forks and `/clear`, of 2025.
+- Format: https://code.claude.com/docs (the lines themselves are not documented)
+- Checked on: sessions among the fixtures of inspect_scout, and files with side chains, forks and `/clear` built after them.
 - Lost: lines that are not messages: summaries, snapshots of files, hooks, progress.
 """
 

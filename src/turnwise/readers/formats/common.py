@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, Message, joined, messages_of
-from turnwise.readers.records import Count, inner, total, whole
+from turnwise.readers.records import Count, inner, parse, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any
 from turnwise.readers.table import Turn
@@ -62,6 +62,17 @@ def first_of(*values: T | None) -> T | None:
     0
     """
     return next((value for value in values if value is not None), None)
+
+
+def parse_all(values: Iterable[Any] | None, kind: type[T], field: str) -> list[T]:
+    """Return the values of a list as structs; a value that does not fit is named by its place, as in ``steps[3]``.
+
+    Examples
+    --------
+    >>> parse_all(["4", "5"], str, "answers")
+    ['4', '5']
+    """
+    return [parse(value, kind, f"{field}[{place}]") for place, value in enumerate(values or ())]
 
 
 def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:

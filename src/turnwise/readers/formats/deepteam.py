@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import complete_last, outcome_of
+from turnwise.readers.formats.common import complete_last, outcome_of, parse_all
 from turnwise.readers.records import leftovers, parse, spare, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -134,9 +134,7 @@ def read_deepteam(document: Document, table: Table) -> None:
     for place, record in enumerate(parse(document.value, Assessment).test_cases):
         with table.record(document.name, place):
             case = parse(_renamed(record), Case)
-            messages = [
-                parse(value, AttackMessage, f"turns[{number}]") for number, value in enumerate(case.turns or [])
-            ]
+            messages = parse_all(case.turns, AttackMessage, "turns")
             turns = (
                 split(messages, "turns") if messages else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
             )

@@ -1,4 +1,4 @@
-"""JailbreakBench: artifacts, the best prompt of an attack for each behavior. Logs of llm-adaptive-attacks are alike.
+"""JailbreakBench: artifacts, the best prompt of an attack for each behavior. llm-adaptive-attacks logs have the same shape.
 
 - File: `<method>/<attack type>/<model>.json`, one object.
 - Format: https://github.com/JailbreakBench/artifacts and https://github.com/tml-epfl/llm-adaptive-attacks

@@ -2,7 +2,7 @@
 
 - File: exports or answers of the API, JSON or JSON lines, perhaps under `data`.
 - Format: https://api.reference.langfuse.com, `TraceWithFullDetails` and `ObservationsView`
-- Checked on: files built from that reference, with the fields of versions 2 and 3.
+- Checked on: files built from that reference, with its current and its older fields.
 - Lost: scores of single observations, and observations that are not model calls, other than their times and errors.
 """
 

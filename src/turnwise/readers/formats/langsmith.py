@@ -1,7 +1,7 @@
 """LangSmith: runs, which form traces.
 
 - File: exported runs, JSON or JSON lines.
-- Format: https://docs.smith.langchain.com/reference/data_formats/run_data_format
+- Format: https://docs.langchain.com/langsmith/run-data-format
 - Checked on: files built from that documentation.
 - Lost: runs that are not model calls, other than their times and errors, and comments of feedback.
 """

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import calls
-from turnwise.readers.formats.common import has_fields
+from turnwise.readers.formats.common import has_fields, parse_all
 from turnwise.readers.records import Count, Key, inner, leftovers, parse, total, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -130,9 +130,9 @@ def read_nat(document: Document, table: Table) -> None:
 
 
 def _payloads(item: Item) -> list[Payload]:
-    numbered = enumerate(item.intermediate_steps or [])
-    steps = [(place, parse(value, Step, f"intermediate_steps[{place}]")) for place, value in numbered]
-    return [parse(step.payload, Payload, f"intermediate_steps[{place}].payload") for place, step in steps]
+    steps = parse_all(item.intermediate_steps, Step, "intermediate_steps")
+    places = (f"intermediate_steps[{place}].payload" for place in range(len(steps)))
+    return [parse(step.payload, Payload, where) for step, where in zip(steps, places, strict=True)]
 
 
 def _tokens(step: Payload) -> Count:

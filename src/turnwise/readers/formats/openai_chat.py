@@ -2,7 +2,7 @@
 
 - File: JSON lines, a JSON list, or Parquet and Arrow files with a column of messages.
 - Format: https://platform.openai.com/docs/api-reference/chat
-- Checked on: files of many tools and data sets that use such records.
+- Checked on: files built after the records of many tools and data sets.
 - Lost: names and ids of messages.
 """
 
@@ -49,18 +49,6 @@ class Record(msgspec.Struct):
     messages: list[Message]
     id: Key | None = None
     model: str | None = None
-
-
-def chat_layout(document: Document) -> Layout | None:
-    r"""Return the names that a file's records use for chats and their fields; None where they hold no chats.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> chat_layout(Document(Path("a.jsonl"), b'{"dialogue": [{"speaker": "user", "text": "Hi"}]}\n{}')).turns
-    'dialogue'
-    """
-    return next((layout for layout in layouts(document) if layout.role is not None), None)
 
 
 def sniff(document: Document) -> bool:
@@ -146,6 +134,18 @@ def read_openai_chat(document: Document, table: Table) -> None:
     ('g', 'Hi', 'Hello')
     """
     Chats(document, table, chat_layout(document) or USUAL).add_all()
+
+
+def chat_layout(document: Document) -> Layout | None:
+    r"""Return the names that a file's records use for chats and their fields; None where they hold no chats.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> chat_layout(Document(Path("a.jsonl"), b'{"dialogue": [{"speaker": "user", "text": "Hi"}]}\n{}')).turns
+    'dialogue'
+    """
+    return next((layout for layout in layouts(document) if layout.role is not None), None)
 
 
 class Chats:
@@ -242,7 +242,7 @@ class Chats:
         return f"{name}/{number}" if id_column and self._table.knows(name) else name
 
     def _add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add plain chats, or what is beside them in their records where their turns are known."""
+        """Add plain chats; where their turns are already cut, add the other columns of their records alone."""
         ids = [chat.id for chat in chats]
         if self._layout.named and None in ids:
             return False

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.readers.chats.turns import Message, messages_of, split
-from turnwise.readers.formats.common import as_prompt
+from turnwise.readers.formats.common import as_prompt, parse_all
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Small, parse, worded
+from turnwise.readers.records import Small, worded
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Turn
 from turnwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
@@ -74,10 +74,10 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
     )
     # Three forms of a recorded conversation, depending on the strategy: a list, a tree, or messages.
     if isinstance(history, list) and history:
-        recorded = [parse(value, Exchange, f"redteamHistory[{at}]") for at, value in enumerate(history)]
+        recorded = parse_all(history, Exchange, "redteamHistory")
         return Conversation([entry.turn(place) for place, entry in enumerate(recorded, start=1)], {})
     if isinstance(nodes, list) and nodes:
-        return _tree([parse(value, Node, f"redteamTreeHistory[{at}]") for at, value in enumerate(nodes)])
+        return _tree(parse_all(nodes, Node, "redteamTreeHistory"))
     if isinstance(messages, list) and messages:
         chat = messages_of(messages, "metadata.messages")
         if any(message.role == "assistant" for message in chat):

@@ -74,18 +74,6 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "conversations") and "suite_name" not in document.keys and _chats(document)
 
 
-def _in_columns(document: Document) -> bool:
-    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
-    kind = document.schema.get(LAYOUT.turns)
-    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
-        return False
-    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
-
-
-def _chats(document: Document) -> bool:
-    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
-
-
 def read_sharegpt(document: Document, table: Table) -> None:
     """Read each conversation as a rollout; a turn is one message of the model.
 
@@ -128,6 +116,18 @@ def read_sharegpt(document: Document, table: Table) -> None:
     conversations.plain.add_all(document, conversations.add_plain, conversations.add)
 
 
+def _in_columns(document: Document) -> bool:
+    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
+    kind = document.schema.get(LAYOUT.turns)
+    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
+        return False
+    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
+
+
+def _chats(document: Document) -> bool:
+    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
+
+
 class _Conversations:
     """The conversations of one file."""
 
@@ -161,7 +161,7 @@ class _Conversations:
         return self._table.add(self._document.name, name, cut, facts, extras)
 
     def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add conversations that are texts and nothing else, or what is beside them where their turns are known."""
+        """Add conversations of plain texts; where their turns are already cut, add their other columns alone."""
         columns = self.plain.columns(chats)
         if columns is None or columns.keys() & UNUSUAL:
             return False

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, Message, calls, split
-from turnwise.readers.formats.common import as_prompt, is_object
+from turnwise.readers.formats.common import as_prompt, is_object, parse_all
 from turnwise.readers.records import Count, leftovers, parse, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -105,10 +105,8 @@ def read_swe_agent(document: Document, table: Table) -> None:
     trajectory = parse(document.value, Trajectory)
     run = f"swe_agent-{document.digest}"
     with table.record(document.name):
-        history = [
-            parse(record, HistoryMessage, f"history[{place}]") for place, record in enumerate(trajectory.history or [])
-        ]
-        steps = [parse(record, Step, f"trajectory[{place}]") for place, record in enumerate(trajectory.trajectory)]
+        history = parse_all(trajectory.history, HistoryMessage, "history")
+        steps = parse_all(trajectory.trajectory, Step, "trajectory")
         # The trajectory has what was executed; the history of an unfinished run may be all there is.
         turns = _turns(steps, history) if steps else split(_without_examples(history), "history")
         info = trajectory.info or {}

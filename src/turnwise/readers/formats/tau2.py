@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import OpenAIUsage, complete_last, is_object, solved_by, text_in
+from turnwise.readers.formats.common import OpenAIUsage, complete_last, is_object, parse_all, solved_by, text_in
 from turnwise.readers.records import Key, Small, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -217,8 +217,7 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[Turn], dict[str, list[int]] | No
     """Return the turns of a voice run, made of its utterances in order of start, and the ticks of each answer."""
     utterances: list[tuple[str, int, list[Chunk]]] = []  # role, first tick, chunks
     speaking: dict[str, list[Chunk]] = {}  # the utterance that each side has begun; a tick of silence ends it
-    for place, value in enumerate(ticks):
-        tick = parse(value, Tick, f"ticks[{place}]")
+    for place, tick in enumerate(parse_all(ticks, Tick, "ticks")):
         # Both sides may speak at once: each has an utterance of its own.
         for role, chunk in (("user", tick.user_chunk), ("assistant", tick.agent_chunk)):
             if chunk is None or not (chunk.content or chunk.contains_speech or chunk.tool_calls):

@@ -23,6 +23,7 @@ from turnwise.readers.formats.common import (
     first_of,
     has_fields,
     join_texts,
+    parse_all,
     text_in,
 )
 from turnwise.readers.native.facts import step_in
@@ -232,8 +233,8 @@ def _add_trace(
     document: Document, table: Table, run: str, record: Any, attempts: Counter[str], episode: Episode
 ) -> None:
     trace = parse(record, Trace)
-    nodes = [parse(value, Node, f"nodes[{place}]") for place, value in enumerate(trace.nodes)]
-    calls = [parse(value, Call, f"calls[{place}]") for place, value in enumerate(trace.calls)]
+    nodes = parse_all(trace.nodes, Node, "nodes")
+    calls = parse_all(trace.calls, Call, "calls")
     turns = _turns(nodes, calls)
     complete_last(turns, error=_error(trace.errors), reward=_reward(trace.rewards))
     task = trace.task if isinstance(trace.task, dict) else {}

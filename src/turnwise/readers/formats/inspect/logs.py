@@ -120,14 +120,25 @@ class Pools(msgspec.Struct):
     content: msgspec.Raw = NULL
 
 
-class Epoch(msgspec.Struct):
+class Identity(msgspec.Struct):
+    """The fields that a sample and its summary share."""
+
+    id: Key
+    epoch: Small
+    model_usage: Any = None
+    total_time: float | None = None
+    working_time: float | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    uuid: str | None = None
+
+
+class Epoch(Identity):
     """One epoch of one sample, without its messages.
 
     Fields that few samples need stay raw JSON, and are decoded for the sample that needs them.
     """
 
-    id: Key
-    epoch: Small
     input: msgspec.Raw = NULL
     target: Any = None
     choices: Any = None
@@ -141,12 +152,6 @@ class Epoch(msgspec.Struct):
     scores: dict[str, Score] | None = None
     score: Score | None = None
     metadata: Any = None
-    model_usage: Any = None
-    total_time: float | None = None
-    working_time: float | None = None
-    started_at: str | None = None
-    completed_at: str | None = None
-    uuid: str | None = None
     limit: Limit | None = None
     error: Fault | str | None = None
     error_retries: list[Fault] | None = None
@@ -169,7 +174,7 @@ class BareScore(msgspec.Struct):
     value: Any = None
 
 
-class Summary(msgspec.Struct):
+class Summary(Identity, kw_only=True):
     """Summary of a sample, which a log stores in a file of its own and in which texts are shortened.
 
     The class variables replace fields of a sample that a summary lacks, so that both can be read by one function.
@@ -181,17 +186,9 @@ class Summary(msgspec.Struct):
     output: ClassVar[None] = None
     score: ClassVar[None] = None
     invalidation: ClassVar[None] = None
-    id: Key
-    epoch: Small
     message_count: Small  # versions that write this field write all others too
     completed: bool
     scores: dict[str, BareScore] | None = None
-    model_usage: Any = None
-    total_time: float | None = None
-    working_time: float | None = None
-    started_at: str | None = None
-    completed_at: str | None = None
-    uuid: str | None = None
     limit: str | None = None
     error: str | None = None
     retries: Small | None = None

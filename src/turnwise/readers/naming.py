@@ -1,4 +1,4 @@
-"""Columns whose names differ from those of TURNS: files are read under the names of TURNS, as the user mapped them."""
+"""Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence

@@ -147,7 +147,7 @@ def _guarded(form: Format, who: str) -> Format:
             raise
         except Exception as error:  # noqa: BLE001  # as above
             if not failures:  # once, not for each file of a folder
-                say(f"{who} cannot tell whether {document.name} is its format ({type_and_message(error)})")
+                say(f"{who} fails to check whether {document.name} has its format ({type_and_message(error)})")
             failures.append(error)
             return False
 

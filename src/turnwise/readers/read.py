@@ -219,7 +219,7 @@ def turns_of(
     naming: Naming,
     wanted: list[str] | None = None,
 ) -> pl.DataFrame:
-    """Read the rollouts of all files into one frame of TURNS; the parameters are those of `tables_of`."""
+    """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     frames = [without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in table.frames()]
     naming.finish()
@@ -372,7 +372,7 @@ def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems,
 
 
 def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
-    """Return the files as one lazy frame; None if there are none, or one is not TURNS or contradicts another."""
+    """Return the files as one lazy frame; None without files, or if one is not TURNS or contradicts another."""
     schemas = [naming.renamed(document.schema) for document in files]
     if not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None

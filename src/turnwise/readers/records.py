@@ -65,7 +65,7 @@ def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
 
 
 def leftovers(record: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the fields of a record beyond those of its struct; a name that TURNS has gets the suffix ``_source``.
+    """Return the fields of a record that its struct does not have; a name that TURNS has gets the suffix ``_source``.
 
     Examples
     --------

@@ -202,7 +202,7 @@ NATIVE = FORMATS[0]  # turnwise's own tables
 
 
 def formats() -> Iterator[Format]:
-    """Iterate over the built-in formats, then over those of installed packages, which are imported only when reached."""
+    """Iterate over the built-in formats, then over formats of installed packages, which are imported only when reached."""
     yield from FORMATS
     yield from installed(frozenset(form.name for form in FORMATS))
 

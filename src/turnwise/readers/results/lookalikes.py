@@ -1,4 +1,4 @@
-"""Files that belong to evaluations but hold no rollouts, and the verb that opens each."""
+"""Files of evaluations that hold no rollouts, and the function that reads each of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from turnwise.schema import TURNS
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A kind of file that `read` refuses with a sentence of its own."""
+    """A kind of file that `read` refuses, with a hint at what reads it."""
 
     holds: str
     verb: str
@@ -22,7 +22,7 @@ class Lookalike:
 
 
 def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
-    """Return whether a file has all these keys, and none of the others."""
+    """Return a function that checks whether a file has all these keys, and none of `without`."""
     return lambda document: set(names) <= document.keys and not set(without) & document.keys
 
 
@@ -44,7 +44,7 @@ def numbers(document: Document) -> bool:
 
 
 def labels(document: Document) -> bool:
-    r"""Return whether the file is a table of labels of rollouts, or of their turns, with nothing of what happened in them.
+    r"""Return whether the file is a table of labels of rollouts or turns, without the content of the turns.
 
     Examples
     --------
@@ -116,7 +116,7 @@ LOOKALIKES = (
 
 
 def lookalike(document: Document) -> str | None:
-    r"""The sentence for a file that holds no rollouts but something we know; null for any other file.
+    r"""Return the reason why a file of a known kind holds no rollouts; None for any other file.
 
     Examples
     --------
@@ -127,5 +127,5 @@ def lookalike(document: Document) -> str | None:
     >>> lookalike(Document(path))
     'holds prompts, not rollouts: open it with `tw.rollout.read_prompts`'
     """
-    found = next((kind for kind in LOOKALIKES if kind.sniff(document)), None)
-    return None if found is None else f"holds {found.holds}, not rollouts: open it with {found.verb}"
+    kind = next((kind for kind in LOOKALIKES if kind.sniff(document)), None)
+    return None if kind is None else f"holds {kind.holds}, not rollouts: open it with {kind.verb}"

@@ -57,7 +57,7 @@ class Cache:
         self._problems = self._turns.with_suffix(".json")
 
     def load(self, problems: Problems) -> pl.LazyFrame | None:
-        """Return the cached turns and add the cached problems to `problems`; None if there is no complete cache."""
+        """Return the cached turns and add the cached problems to `problems`; None without a complete cache."""
         try:
             memory = json.loads(self._problems.read_bytes())
             pl.read_parquet_schema(self._turns)

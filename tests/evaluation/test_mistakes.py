@@ -53,7 +53,7 @@ def file(tmp_path: Path):
         ("_type: exact_match", "_type: similarity\n      similarity_typ: cosine", r"eval.yml, line 11: `eval.evaluators.match."
          r"similarity_typ` is unknown; did you mean `similarity_type`\?"),
         ("_type: exact_match", "_type: similarity\n      similarity_type: cosin", r"line 11: `eval.evaluators.match.similarity_type` "
-         r"is 'cosin', but should be 'cosine', 'jaccard' or 'levenshtein'; mend it"),
+         r"is 'cosin', but should be 'cosine', 'jaccard' or 'levenshtein'; correct it"),
         ("max_concurrency: 8", "max_concurency: 8", r"line 4: `eval.general.max_concurency` is unknown; did you mean "
          r"`max_concurrency`\?"),
         ("max_concurrency: 8", "max_concurrency: many", r"line 4: `eval.general.max_concurrency` is 'many', but should be a valid "

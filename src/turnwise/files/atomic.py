@@ -42,7 +42,9 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
             yield draft
         return
     path = path_of(path)
+    # A link stays a link: the file that it points to is replaced.
     place = Path(os.path.realpath(path))
+    # In the same folder, since renaming is atomic only within one disk. Names are limited in length.
     draft = place.parent / f".{place.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
     check_file(path, overwrite=overwrite)
     with _reporting(path):
@@ -75,6 +77,7 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
     path = path_of(path)
     check_folder(path, overwrite=overwrite)
     with _reporting(path):
+        # In an existing folder, that folder may be the only writable place.
         draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
         draft.mkdir(parents=True)
         try:
@@ -168,6 +171,7 @@ def removed(folder: str | Path, names: Iterable[str], options: Options | None = 
         try:
             file.unlink()
         except FileNotFoundError:
+            # Another process may have removed it.
             continue
         with suppress(OSError):  # the folder is not empty
             for place in file.relative_to(folder).parents[:-1]:

@@ -69,6 +69,7 @@ class Document:
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
+            # The tree of nodes has the lines of keys, and the loaded data has the values.
             node = YAML(typ="safe", pure=True).compose(text)
             lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
             data = _loaded(text)
@@ -101,6 +102,7 @@ class Document:
             raise ReadError(
                 f"--override {key}: {value!r} is not valid YAML ({_first_line(error)}); put it in quotes"
             ) from error
+        # Blocks on the way that do not exist yet are created.
         *blocks, last = key.split(".")
         block = self.data
         for name in blocks:
@@ -140,6 +142,7 @@ class Document:
         try:
             return model.model_validate(self.data if data is None else data)
         except pydantic.ValidationError as error:
+            # The error that comes first in the file; those without a line are last.
             first = min(error.errors(), key=lambda entry: self.lines.get((*place, *entry["loc"]), 1 << 30))
             raise self.error(*self._described(model, first, place)) from error
 
@@ -174,8 +177,10 @@ def _parsed(text: str) -> Any:
     >>> _parsed("4"), _parsed("'4'"), _parsed("Two lines,\n# and no comment")
     (4, '4', 'Two lines,\n# and no comment')
     """
+    # YAML would take it for a comment.
     if text.lstrip().startswith("#"):
         return text
+    # YAML folds the lines of plain text, so such text is taken unparsed.
     value = _loaded(text)
     return text if isinstance(value, str) and text.lstrip()[0] not in _MARKS else value
 
@@ -198,6 +203,7 @@ def _lines(node: Node, place: Place, node_sizes: dict[int, int | None]) -> Itera
         raise RecursionError
     if id(node) in node_sizes:
         return
+    # Marked as being visited.
     node_sizes[id(node)] = None
     children: list[Node] = []
     if isinstance(node, MappingNode):

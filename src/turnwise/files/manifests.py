@@ -103,6 +103,7 @@ def check_whole(folder: str | Path, manifest: Manifest, options: Options | None 
     """
     file_sizes = parquet_in(folder, options)
     stated = {part.file: part.bytes for part in manifest.files}
+    # Sizes are compared here, contents in `check_content`, which reads every byte.
     missing, extra = stated.keys() - file_sizes.keys(), file_sizes.keys() - stated.keys()
     remedy = "restore it, or convert again"
     if missing:
@@ -130,6 +131,7 @@ def check_part(path: str, part: Part, rows: int, ids: pl.Series) -> None:
             f"{path}: holds {counted(rows, 'row')} of {counted(len(ids), 'rollout')}, not the {counted(part.rows, 'row')} of "
             f"{counted(part.rollouts, 'rollout')} of {MANIFEST}; restore it, or convert again"
         )
+    # The smallest and the largest id reveal a file that was swapped for another with as many rows.
     if (ids.min(), ids.max()) != (part.first, part.last):
         raise ReadError(
             f"{path}: holds rollouts {ids.min()!r} to {ids.max()!r}, not the {part.first!r} to {part.last!r} of {MANIFEST}; "

@@ -113,6 +113,7 @@ def uploaded(address: str, *, overwrite: bool = False, options: Options | None =
             raise WriteError(
                 f"{address} exists and is not overwritten; choose another name, or allow it with overwrite"
             )
+    # A local file first: an upload shows up only when it is complete.
     with tempfile.TemporaryDirectory() as place:
         draft = Path(place, name)
         yield draft
@@ -185,8 +186,10 @@ def _reporting(address: str, kind: type[TurnwiseError], verb: str) -> Iterator[N
     try:
         yield
     except (BaseError, OSError) as error:
+        # A missing manifest is normal, and its reader decides.
         if isinstance(error, FileNotFoundError) and kind is ReadError:
             raise
+        # The first line without the response of the server, which is a page of XML.
         line = str(error).strip().partition("\n")[0].partition(" - Server returned")[0]
         raise kind(
             f"{address} cannot be {verb} ({line or type(error).__name__}); "

@@ -72,6 +72,7 @@ def write(
     check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
     data = frame_of(frame, "write")
     _check_held(data.schema, suffix, place)
+    # Flat first: fields of structs and lists may hold text that must be defused.
     if spreadsheet:
         data, changed = defused(flat(data))
     with whole(place, overwrite=overwrite, options=storage_options) as draft, draft.open("wb") as file:
@@ -134,6 +135,7 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
     >>> flat(pl.DataFrame({"t": [{"duration": 2, "observed": True}], "l": [[1, 2]]})).row(0, named=True)
     {'t_duration': 2, 't_observed': True, 'l': '[1,2]'}
     """
+    # Again, as long as fields are structs themselves.
     while structs := cs.expand_selector(frame, cs.struct()):
         for name in structs:
             fields = [f"{name}_{field}" for field in frame[name].struct.fields]
@@ -156,11 +158,13 @@ def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """
     words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
     text = frame.select(pl.col(words).cast(pl.String))
+    # A number such as -5 begins like a formula, and is harmless.
     risky = text.select(pl.all().str.contains(_FORMULA) & pl.all().str.contains(_NUMBER).not_())
     changed = {name: count for name in words if (count := int(risky[name].sum()))}
     safe = frame.with_columns(
         pl.when(risky[name]).then(pl.lit("'") + text[name]).otherwise(text[name]).alias(name) for name in changed
     )
+    # A spreadsheet runs names of columns too.
     heads = {name: f"'{name}" for name in frame.columns if re.search(_FORMULA, name)}
     return safe.rename(heads), changed | dict.fromkeys(heads.values(), 1)
 

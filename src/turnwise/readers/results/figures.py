@@ -91,6 +91,7 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
     old = [] if results.scorer is None else [msgspec.structs.replace(results.scorer, metrics=results.metrics)]
     for place, scored in enumerate(results.scores or old):
         metrics = {name: metric.value for name, metric in scored.metrics.items()}
+        # A standard error is a metric of its own in Inspect. It belongs to the mean beside it.
         error = next((metrics.pop(name) for name in ERRORS if name in metrics and set(MEANS) & metrics.keys()), None)
         for name, value in metrics.items():
             yield {
@@ -198,6 +199,7 @@ class Summarized(msgspec.Struct):
 
 def _of_astra(document: Document, problems: Problems) -> Iterator[Figure]:
     summary = parse(document.value, Summarized).summary
+    # The number of rollouts is one of the figures; all others are means over it.
     n = parse(summary, Counted).n_rollouts
     for name, value in summary.items():
         if name != "n_rollouts" and isinstance(value, int | float):
@@ -308,6 +310,7 @@ def _of_aisteer(document: Document, problems: Problems) -> Iterator[Figure]:
                     "params": json_text(run.params or None),
                     "n": len(run.generations) or None,
                 }
+                # A metric is a number, or an object with several.
                 for metric, result in (run.evaluations or {}).items():
                     for key, figure in (result if isinstance(result, dict) else {"value": result}).items():
                         if figure is None or (isinstance(figure, int | float) and not isinstance(figure, bool)):
@@ -341,6 +344,7 @@ def _of_numbers(document: Document, problems: Problems) -> Iterator[Figure]:
                 yield {"run": f"{run}/{place}", "task": task, "metric": "score", "estimate": value}
 
 
+# The first that recognizes a file is taken: the table of numbers comes last, since it fits many files.
 REPORTS = (
     Report("inspect", inspect_ai.is_log, _of_inspect),
     Report("jailbreakbench", jailbreakbench.sniff, _of_jailbreakbench),

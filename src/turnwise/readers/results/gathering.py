@@ -13,6 +13,7 @@ from turnwise.readers.registry import format_of
 from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.paths import Paths, documents, listed
+from turnwise.schema import Schema
 from turnwise.schema.labels import counted
 
 
@@ -88,9 +89,17 @@ def gather(
     return reconcile(frames), problems
 
 
+def arranged(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Return the frame with every column of a schema, then its extra columns."""
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.dtypes.items() if name not in frame.columns]
+    extras = [name for name in frame.columns if name not in schema.names]
+    return frame.with_columns(missing).select(*schema.names, *extras)
+
+
 def _instead(document: Document, verb: str) -> str | None:
     """Return a hint at the function that reads the file, or at the program that must open it first."""
     problems = Problems(collect=True)
+    # A ledger of its own: this file is reported once, by the caller.
     if format_of(document, None, by_name=False, problems=problems) is not None:
         return "`tw.read` reads rollouts"
     reason = problems.rows[0][3]  # why it is not recognized, which may name a function

@@ -35,6 +35,7 @@ def numbers(document: Document) -> bool:
     if document.kind != "json" or not isinstance(document.top, dict) or not document.top:
         return False
     inner = list(document.value.values())
+    # One or two levels: a list or an object of numbers for each name.
     leaves = (
         [leaf for item in inner for leaf in (item.values() if isinstance(item, dict) else item or [])]
         if all(isinstance(item, dict | list) for item in inner)
@@ -56,6 +57,7 @@ def labels(document: Document) -> bool:
     [True, False]
     """
     names = document.keys
+    # A column of the content of turns, or a count of turns, makes it a table of turns or rollouts.
     if "rollout_id" not in names or names & _HAPPENED or "num_turns" in names:
         return False
     lower = {name.lower() for name in names}
@@ -77,6 +79,7 @@ _HAPPENED = frozenset({*TURNS.names, *ASKED, *RESPONSES, *LISTS} - _ABOUT)
 _LABELS = frozenset({"verdict", "rater", "rating", "reviewer", "score_value"})
 _JOIN = "join them to the turns with `tw.judges.join_labels`"
 
+# The first that fits is named, so specific kinds come before general ones.
 LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("judge", "value", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("average_score", "eval_output_items")),

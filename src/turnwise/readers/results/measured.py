@@ -48,6 +48,7 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
         is_measured = document.keys >= MEASURED and "turn" not in document.keys
         if "rollout_id" in document.keys and (is_measured or not document.keys & IN_A_TURN):
             rollouts = _typed(plain_frame(document))
+            # A table with a row per turn may name its columns otherwise, such as `reply`; its rollout ids repeat.
             if not is_measured and document.keys & SAID and rollouts["rollout_id"].is_duplicated().any():
                 return None  # turns, with other names of columns that `turns` accepts
     return rollouts
@@ -78,6 +79,7 @@ def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
         tables.append(table)
     if len(tables) == 1:
         return tables[0]
+    # The dtypes of each column, in the tables in which it has values.
     dtypes: dict[str, set[pl.DataType]] = {}
     for table in tables:
         for column in table.iter_columns():
@@ -154,6 +156,7 @@ def plain_frame(document: Document) -> pl.DataFrame:
             return from_binary(document)
         case "table":
             return from_csv(document)
+    # JSON: a record is a row.
     columns = Columns()
     for number, record in document.records():
         if isinstance(record, BrokenError):

@@ -59,19 +59,23 @@ def nearly(document: Document) -> str | None:
 def _reasons(document: Document) -> Iterator[str]:
     if document.kind not in POLARS:
         return
+    # The most specific reasons come first: the caller takes the first.
     names = document.keys
     if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
         yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
         yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+    # Known records of other tools.
     yield from (reason for shape, reason in OTHERS if shape <= names)
     if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
         yield REQUESTS
+    # Prompts and answers that are present, but in the wrong form.
     yield from _as_text(document)
     yield from _no_text(document)
     if names & (SAID - ASKED):
         yield _without_id(document, names)
     yield from _by_name(document)
+    # Messages or turns one level deeper, or under an unknown name.
     for record in document.beginning:
         for name, value in record.items():
             yield from _within(name, surface_if_any(value))

@@ -6,10 +6,10 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from turnwise.errors import ArgumentError
-from turnwise.readers.columns import reconcile
+from turnwise.readers.columns import fact_literals, reconcile
 from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.problems import Problems
-from turnwise.readers.read import fact_literals, tables_of
+from turnwise.readers.read import tables_of
 from turnwise.readers.registry import format_named
 from turnwise.readers.sources.paths import Paths, documents, listed
 from turnwise.schema import ROLLOUTS
@@ -80,6 +80,7 @@ def read_rollouts(
     naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
     places = listed(paths, "read_rollouts")
     files = documents(places, problems, rollouts=True)
+    # With `outcomes`, formats with a summary of their samples leave out the turns.
     tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
     problems.announce()
     frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])

@@ -29,6 +29,7 @@ def source_of(document: Document) -> str | None:
     """
     if {"finding_id", "prompts"} <= document.keys:
         return "findings"
+    # A list without objects has no names.
     if document.kind == "json" and isinstance(document.top, list) and not document.keys:
         return "strings" if document.top and _texts(document.top) else None
     names = frozenset(map(str.lower, document.keys))
@@ -48,6 +49,7 @@ def is_set(document: Document) -> bool:
     """Return whether the file is certainly a set of prompts, and not just a table with a column of texts."""
     source = source_of(document)
     if source == "goals":
+        # Goals are plain columns. Nested values mean that the file is a log with goals in it.
         values = (surface_if_any(value) for record in document.beginning[:1] for value in record.values())
         return not any(isinstance(value, dict) or (isinstance(value, list) and names_if_any(value)) for value in values)
     return source is not None and (source != "prompts" or "forbidden_prompt" in document.keys)

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise.readers.columns import Columns
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import parse, worded
-from turnwise.readers.results.gathering import gather
+from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.measured import plain_frame
 from turnwise.readers.results.prompt_sets import CATEGORIES, EXPECTED, GOALS, IDS, TEXTS, named, source_of
 from turnwise.readers.sources.documents import Document
@@ -82,9 +82,7 @@ def read_prompts(
     [('write a poem', 'Here is a poem')]
     """
     frame, problems = gather(paths, "read_prompts", errors, "holds no prompts", KNOWN_BY, _prompts)
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in PROMPTS.dtypes.items() if name not in frame.columns]
-    extras = [name for name in frame.columns if name not in PROMPTS.names]
-    prompts = frame.with_columns(missing).select(*PROMPTS.names, *extras)
+    prompts = arranged(frame, PROMPTS)
     return (prompts, problems.frame()) if problems.collect else prompts
 
 
@@ -116,6 +114,7 @@ def _rows(document: Document, source: str, problems: Problems) -> Iterator[tuple
                     yield f"{goal}/{place}", {"prompt": prompt, "goal": goal}
         case _:
             frame = plain_frame(document)
+            # An id that repeats names a group of prompts, and not a prompt.
             key = named(frame.schema, IDS)
             ids = frame[key].cast(pl.String) if key is not None and _names(frame[key]) else range(frame.height)
             for place, (name, row) in enumerate(zip(ids, frame.iter_rows(named=True), strict=True)):

@@ -100,6 +100,7 @@ def _figures(document: Document, problems: Problems) -> pl.DataFrame:
     """Return the figures of one file; an empty frame if it has none."""
     if {"metric", "estimate"} <= document.keys and not {"prompt", "response"} & document.keys:
         return _typed(plain_frame(document))
+    # The first kind of file that recognizes the document, as with formats.
     report = next((report for report in REPORTS if report.sniff(document)), None)
     if report is None:
         return pl.DataFrame()
@@ -122,6 +123,7 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _arranged(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that identify a figure, then the columns of SUMMARY."""
+    # Also columns that only some producers have, such as `params`, come before the figures.
     about = [name for name in (*ABOUT, *frame.columns) if name not in SUMMARY.names]
     return frame.select(
         pl.col(name) if name in frame.columns else pl.lit(None, SUMMARY.dtypes.get(name, pl.String())).alias(name)

@@ -12,7 +12,7 @@ from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, parse, worded
-from turnwise.readers.results.gathering import gather
+from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
 from turnwise.readers.sources.documents import Document
@@ -88,9 +88,7 @@ def read_verdicts(
     [('a', 1, 'ann', 'harmful'), ('b', 1, 'ann', 'harmless')]
     """
     frame, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in frame.columns]
-    extras = [name for name in frame.columns if name not in VERDICTS.names]
-    verdicts = frame.with_columns(missing).select(*VERDICTS.names, *extras)
+    verdicts = arranged(frame, VERDICTS)
     return (verdicts, problems.frame()) if problems.collect else verdicts
 
 
@@ -98,6 +96,7 @@ def _verdicts(document: Document, problems: Problems) -> pl.DataFrame:
     kind = next((kind for kind in JUDGEMENTS if kind.sniff(document)), None)
     if kind is None:
         return pl.DataFrame()
+    # Collected row by row, since producers differ in their columns.
     columns = Columns()
     for verdict in kind.verdicts(document, problems):
         columns.append({"source": kind.source, **verdict})
@@ -178,6 +177,7 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Verdict]:
     for place, value in enumerate(parse(document.value, Items).eval_output_items):
         with problems.record(document.name, place):
             item = parse(value, Item)
+            # An item that was repeated has the number of the repetition in its id.
             repeat = REPEAT.fullmatch(str(item.id))
             number = item.score if isinstance(item.score, int | float) else None
             yield {
@@ -284,6 +284,7 @@ def _number(score: float | str | None) -> float | None:
         raise BrokenError(f"expected a number, got {score!r}", field="score") from error
 
 
+# The first that recognizes a file is taken.
 JUDGEMENTS = (
     Judgement("verdicts", _is_table, _of_table),
     Judgement("nat_eval", has("eval_output_items"), _of_nat),

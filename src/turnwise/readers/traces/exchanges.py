@@ -147,6 +147,7 @@ def opened(record: dict[str, Any]) -> Exchange:
     >>> exchange.line.custom_id, exchange.error, exchange.facts
     (1, 'expired', {'goal': 'g'})
     """
+    # The record is the response itself.
     if not AROUND & record.keys():
         return Exchange(record, record)
     line = parse(record, Line)
@@ -162,6 +163,7 @@ def opened(record: dict[str, Any]) -> Exchange:
     if isinstance(line.response, dict) and line.response.keys() & {"body", "status_code"}:  # a batch of OpenAI
         http = parse(line.response, Http, "response")
         extras |= {"status_code": http.status_code, "request_id": http.request_id}
+        # The body explains the error, and the status is only a number.
         inner = http.body.get("error") if isinstance(http.body, dict) else http.body
         failed = f"status {http.status_code}" if (http.status_code or 0) >= FAILED else None
         error = error or (failed and (error_in(inner) or failed))

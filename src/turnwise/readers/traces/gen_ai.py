@@ -118,6 +118,7 @@ def _messages(content: Any, role: str, where: str) -> list[Message]:
     if value is None:
         return []
     items = value if isinstance(value, list) else [value]
+    # Parts of one message, without the message around them.
     if items and all(isinstance(item, dict) and "role" not in item and "type" in item for item in items):
         items = [{"parts": items}]  # instructions are the parts of a message
     return [_message(item, role, f"{where}[{place}]") for place, item in enumerate(items)]
@@ -139,6 +140,7 @@ def _parts(parts: Iterable[Any]) -> Iterator[Any]:
     """Iterate over the parts with the names of OpenAI; the result of a tool becomes text."""
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
+        # Newer versions call the text `content`, OpenAI calls it `text`.
         if kind == "text" or (kind is None and isinstance(part, dict) and "text" in part):
             yield {"type": "text", "text": part.get("content", part.get("text"))}
         elif kind == "reasoning":

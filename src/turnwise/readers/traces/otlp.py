@@ -100,6 +100,7 @@ def spans_in(record: Mapping[str, Any], file: str, number: object, problems: Pro
     >>> span.start, span.told
     (1500000000.0, {'gen_ai': {'usage': {'input_tokens': 3}}})
     """
+    # A span on a line of its own, as the console exporter of the SDK prints it.
     if EXPORTED not in record:
         printed = parse(record, Printed)
         times = seconds_of(printed.start_time, "start_time"), seconds_of(printed.end_time, "end_time")
@@ -121,6 +122,7 @@ def _plain(
     resource: Any,
 ) -> Plain:
     status = span.status or Status()
+    # The protocol writes a number or a name in `code`, the SDK a name in `status_code`.
     failed = str(status.code) in FAILED or status.status_code in FAILED
     events = span.events if isinstance(span.events, list) else []
     return Plain(
@@ -162,6 +164,7 @@ def _value(typed_value: Any) -> Any:
         return typed_value
     kind, value = next(iter(typed_value.items()))
     inner = value.get("values") if isinstance(value, dict) else None
+    # JSON of the protocol writes 64-bit integers as text.
     if kind == "intValue" and isinstance(value, str):
         with suppress(msgspec.ValidationError):
             return msgspec.convert(value, Whole, strict=False)

@@ -66,6 +66,7 @@ def _message(item: Any) -> Any:
         return {"role": "assistant", "content": None, "tool_calls": [item]}
     if item.get("type") == RESULT:
         return {"role": "tool", "content": worded(item.get("output"))}
+    # Reasoning is part of the answer that follows, and has no text of its own here.
     if item.get("type") == "reasoning" and "role" not in item:
         return {"role": "assistant", "content": None}
     return item if "role" in item else {"role": "user", **item}

@@ -64,6 +64,7 @@ def add_trace(
     The first call of a model gives all turns of the chat in its input; each later call gives only its last turn, since its
     input repeats the turns before. Without a call of a model, input and output of the outermost span are the only turn.
     """
+    # The outermost span, or the first if the log lost it.
     root = next((span for span in spans if span.parent is None), spans[0])
     calls = [span for span in spans if span.calls] or [root]
     turns: list[Turn] = []
@@ -80,6 +81,7 @@ def add_trace(
         turns = [turn._replace(turn=number) for number, turn in enumerate(turns, start=1)]
     starts = [span.start for span in spans if span.start is not None]
     ends = [span.end for span in spans if span.end is not None]
+    # Totals are sums over the calls of models: other spans repeat the numbers of spans within them.
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     counts = (count for call in calls for count in (call.prompt_tokens, call.response_tokens))
     names = dict.fromkeys(name for call in calls for name in call.beside)
@@ -126,6 +128,7 @@ def seconds_of(stamp: float | str | None, field: str) -> float | None:
     (60.0, 1500000000.0, 1500000000.0)
     """
     seconds = seconds_at(stamp, field)
+    # Milliseconds, microseconds or nanoseconds, by the size of the number.
     while seconds is not None and abs(seconds) >= LATEST:
         seconds /= 1000
     return None if seconds is None else float(seconds)

@@ -26,6 +26,7 @@ def given(value: Any, field: str = "input") -> list[Message]:
     ['Hi?', '{"question":"Hi?","k":3}']
     """
     value = _usual(_decoded(value))
+    # A request, whose other fields are settings.
     if isinstance(value, dict) and any(_are_messages(value.get(name)) for name in CHATS):
         return request_messages(value, f"{field}.")
     if _are_messages(value) or _are_messages([value]):
@@ -68,6 +69,7 @@ def gave_back(value: Any, field: str = "output") -> Message | None:
 def _usual(value: Any) -> Any:
     """Return LangChain's messages, which may be in a list of lists, with the names of OpenAI."""
     if isinstance(value, list):
+        # LangChain passes a list of chats, mostly with one chat.
         flat = value[0] if len(value) == 1 and isinstance(value[0], list) else value
         return [_usual(item) for item in flat]
     if not isinstance(value, dict):

@@ -222,6 +222,7 @@ def intermediate(events: Sequence[Any], rollout_id: str, within: str = _WITHIN) 
             continue
         key = payload.UUID or f"#{place}"
         row = rows.setdefault(key, _NONE | {"rollout_id": rollout_id, "turn": 1})
+        # Start and end may come in any order, and either may be missing.
         row["kind"] = _KINDS.get(word, word.lower())
         row["name"] = row["name"] or payload.name
         parents[key] = event.parent_id or parents.get(key)
@@ -285,6 +286,7 @@ def _walk(record: object, rollout_id: str, rows: list[Row], within: str) -> None
         if not isinstance(value, Mapping):
             raise BrokenError(f"is {value!r:.40}, not an object", field=where)
         step = parse(value, Step, where)
+        # Messages of the user and the system are not calls.
         if step.source != "agent":
             continue
         turn += 1
@@ -293,6 +295,7 @@ def _walk(record: object, rollout_id: str, rows: list[Row], within: str) -> None
             "rollout_id": rollout_id,
             "step": number,
             "turn": turn,
+            # A step may state that it called no model.
             "kind": "agent" if step.llm_call_count == 0 else MODEL,
             "name": step.model_name or model,
             "start": seconds_at(step.timestamp, f"{where}.timestamp"),

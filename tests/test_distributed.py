@@ -151,16 +151,16 @@ def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
         (frame.with_columns(pl.col("rollout_id").replace(frame[0, "rollout_id"], "0")), r"holds rollouts '0' to"),
     ):
         changed.write_parquet(first)
-        assert "is not the file that _manifest.json vouches for" in str(work(items[0]))
+        assert "is not the file in _manifest.json" in str(work(items[0]))
         with pytest.raises(ReadError, match=sentence):
             spread(plain, items, [0])
     first.unlink()
-    with pytest.raises(ReadError, match=r"turns-00000.parquet.* is missing, which stands in _manifest.json"):
+    with pytest.raises(ReadError, match=r"turns-00000.parquet.* of _manifest.json is missing"):
         prepared(out)
     assert isinstance(work(items[0]), ReadError)  # gone while the run lasts
     first.write_bytes(data)
     (out / "extra.parquet").write_bytes(data)
-    with pytest.raises(ReadError, match=r"extra.parquet.* does not stand in _manifest.json"):
+    with pytest.raises(ReadError, match=r"extra.parquet.* is not in _manifest.json"):
         prepared(out)
 
 

@@ -53,7 +53,7 @@ def file(tmp_path: Path):
         ("_type: exact_match", "_type: similarity\n      similarity_typ: cosine", r"eval.yml, line 11: `eval.evaluators.match."
          r"similarity_typ` is unknown; did you mean `similarity_type`\?"),
         ("_type: exact_match", "_type: similarity\n      similarity_type: cosin", r"line 11: `eval.evaluators.match.similarity_type` "
-         r"is 'cosin', but should be 'cosine', 'jaccard' or 'levenshtein'; mend it"),
+         r"is 'cosin', but should be 'cosine', 'jaccard' or 'levenshtein'; correct it"),
         ("max_concurrency: 8", "max_concurency: 8", r"line 4: `eval.general.max_concurency` is unknown; did you mean "
          r"`max_concurrency`\?"),
         ("max_concurrency: 8", "max_concurrency: many", r"line 4: `eval.general.max_concurrency` is 'many', but should be a valid "
@@ -156,14 +156,14 @@ TRAJECTORY = {"schema_version": "ATIF-v1.4", "steps": [{"source": "agent", "time
         ([{"payload": None}], r"`intermediate_steps\[0\].payload`: has no event_type"),
         ([{"payload": "x"}], r"`intermediate_steps\[0\].payload`: expected `object \| null`, got `str`"),
         ([{"payload": STEP}, {"payload": {**STEP, "event_timestamp": "1.5"}}],
-         r"`intermediate_steps\[1\].payload.event_timestamp`: is '1.5', no time in ISO 8601"),
+         r"`intermediate_steps\[1\].payload.event_timestamp`: is '1.5', not a time in ISO 8601"),
         ([{"payload": {**STEP, "data": "text"}}], r"`intermediate_steps\[0\].payload.data`: expected `object \| null`, got `str`"),
         ([{"payload": {**STEP, "UUID": 5}}], r"`intermediate_steps\[0\].payload.UUID`: expected `str \| null`, got `int`"),
         ([{"payload": {**STEP, "name": 5}}], r"`intermediate_steps\[0\].payload.name`: expected `str \| null`, got `int`"),
         ([{"payload": {**STEP, "tags": 5}}], r"`intermediate_steps\[0\].payload.tags`: is 5, but input should be a valid list"),
         ([{"payload": {**STEP, "usage_info": {"token_usage": {"total_tokens": 10**30}}}}],
          r"`intermediate_steps\[0\].payload.usage_info.token_usage.total_tokens`: expected `int` <= 9223372036854775807"),
-        (TRAJECTORY, r"`steps\[0\].timestamp`: is 'nope', no time in ISO 8601"),
+        (TRAJECTORY, r"`steps\[0\].timestamp`: is 'nope', not a time in ISO 8601"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("key", ["intermediate_steps", "expected_intermediate_steps"])

@@ -219,12 +219,12 @@ def test_a_folder_there_is_held_to_its_manifest(store) -> None:
     second = "turns-00001.parquet"
     data = bytes(place.get(second).bytes())
     for change, sentence in (
-        (lambda: place.delete(second), "turns-00001.parquet is missing, which stands in _manifest.json"),
+        (lambda: place.delete(second), "turns-00001.parquet of _manifest.json is missing"),
         (
             lambda: place.put(second, data + b"x"),
             f"turns-00001.parquet: has {len(data) + 1:,} bytes, not the {len(data):,}",
         ),
-        (lambda: (place.put(second, data), place.put("copy.parquet", data)), "copy.parquet does not stand in"),
+        (lambda: (place.put(second, data), place.put("copy.parquet", data)), "copy.parquet is not in"),
     ):
         change()
         for path in (address, f"{address}/deep", f"{address}/deep/"):
@@ -238,7 +238,7 @@ def test_a_folder_there_is_held_to_its_manifest(store) -> None:
     place.delete(second)
     found, problems = tw.read(address, storage_options=options, errors="collect")
     assert found["rollout_id"].n_unique() == 35
-    assert f"{second} is missing" in problems[0, "reason"]
+    assert f"{second} of _manifest.json is missing" in problems[0, "reason"]
     place.put(MANIFEST, b'{"of": "another tool"}')
     assert tw.read(address, storage_options=options)["rollout_id"].n_unique() == 35
 
@@ -313,7 +313,7 @@ def test_partitions_are_measured_where_they_lie(store) -> None:
     tw.write(TURNS, items[1].path, storage_options=options, overwrite=True)
     refused = work(items[1])
     assert isinstance(refused, ReadError)
-    assert "is not the file that _manifest.json vouches for" in str(refused)
+    assert "is not the file in _manifest.json" in str(refused)
 
 
 def test_what_is_no_parquet_is_not_passed_over(store) -> None:

@@ -340,7 +340,7 @@ def test_a_folder_that_is_not_what_its_manifest_says_is_refused(tmp_path: Path) 
     data = first.read_bytes()
     check_content(str(first), manifest.files[0])
     first.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(ReadError, match=r"turns-00000.parquet: is not the file that _manifest.json vouches for"):
+    with pytest.raises(ReadError, match=r"turns-00000.parquet: is not the file in _manifest.json"):
         check_content(str(first), manifest.files[0])
     first.write_bytes(data + b"x")
     with pytest.raises(ReadError, match=rf"has {len(data) + 1:,} bytes, not the {len(data):,} of _manifest.json"):
@@ -349,7 +349,7 @@ def test_a_folder_that_is_not_what_its_manifest_says_is_refused(tmp_path: Path) 
     with pytest.raises(ReadError, match=r"turns-00000.parquet.* is missing"):
         check_whole(out, manifest)
     first.write_bytes(data)
-    with pytest.raises(ReadError, match=r"other.parquet.* does not stand in _manifest.json"):
+    with pytest.raises(ReadError, match=r"other.parquet.* is not in _manifest.json"):
         check_whole(out, manifest)
 
 
@@ -395,11 +395,11 @@ def test_what_reads_a_folder_holds_it_to_its_manifest(tmp_path: Path) -> None:
     second = out / "turns-00001.parquet"
     data = second.read_bytes()
     for change, sentence in (
-        (second.unlink, "turns-00001.parquet is missing, which stands in _manifest.json"),
+        (second.unlink, "turns-00001.parquet of _manifest.json is missing"),
         (lambda: second.write_bytes(b""), "turns-00001.parquet: has 0 bytes, not the"),
         (
             lambda: (second.write_bytes(data), (out / "copy.parquet").write_bytes(data)),
-            "copy.parquet does not stand in",
+            "copy.parquet is not in",
         ),
     ):
         change()

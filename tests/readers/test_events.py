@@ -133,7 +133,7 @@ def test_atif(tmp_path) -> None:
             {**TRAJECTORY, "steps": [{"source": "agent", "timestamp": "noon"}]},
             r"steps\[0\].timestamp.*'noon'.*ISO 8601",
         ),
-        ({**TRAJECTORY, "steps": [7]}, r"steps\[0\].*7, no object"),
+        ({**TRAJECTORY, "steps": [7]}, r"steps\[0\].*7, not an object"),
         ([{"something": "else"}], "holds no steps"),
         (
             [{"id": 1, "generated_answer": "4", "intermediate_steps": 5}],
@@ -151,7 +151,7 @@ def test_atif(tmp_path) -> None:
                     "intermediate_steps": [{"payload": {**EVENTS[3]["payload"], "event_timestamp": "1.5"}}],
                 }
             ],
-            r"field `intermediate_steps\[0\].payload.event_timestamp`: is '1.5', no time in ISO 8601; fix it$",
+            r"field `intermediate_steps\[0\].payload.event_timestamp`: is '1.5', not a time in ISO 8601; fix it$",
         ),
         (
             {
@@ -227,7 +227,7 @@ def test_an_item_whose_steps_tell_their_times_in_iso_is_read(tmp_path: Path) -> 
     assert tw.steps(path)["end"].max() == 2.0
     steps[0]["payload"]["event_timestamp"] = "noon"
     path.write_text(json.dumps([item]))
-    with pytest.raises(ReadError, match="is 'noon', no time in ISO 8601"):
+    with pytest.raises(ReadError, match="is 'noon', not a time in ISO 8601"):
         tw.read(path)
 
 

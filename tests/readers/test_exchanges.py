@@ -8,7 +8,7 @@ import pytest
 
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
-from turnwise.readers.traces.requests import asked
+from turnwise.readers.traces.requests import request_messages
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CHAT = [{"role": "user", "content": "Hi"}]
@@ -158,7 +158,7 @@ def test_items_of_a_conversation_with_responses():
         {"type": "function_call", "call_id": "c2", "name": "ask", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "c1", "output": "rain"},
     ]
-    chat = asked({"instructions": "Be kind.", "input": items})
+    chat = request_messages({"instructions": "Be kind.", "input": items})
     assert [message.role for message in chat] == ["system", "user", "assistant", "tool"]
     assert [call["name"] for call in chat[2].tool_calls or []] == ["look", "ask"]
     assert chat[3].content == "rain"

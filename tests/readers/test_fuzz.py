@@ -378,7 +378,7 @@ def test_members_called_like_other_files_are_not_written(tmp_path):
     frame, problems = read(path, errors="collect")
     assert set(tmp_path.rglob("*")) == before
     assert frame["rollout_id"].to_list() == ["E/1/1"]
-    assert problems["reason"].str.contains("stands twice in this file").any()
+    assert problems["reason"].str.contains("appears twice in this file").any()
 
 
 @pytest.mark.integration

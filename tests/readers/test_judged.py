@@ -310,7 +310,7 @@ def test_joins_that_make_no_sense():
         tw.judges.join_labels(TURNS, {"rollout_id": ["a", "a"], "judge": ["x", "y"], "value": [1, 0]})
     with pytest.raises(ArgumentError, match="nothing names the turns"):
         tw.judges.join_labels(TURNS, {"id": ["a"], "value": [1]})
-    with pytest.raises(ArgumentError, match="hold nothing beside"):
+    with pytest.raises(ArgumentError, match="hold only"):
         tw.judges.join_labels(TURNS, {"rollout_id": ["a"]})
     with pytest.raises(SchemaError, match="labels lack the column `task`"):
         tw.judges.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on="task")

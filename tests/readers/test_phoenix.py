@@ -104,7 +104,7 @@ def test_the_chat_that_the_first_call_is_shown_is_read_whole(tmp_path):
     [
         ({"context": {"trace_id": "t"}}, "field `context`"),
         ({"attributes": 3}, "field `attributes`"),
-        ({"start_time": "today"}, "field `start_time`: is 'today', no time in ISO 8601"),
+        ({"start_time": "today"}, "field `start_time`: is 'today', not a time in ISO 8601"),
         ({"attributes": {"llm.input_messages": 3}}, "field `llm.input_messages`"),
         ({"attributes": {"llm.input_messages.0.message.role": 3}}, "field `llm.input_messages"),
     ],

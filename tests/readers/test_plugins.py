@@ -141,7 +141,7 @@ def test_a_reader_that_fails_is_a_problem_of_its_files_only(tmp_path, install, c
     turns, problems = read(tmp_path, errors="collect")
     assert turns.height == 1
     assert problems["reason"].str.contains("has no column|is not recognized|holds").all()
-    assert capsys.readouterr().err.count("cannot tell whether") == 1
+    assert capsys.readouterr().err.count("fails to check whether") == 1
 
 
 def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:

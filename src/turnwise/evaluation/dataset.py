@@ -21,7 +21,7 @@ from turnwise.files.object_stores import path_of
 from turnwise.files.references import object_at
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.json_texts import lenient
-from turnwise.readers.traces.steps import told
+from turnwise.readers.traces.steps import step_rows
 from turnwise.schema.labels import say
 
 HERE: Place = ("eval", "general", "dataset")
@@ -187,7 +187,7 @@ def fault_of(steps: Sequence[Any], key: str) -> str | None:
     "`steps[0].payload.event_timestamp`: is 'noon', no time in ISO 8601"
     """
     try:
-        told(steps, "", key)
+        step_rows(steps, "", key)
     except BrokenError as error:
         return f"`{error.field or key}`: {error.reason}"
     except RecursionError:

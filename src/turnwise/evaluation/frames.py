@@ -20,7 +20,7 @@ from turnwise.evaluation.results_log import plain
 from turnwise.measurement.step_activity import measure_steps
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import worded
-from turnwise.readers.traces.steps import of_items
+from turnwise.readers.traces.steps import steps_of_items
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
 USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
@@ -81,12 +81,12 @@ class Tables:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """STEPS of the items."""
-        return of_items((name, item.steps) for name, item in zip(self.ids, self.items, strict=True))
+        return steps_of_items((name, item.steps) for name, item in zip(self.ids, self.items, strict=True))
 
     @cached_property
     def expected_steps(self) -> pl.DataFrame:
         """STEPS that the data set expects."""
-        return of_items((name, item.expected_steps) for name, item in zip(self.ids, self.items, strict=True))
+        return steps_of_items((name, item.expected_steps) for name, item in zip(self.ids, self.items, strict=True))
 
     @property
     def calls(self) -> pl.DataFrame:

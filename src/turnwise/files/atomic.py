@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what identifies their content."""
+"""Files that appear complete or not at all, and the hash of their content."""
 
 import hashlib
 import os
@@ -11,21 +11,21 @@ from pathlib import Path
 from turnwise.errors import WriteError
 from turnwise.files.object_stores import Options, address_of, content, deleted, path_of, uploaded, uploaded_folder
 
-MANIFEST = "_manifest.json"  # of a folder in parts: Spark, Arrow and their kin pass over names that begin so
+MANIFEST = "_manifest.json"  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
 
-_DRAFT = ".part"
+_DRAFT = ".part"  # suffix of an unfinished file
 
 
 @contextmanager
 def whole(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """A temporary path beside `path` to write to; it takes the name of `path` only when the block ends without an error.
+    """Return a temporary path beside `path` to write to; it is renamed to `path` when the block ends without an error.
 
-    Where `path` is an address in an object store, it is uploaded then; where it is a link, what it leads to is written.
+    For an address in an object store, the file is then uploaded; for a link, the file that it points to is written.
 
     Raises
     ------
     WriteError
-        Where something stands there already, is no file (a pipe, a device), or the folder cannot be written to.
+        Where `path` exists and may not be overwritten, is not a file (a pipe, a device), or its folder is not writable.
 
     Examples
     --------
@@ -42,10 +42,12 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
             yield draft
         return
     path = path_of(path)
+    # A link stays a link: the file that it points to is replaced.
     place = Path(os.path.realpath(path))
+    # In the same folder, since renaming is atomic only within one disk. Names are limited in length.
     draft = place.parent / f".{place.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
     check_file(path, overwrite=overwrite)
-    with _told(path):
+    with _reporting(path):
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield draft
@@ -56,11 +58,11 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
 
 @contextmanager
 def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """A temporary folder to fill; it becomes `path`, or its entries move there, only when the block ends without an error.
+    """Return a temporary folder to fill; it becomes `path`, or its files move there, when the block ends without an error.
 
-    It lies beside `path`, but in it where `path` stands: that may be the only place to write to, or a disk of its own. With
-    `overwrite`, entries of the same name are replaced and everything else in `path` is left alone. Where `path` is an
-    address in an object store, the entries are uploaded then, a manifest last.
+    It is beside `path`, or in `path` if that exists: it may be the only writable place, or a disk of its own. With
+    `overwrite`, files of the same name are replaced, and all other files in `path` are left unchanged. For an address in an
+    object store, the files are uploaded at the end, the manifest last.
 
     Raises
     ------
@@ -74,28 +76,29 @@ def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options 
         return
     path = path_of(path)
     check_folder(path, overwrite=overwrite)
-    with _told(path):
+    with _reporting(path):
+        # In an existing folder, that folder may be the only writable place.
         draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
         draft.mkdir(parents=True)
         try:
             yield draft
-            check_folder(path, overwrite=overwrite)  # another process may have been faster
+            check_folder(path, overwrite=overwrite)  # again: another process may have written there
             _move(draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
 
 def check_file(path: str | Path, *, overwrite: bool) -> None:
-    """Refuse a place where `whole` could not put a file; of one in an object store nothing is said.
+    """Check that `whole` could write a file to a path; an address in an object store is not checked.
 
     Raises
     ------
     WriteError
-        Where something stands there that may not be overwritten, or that is no file.
+        Where the path exists and may not be overwritten, or is not a file.
     """
     if address_of(path) is not None:
         return
-    with _told(path):
+    with _reporting(path):
         place = Path(os.path.realpath(path_of(path)))
         if place.is_dir():
             raise WriteError(f"{path} is a folder; name a file in it")
@@ -106,16 +109,16 @@ def check_file(path: str | Path, *, overwrite: bool) -> None:
 
 
 def check_folder(path: str | Path, *, overwrite: bool) -> None:
-    """Refuse a place that `whole_folder` could not fill; of one in an object store nothing is said.
+    """Check that `whole_folder` could fill a folder; an address in an object store is not checked.
 
     Raises
     ------
     WriteError
-        Where it is a file, or something stands in it that may not be overwritten.
+        Where it is a file, or a folder that is not empty and may not be overwritten.
     """
     if address_of(path) is not None:
         return
-    with _told(path):
+    with _reporting(path):
         place = path_of(path)
         if place.exists() and not place.is_dir():
             raise WriteError(f"{path} is a file; give out= a folder")
@@ -126,8 +129,8 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
 
 
 @contextmanager
-def _told(path: str | Path) -> Iterator[None]:
-    """Turn an error of the operating system into one sentence."""
+def _reporting(path: str | Path) -> Iterator[None]:
+    """Report an error of the operating system as one sentence."""
     try:
         yield
     except OSError as error:
@@ -137,18 +140,17 @@ def _told(path: str | Path) -> Iterator[None]:
 
 
 def _is_draft(entry: Path) -> bool:
-    """Return whether this is what a killed process left, which is in nobody's way."""
+    """Return whether this is an unfinished file of a killed process, which does not count as content."""
     return entry.name.startswith(".") and entry.name.endswith(_DRAFT)
 
 
 def _move(draft: Path, path: Path) -> None:
-    """A new folder takes its name at once; in one that stands, file replaces file."""
+    """Rename a draft to a new folder, or move its files one by one into an existing folder."""
     if not path.exists():
         draft.rename(path)
         return
-    for entry in sorted(
-        draft.rglob("*"), key=lambda entry: (entry.name == MANIFEST, entry)
-    ):  # last: it vouches for the rest
+    # The manifest comes last, since it states that all other files are complete.
+    for entry in sorted(draft.rglob("*"), key=lambda entry: (entry.name == MANIFEST, entry)):
         if entry.is_file():
             place = path / entry.relative_to(draft)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -156,9 +158,9 @@ def _move(draft: Path, path: Path) -> None:
 
 
 def removed(folder: str | Path, names: Iterable[str], options: Options | None = None) -> None:
-    """Files of a folder, with the folders in it that this empties, or objects under an address, are no more.
+    """Remove files of a folder, and subfolders that this empties, or objects under an address.
 
-    One that was gone before is no error.
+    A file that does not exist is ignored.
     """
     address = address_of(folder)
     if address is not None:
@@ -169,14 +171,15 @@ def removed(folder: str | Path, names: Iterable[str], options: Options | None = 
         try:
             file.unlink()
         except FileNotFoundError:
+            # Another process may have removed it.
             continue
-        with suppress(OSError):  # something else stands there
+        with suppress(OSError):  # the folder is not empty
             for place in file.relative_to(folder).parents[:-1]:
                 Path(folder, place).rmdir()
 
 
 def content_hash(path: str | Path, options: Options | None = None) -> str:
-    """The blake2b digest of a file, or of an object in a store, in 32 hex digits.
+    """Return the blake2b digest of a file, or of an object in a store, in 32 hex digits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A YAML file -> a checked model; every mistake in it is a sentence with file, line and key, and what was probably meant."""
+"""YAML files as checked models; an error names the file, the line, the key, and what was probably meant."""
 
 import types
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from turnwise.errors import ReadError, meant
 from turnwise.files.object_stores import path_of
 
 Place = tuple[str | int, ...]
-_MARKS = frozenset("'\"|>!&*")  # before what YAML does not take as it is
-MOST_ENTRIES = 100_000  # aliases of aliases can make a small file a huge one
+_MARKS = frozenset("'\"|>!&*")  # first characters of text in YAML that is more than plain text
+MOST_ENTRIES = 100_000  # aliases of aliases can make a small file huge
 LocalPath = Annotated[Path, pydantic.AfterValidator(path_of)]
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
 class Strict(pydantic.BaseModel):
-    """A block of a file; a key that it does not know is an error."""
+    """A block of a file; an unknown key is an error."""
 
     model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True, protected_namespaces=())
 
@@ -39,9 +39,9 @@ class Document:
     data
         Its content: dicts, lists, text, numbers.
     lines
-        The line of each key by its place, ``("eval", "general")``.
+        The line of each key by its path, ``("eval", "general")``.
     overrides
-        What replaces entries of the file, as (dotted key, value).
+        Values that replace entries of the file, as (dotted key, value).
     """
 
     path: Path
@@ -51,12 +51,12 @@ class Document:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        r"""The content of a file (YAML 1.2: `no` is a word, 1e-3 a number); tags that would run code are refused.
+        r"""Read a file (YAML 1.2: `no` is text, 1e-3 a number); tags that would run code are refused.
 
         Raises
         ------
         ReadError
-            Where the file is not there, is no YAML, holds a key twice, or holds no entries.
+            Where the file does not exist, is not YAML, has a key twice, or has no entries.
 
         Examples
         --------
@@ -69,6 +69,7 @@ class Document:
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
+            # The tree of nodes has the lines of keys, and the loaded data has the values.
             node = YAML(typ="safe", pure=True).compose(text)
             lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
             data = _loaded(text)
@@ -76,105 +77,110 @@ class Document:
             raise ReadError(f"{path}: {error.strerror}; check the path") from error
         except MarkedYAMLError as error:
             line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
-            raise ReadError(f"{path}{line}: is not valid YAML ({_first(error.problem or error)}); fix it") from error
+            raise ReadError(
+                f"{path}{line}: is not valid YAML ({_first_line(error.problem or error)}); fix it"
+            ) from error
         except (YAMLError, UnicodeDecodeError, ValueError) as error:
-            raise ReadError(f"{path}: is not valid YAML ({_first(error)}); fix it") from error
+            raise ReadError(f"{path}: is not valid YAML ({_first_line(error)}); fix it") from error
         except RecursionError as error:
             raise ReadError(f"{path}: an entry holds itself, or is nested too deeply; write it out") from error
         if not isinstance(data, dict):
             raise ReadError(f"{path}: holds no entries; write `key: value` lines")
         return cls(path, data, lines)
 
-    def override(self, key: str, given: Any) -> None:
-        """Replace the entry at a dotted key; a text is read as YAML, so that "4" is a number, and one that stays text is as given.
+    def override(self, key: str, value: Any) -> None:
+        """Replace the entry at a dotted key; text is parsed as YAML, so that "4" is a number.
 
         Raises
         ------
         ReadError
-            Where the key leads through something that is no block, or the text is no YAML.
+            Where a part of the key is not a block, or the text is not YAML.
         """
         try:
-            value = _meant(given) if isinstance(given, str) else given
+            parsed = _parsed(value) if isinstance(value, str) else value
         except (YAMLError, UnicodeDecodeError) as error:
             raise ReadError(
-                f"--override {key}: {given!r} is not valid YAML ({_first(error)}); put it in quotes"
+                f"--override {key}: {value!r} is not valid YAML ({_first_line(error)}); put it in quotes"
             ) from error
+        # Blocks on the way that do not exist yet are created.
         *blocks, last = key.split(".")
         block = self.data
         for name in blocks:
             inner = block.get(name, {})
             if not isinstance(inner, dict):
                 raise ReadError(f"--override {key}: `{name}` is not a block of entries; name an entry that can be set")
-            block[name] = dict(inner)  # an alias of it elsewhere in the file stays as it is
+            block[name] = dict(inner)  # a copy, so that an alias of it elsewhere in the file does not change
             block = block[name]
-        block[last] = value
-        self.overrides.append((key, value))
+        block[last] = parsed
+        self.overrides.append((key, parsed))
 
     def where(self, place: Place) -> str:
-        """File, line and key of an entry: of the next one around it that is written down, where it is not itself."""
+        """Return file, line and key of an entry; if the entry is not in the file, the line of the nearest block around it."""
         key = ".".join(str(part) for part in place)
         for overridden, _ in self.overrides:
-            made = place not in self.lines and overridden.startswith(f"{key}.")
-            if key == overridden or key.startswith(f"{overridden}.") or made:
+            is_created = place not in self.lines and overridden.startswith(f"{key}.")
+            if key == overridden or key.startswith(f"{overridden}.") or is_created:
                 return f"{self.path}, --override: `{key}`"
-        known = place
-        while known and known not in self.lines:
-            known = known[:-1]
-        line = f", line {self.lines[known]}" if known else ""
+        nearest = place
+        while nearest and nearest not in self.lines:
+            nearest = nearest[:-1]
+        line = f", line {self.lines[nearest]}" if nearest else ""
         return f"{self.path}{line}: `{key}`" if key else f"{self.path}"
 
     def error(self, place: Place, sentence: str) -> ReadError:
-        """A mistake at an entry, as an error to raise."""
+        """Return an error about an entry, to raise."""
         return ReadError(f"{self.where(place)} {sentence}")
 
     def checked(self, model: type[Model], data: Any = None, place: Place = ()) -> Model:
-        """The entries (all, or those at a place) as a model.
+        """Check the entries (all, or `data` at a place) against a model.
 
         Raises
         ------
         ReadError
-            With file, line and key of the first mistake: unknown, missing, or of the wrong kind.
+            With file, line and key of the first entry that is unknown, missing, or of the wrong type.
         """
         try:
             return model.model_validate(self.data if data is None else data)
         except pydantic.ValidationError as error:
-            found = min(error.errors(), key=lambda each: self.lines.get((*place, *each["loc"]), 1 << 30))
-            raise self.error(*self._told(model, found, place)) from error
+            # The error that comes first in the file; those without a line are last.
+            first = min(error.errors(), key=lambda entry: self.lines.get((*place, *entry["loc"]), 1 << 30))
+            raise self.error(*self._described(model, first, place)) from error
 
-    def _told(self, model: type[pydantic.BaseModel], found: Any, place: Place) -> tuple[Place, str]:
-        """Return the place of a mistake and its description."""
-        inner = tuple(part for part in found["loc"] if not _is_branch(part))
+    def _described(self, model: type[pydantic.BaseModel], error: Any, place: Place) -> tuple[Place, str]:
+        """Return the place of an error of pydantic, and its description."""
+        inner = tuple(part for part in error["loc"] if not _is_branch(part))
         where = (*place, *inner)
-        match found["type"]:
+        match error["type"]:
             case "extra_forbidden":
-                known = _keys_at(model, inner[:-1])
-                return where, f"is unknown; {meant(str(inner[-1]), known)}"
+                return where, f"is unknown; {meant(str(inner[-1]), _keys_at(model, inner[:-1]))}"
             case "missing" if isinstance(inner[-1], int):
-                return (*where[:-1],), f"is {_shown(found['input'])}, and lacks a value; add it"
+                return (*where[:-1],), f"is {_shortened(error['input'])}, and lacks a value; add it"
             case "missing":
                 return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
             case "recursion_loop":
                 return where, "holds itself; write it out"
-        said = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        return where, f"is {_shown(found['input'])}, but {said[:1].lower() + said[1:]}; mend it"
+        message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        return where, f"is {_shortened(error['input'])}, but {message[:1].lower() + message[1:]}; correct it"
 
 
 def _loaded(text: str) -> Any:
-    r"""Load YAML; a character that JSON escapes as two halves (``\ud83d\ude00``) becomes one."""
+    r"""Load YAML; a character that JSON writes as two escapes (``\ud83d\ude00``) becomes one character."""
     data = YAML(typ="safe", pure=True).load(text)
     return _joined(data) if "\\ud" in text.lower() else data
 
 
-def _meant(text: str) -> Any:
-    r"""Parse a text as YAML; a plain text keeps its lines, blanks and anything after ``#``.
+def _parsed(text: str) -> Any:
+    r"""Parse a text as YAML; a plain text keeps its lines, spaces and anything after ``#``.
 
     Examples
     --------
-    >>> _meant("4"), _meant("'4'"), _meant("Two lines,\n# and no comment")
+    >>> _parsed("4"), _parsed("'4'"), _parsed("Two lines,\n# and no comment")
     (4, '4', 'Two lines,\n# and no comment')
     """
+    # YAML would take it for a comment.
     if text.lstrip().startswith("#"):
         return text
+    # YAML folds the lines of plain text, so such text is taken unparsed.
     value = _loaded(text)
     return text if isinstance(value, str) and text.lstrip()[0] not in _MARKS else value
 
@@ -187,40 +193,41 @@ def _joined(value: Any) -> Any:
     return value.encode("utf-16", "surrogatepass").decode("utf-16") if isinstance(value, str) else value
 
 
-def _lines(node: Node, place: Place, seen: dict[int, int | None]) -> Iterator[tuple[Place, int]]:
-    """The line of each key; what an alias repeats keeps the line of the alias.
+def _lines(node: Node, place: Place, node_sizes: dict[int, int | None]) -> Iterator[tuple[Place, int]]:
+    """Iterate over the keys with their lines; entries that an alias repeats have the line of the alias.
 
-    `seen` is how many entries each node comes to when written out, None while it is being walked: an alias that leads back to
-    itself, or aliases of aliases that come to too many entries, are errors.
+    `node_sizes` holds the number of entries of each visited node with all aliases expanded; None while a node is being
+    visited. A node that contains itself, or expands to too many entries, is an error.
     """
-    if seen.get(id(node), 0) is None:
+    if node_sizes.get(id(node), 0) is None:
         raise RecursionError
-    if id(node) in seen:
+    if id(node) in node_sizes:
         return
-    seen[id(node)] = None
+    # Marked as being visited.
+    node_sizes[id(node)] = None
     children: list[Node] = []
     if isinstance(node, MappingNode):
         for key, value in node.value:
             yield (*place, str(key.value)), key.start_mark.line + 1
-            yield from _lines(value, (*place, str(key.value)), seen)
+            yield from _lines(value, (*place, str(key.value)), node_sizes)
             children.append(value)
     elif isinstance(node, SequenceNode):
         for number, value in enumerate(node.value):
             yield (*place, number), value.start_mark.line + 1
-            yield from _lines(value, (*place, number), seen)
+            yield from _lines(value, (*place, number), node_sizes)
             children.append(value)
-    seen[id(node)] = size = 1 + sum(seen[id(child)] or 0 for child in children)
+    node_sizes[id(node)] = size = 1 + sum(node_sizes[id(child)] or 0 for child in children)
     if size > MOST_ENTRIES:
         raise RecursionError
 
 
-def _shown(value: object) -> str:
-    given = repr(value)
-    return given if len(given) <= 60 else f"{given[:57]}..."
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _is_branch(part: object) -> bool:
-    """Return whether a part of pydantic's place names a branch of a union, not a key."""
+    """Return whether a part of a place in pydantic is a branch of a union, not a key."""
     return isinstance(part, str) and (
         part.startswith(("list[", "dict[", "constrained", "function-", "literal["))
         or part in {"int", "str", "float", "bool", "[key]"}
@@ -228,32 +235,32 @@ def _is_branch(part: object) -> bool:
 
 
 def _keys_at(model: Any, place: Place) -> list[str]:
-    """The keys that a block knows."""
+    """Return the keys of a block."""
     for part in place:
         model = _within(model, part)
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
-    return [found.alias or name for name, found in fields.items()]
+    return [info.alias or name for name, info in fields.items()]
 
 
 def _within(kind: Any, part: str | int) -> Any:
-    """The type of an entry of a block or list."""
-    for found in _alternatives(kind):
-        fields = getattr(found, "model_fields", None)
+    """Return the type of an entry of a block or list."""
+    for alternative in _alternatives(kind):
+        fields = getattr(alternative, "model_fields", None)
         if fields is not None:
-            return next((each.annotation for name, each in fields.items() if part in {name, each.alias}), None)
+            return next((info.annotation for name, info in fields.items() if part in {name, info.alias}), None)
         with suppress(IndexError):
-            return get_args(found)[-1]
+            return get_args(alternative)[-1]
     return None
 
 
 def _alternatives(kind: Any) -> Iterator[Any]:
     if get_origin(kind) in {Union, types.UnionType}:
-        for each in get_args(kind):
-            yield from _alternatives(each)
+        for member in get_args(kind):
+            yield from _alternatives(member)
     elif kind is not type(None):
         yield kind
 
 
-def _first(error: object) -> str:
-    words = str(error).strip()
-    return words.splitlines()[0] if words else type(error).__name__
+def _first_line(error: object) -> str:
+    message = str(error).strip()
+    return message.splitlines()[0] if message else type(error).__name__

@@ -1,4 +1,4 @@
-"""Manifest of a folder of Parquet files: its content when it was complete, to check later that it still is."""
+"""Manifest of a folder of Parquet files: its content when it was complete, to check later that nothing changed."""
 
 from pathlib import Path, PurePosixPath
 
@@ -11,7 +11,7 @@ from turnwise.files.object_stores import Options, address_of, content, joined, s
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One file: where it lies in the folder, and what is in it, from the first rollout to the last."""
+    """One file: its path in the folder, and its content, with the smallest and the largest rollout id."""
 
     file: str
     rows: int
@@ -22,7 +22,7 @@ class Part(msgspec.Struct, frozen=True):
     blake2b: str
 
     def __post_init__(self) -> None:
-        """Refuse what lies elsewhere: whoever wrote it, no manifest reaches out of its folder."""
+        """Refuse a path outside of the folder, since a manifest may come from anywhere."""
         if self.file.startswith("/") or not is_log(self.file):
             raise ValueError(f"it names {self.file!r}")
 
@@ -36,17 +36,17 @@ class Manifest(msgspec.Struct, frozen=True):
     files: tuple[Part, ...]
 
     def text(self) -> str:
-        """The manifest as it is written."""
+        """Return the manifest as JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
 
 
 def manifest_of(folder: str | Path, options: Options | None = None) -> Manifest | None:
-    """The manifest of a folder or an address, None where it has none.
+    """Return the manifest of a folder or an address, or None.
 
     Raises
     ------
     ReadError
-        Where there is one that cannot be read.
+        Where the manifest cannot be read.
 
     Examples
     --------
@@ -73,17 +73,17 @@ def manifest_of(folder: str | Path, options: Options | None = None) -> Manifest 
 
 
 def parquet_in(folder: str | Path, options: Options | None = None) -> dict[str, int]:
-    """The Parquet files of a folder and all folders in it, hidden ones left out: the bytes of each by its name from there."""
+    """Return the Parquet files of a folder and its subfolders, without hidden ones: size in bytes by path in the folder."""
     if address_of(folder) is not None:
-        found = sizes(str(folder), options)
+        file_sizes = sizes(str(folder), options)
     else:
         files = [file for file in Path(folder).rglob("*.parquet") if file.is_file()]
-        found = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
-    return {name: found[name] for name in sorted(found) if is_log(name)}
+        file_sizes = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
+    return {name: file_sizes[name] for name in sorted(file_sizes) if is_log(name)}
 
 
 def is_log(name: str) -> bool:
-    """Return whether a file in a folder is Parquet to be read: not hidden, nor in a hidden folder.
+    """Return whether a file in a folder is Parquet, and neither hidden nor in a hidden folder.
 
     Examples
     --------
@@ -94,31 +94,31 @@ def is_log(name: str) -> bool:
 
 
 def check_whole(folder: str | Path, manifest: Manifest, options: Options | None = None) -> None:
-    """Refuse a folder in which a file is missing, was added, or has another size than its manifest says.
+    """Check that a folder has the files of its manifest, with the same sizes, and no others.
 
     Raises
     ------
     ReadError
         Naming the file.
     """
-    found = parquet_in(folder, options)
-    promised = {part.file: part.bytes for part in manifest.files}
-    missing, extra = promised.keys() - found.keys(), found.keys() - promised.keys()
-    remedy = "restore it, or convert anew"
+    file_sizes = parquet_in(folder, options)
+    stated = {part.file: part.bytes for part in manifest.files}
+    # Sizes are compared here, contents in `check_content`, which reads every byte.
+    missing, extra = stated.keys() - file_sizes.keys(), file_sizes.keys() - stated.keys()
+    remedy = "restore it, or convert again"
     if missing:
-        raise ReadError(f"{folder}: {listing(missing)} is missing, which stands in {MANIFEST}; {remedy}")
+        raise ReadError(f"{folder}: {listing(missing)} of {MANIFEST} is missing; {remedy}")
     if extra:
-        raise ReadError(f"{folder}: {listing(extra)} does not stand in {MANIFEST}; take it away, or convert anew")
-    changed = [name for name, size in found.items() if size != promised[name]]
+        raise ReadError(f"{folder}: {listing(extra)} is not in {MANIFEST}; remove it, or convert again")
+    changed = [name for name, size in file_sizes.items() if size != stated[name]]
     if changed:
         first = changed[0]
-        raise ReadError(
-            f"{joined(folder, first)}: has {counted(found[first], 'byte')}, not the {promised[first]:,} of {MANIFEST}; {remedy}"
-        )
+        size = counted(file_sizes[first], "byte")
+        raise ReadError(f"{joined(folder, first)}: has {size}, not the {stated[first]:,} of {MANIFEST}; {remedy}")
 
 
 def check_part(path: str, part: Part, rows: int, ids: pl.Series) -> None:
-    """Refuse a file in which other rows or rollouts were found than its manifest says.
+    """Check the rows and the rollout ids of a file against its manifest.
 
     Examples
     --------
@@ -129,18 +129,17 @@ def check_part(path: str, part: Part, rows: int, ids: pl.Series) -> None:
     if (rows, len(ids)) != (part.rows, part.rollouts):
         raise ReadError(
             f"{path}: holds {counted(rows, 'row')} of {counted(len(ids), 'rollout')}, not the {counted(part.rows, 'row')} of "
-            f"{counted(part.rollouts, 'rollout')} of {MANIFEST}; restore it, or convert anew"
+            f"{counted(part.rollouts, 'rollout')} of {MANIFEST}; restore it, or convert again"
         )
+    # The smallest and the largest id reveal a file that was swapped for another with as many rows.
     if (ids.min(), ids.max()) != (part.first, part.last):
         raise ReadError(
             f"{path}: holds rollouts {ids.min()!r} to {ids.max()!r}, not the {part.first!r} to {part.last!r} of {MANIFEST}; "
-            "restore it, or convert anew"
+            "restore it, or convert again"
         )
 
 
 def check_content(path: str, part: Part, options: Options | None = None) -> None:
-    """Refuse a file whose bytes are not those that were written."""
+    """Check the content of a file against the hash in its manifest."""
     if content_hash(path, options) != part.blake2b:
-        raise ReadError(
-            f"{path}: is not the file that {MANIFEST} vouches for (another blake2b); restore it, or convert anew"
-        )
+        raise ReadError(f"{path}: is not the file in {MANIFEST} (its blake2b differs); restore it, or convert again")

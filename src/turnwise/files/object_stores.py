@@ -1,7 +1,7 @@
-"""Addresses such as ``s3://bucket/runs``: what lies there, and files that appear there whole or not at all.
+"""Addresses such as ``s3://bucket/runs``: listing, downloading, removing, and uploads that appear complete or not at all.
 
-Parquet is read by Polars itself. What Polars has no call for (what lies under an address, the bytes of an object, uploads,
-removals) `obstore` does, the same object store in Rust: both take the same options, and the same ones from the environment.
+Polars reads Parquet from there itself. For everything else `obstore` is used, which is based on the same Rust library: both
+take the same options, and the same variables of the environment.
 """
 
 import re
@@ -22,7 +22,7 @@ _CLIENT = re.compile(r"(?:aws_|azure_|google_)?(allow_http|timeout|connect_timeo
 
 
 def address_of(path: str | PathLike[str]) -> str | None:
-    """The address in an object store, None where it is a path of this machine. A `Path` has lost a slash: it gets it back.
+    """Return the address in an object store, with the slash that `Path` removes; None for a path of this machine.
 
     Examples
     --------
@@ -35,14 +35,14 @@ def address_of(path: str | PathLike[str]) -> str | None:
 
 
 def path_of(path: str | PathLike[str]) -> Path:
-    """A path of this machine, with the home folder for a leading ``~``: a shell leaves it in ``--out=~/runs``, and in a file.
+    """Return a path of this machine, with a leading ``~`` expanded, which a shell does not do in ``--out=~/runs``.
 
-    Where ``~`` is nobody's, it is a name like any other.
+    A ``~`` before an unknown user is part of the name.
 
     Raises
     ------
     ArgumentError
-        Where it holds a character that no name of a file may.
+        Where it contains a null character.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def path_of(path: str | PathLike[str]) -> Path:
 
 
 def joined(folder: str | PathLike[str], name: str) -> str:
-    """A file in a folder, be it an address or a path.
+    """Return the path of a file in a folder, or its address if the folder is an address.
 
     Examples
     --------
@@ -73,50 +73,51 @@ def joined(folder: str | PathLike[str], name: str) -> str:
 def sizes(folder: str, options: Options | None = None) -> dict[str, int]:
     """Return the objects under an address: size in bytes by name."""
     store = _store(folder, options)
-    with _told(folder, ReadError, "read"):
+    with _reporting(folder, ReadError, "read"):
         return {entry["path"]: entry["size"] for batch in store.list() for entry in batch}
 
 
 def content(address: str, options: Options | None = None) -> Iterator[bytes]:
-    """The bytes of an object, block by block.
+    """Iterate over the content of an object in blocks.
 
     Raises
     ------
     FileNotFoundError
-        Where there is none.
+        Where it does not exist.
     """
     folder, name = address.rsplit("/", 1)
     store = _store(folder, options)
-    with _told(address, ReadError, "read"):
+    with _reporting(address, ReadError, "read"):
         yield from map(bytes, store.get(name).stream())
 
 
 def deleted(folder: str, names: Iterable[str], options: Options | None = None) -> None:
-    """Objects under an address are no more."""
-    with _told(folder, WriteError, "written"):
+    """Remove objects under an address."""
+    with _reporting(folder, WriteError, "written"):
         _store(folder, options).delete(list(names))
 
 
 @contextmanager
 def uploaded(address: str, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """A temporary file to write to; it is uploaded, whole, when the block ends without an error.
+    """Return a temporary file to write to; it is uploaded when the block ends without an error.
 
     Raises
     ------
     WriteError
-        Where an object stands there already, or the store refuses.
+        Where the object exists and may not be overwritten, or the store reports an error.
     """
     folder, name = address.rsplit("/", 1)
     store = _store(folder, options)
-    with _told(address, WriteError, "written"):
-        if not overwrite and _stands(store, name):
+    with _reporting(address, WriteError, "written"):
+        if not overwrite and _exists(store, name):
             raise WriteError(
                 f"{address} exists and is not overwritten; choose another name, or allow it with overwrite"
             )
+    # A local file first: an upload shows up only when it is complete.
     with tempfile.TemporaryDirectory() as place:
         draft = Path(place, name)
         yield draft
-        with _told(address, WriteError, "written"):
+        with _reporting(address, WriteError, "written"):
             store.put(name, draft)
 
 
@@ -124,18 +125,18 @@ def uploaded(address: str, *, overwrite: bool = False, options: Options | None =
 def uploaded_folder(
     address: str, *, last: str, overwrite: bool = False, options: Options | None = None
 ) -> Iterator[Path]:
-    """A temporary folder to fill; it is uploaded when the block ends without an error, the file `last` after all others.
+    """Return a temporary folder to fill; it is uploaded when the block ends without an error, the file `last` after all others.
 
-    An object store knows no renaming, so what lacks `last` is unfinished: where it stands already, it is removed first.
-    Other objects of the same names are replaced, and all else is left alone.
+    Object stores cannot rename. A folder without `last` therefore counts as unfinished, and an existing `last` is removed
+    first. Other objects of the same names are replaced, and all others are left unchanged.
 
     Raises
     ------
     WriteError
-        Where there are objects already and they may not be overwritten, or the store refuses.
+        Where there are objects that may not be overwritten, or the store reports an error.
     """
     store = _store(address, options)
-    with _told(address, WriteError, "written"):
+    with _reporting(address, WriteError, "written"):
         if not overwrite and any(store.list()):
             raise WriteError(
                 f"{address} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
@@ -143,14 +144,14 @@ def uploaded_folder(
     with tempfile.TemporaryDirectory() as place:
         yield Path(place)
         files = [file for file in sorted(Path(place).rglob("*")) if file.is_file()]
-        with _told(address, WriteError, "written"):
-            if _stands(store, last):
+        with _reporting(address, WriteError, "written"):
+            if _exists(store, last):
                 store.delete(last)
             for file in sorted(files, key=lambda file: file.name == last):
                 store.put(file.relative_to(place).as_posix(), file)
 
 
-def _stands(store: Any, name: str) -> bool:
+def _exists(store: Any, name: str) -> bool:
     try:
         store.head(name)
     except FileNotFoundError:
@@ -159,31 +160,36 @@ def _stands(store: Any, name: str) -> bool:
 
 
 def _store(folder: str, options: Options | None) -> Any:
-    """The store at an address; what is one option among others to Polars may be one of the client to `obstore`."""
+    """Open the store at an address. `obstore` separates options of its HTTP client from the others, which Polars does not."""
     try:
         from obstore import store
     except ModuleNotFoundError as error:
         raise ArgumentError(f"{folder}: obstore is not installed; pip install 'turnwise[cloud]'") from error
-    opened: Any = store.from_url  # its types ask which store it will be
+    from_url: Any = store.from_url  # its overloads need the type of the store, which is not known here
     config: dict[str, Any] = {}
     client: dict[str, Any] = {}
     for name, value in (options or {}).items():
-        known = _CLIENT.fullmatch(name.lower())
-        (client if known else config)[known[1] if known else name] = value
-    with _told(folder, ArgumentError, "reached"):
-        return opened(folder, config=config or None, client_options=client or None)
+        client_option = _CLIENT.fullmatch(name.lower())
+        if client_option:
+            client[client_option[1]] = value
+        else:
+            config[name] = value
+    with _reporting(folder, ArgumentError, "reached"):
+        return from_url(folder, config=config or None, client_options=client or None)
 
 
 @contextmanager
-def _told(address: str, kind: type[TurnwiseError], verb: str) -> Iterator[None]:
-    """Turn an error of the store into one sentence; a missing object stays a FileNotFoundError for readers."""
+def _reporting(address: str, kind: type[TurnwiseError], verb: str) -> Iterator[None]:
+    """Report an error of the store as one sentence; a missing object stays a FileNotFoundError for readers."""
     from obstore.exceptions import BaseError
 
     try:
         yield
     except (BaseError, OSError) as error:
+        # A missing manifest is normal, and its reader decides.
         if isinstance(error, FileNotFoundError) and kind is ReadError:
             raise
+        # The first line without the response of the server, which is a page of XML.
         line = str(error).strip().partition("\n")[0].partition(" - Server returned")[0]
         raise kind(
             f"{address} cannot be {verb} ({line or type(error).__name__}); "

@@ -75,6 +75,7 @@ def json_steps(path: str, name: str = "result_json_path") -> list[str | int]:
     """
     if not path.startswith("$") or _STEP.sub("", path) != "$":
         raise ArgumentError(f"{name} {path!r} is not understood; write names and numbers, as in $.choices[0].text")
+    # Each match has one group that is not empty. A name of digits (`.0`) is a number as well.
     return [
         int(number or field) if number or field.isdecimal() else field or "".join(quoted)
         for field, number, *quoted in _STEP.findall(path)

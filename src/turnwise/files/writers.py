@@ -1,4 +1,4 @@
-"""Any frame -> a file, its format named by the suffix."""
+"""Writing any frame to a file, in the format of its suffix."""
 
 import io
 import json
@@ -33,11 +33,11 @@ def write(
     overwrite: bool = False,
     spreadsheet: bool = False,
 ) -> Path | str:
-    """The path written (or the address): the frame as Parquet, CSV, JSON, JSON lines or Arrow, by its suffix.
+    """Write a frame as Parquet, CSV, JSON, JSON lines or Arrow, by the suffix of the file; return the path or address.
 
-    The file appears whole or not at all. In CSV a struct becomes one column for each field
+    The file appears complete or not at all. In CSV a struct becomes one column for each field
     (``time_to_success_duration``) and a list becomes JSON text; null is an empty field and an empty text is ``""``.
-    Parquet and Arrow keep every dtype. A Parquet file of results also says in its metadata what its rows estimate:
+    Parquet and Arrow keep every dtype. A Parquet file of results also states in its metadata what its rows estimate:
     ``turnwise.estimands`` holds the sentences of the column `estimand` as a JSON list.
 
     Parameters
@@ -48,18 +48,18 @@ def write(
         Ending in ``.parquet``, ``.csv``, ``.json``, ``.jsonl``, ``.ndjson`` or ``.arrow``; or an address in an object store that
         does, as in ``s3://bucket/summary.parquet``.
     storage_options
-        What the object store needs, as in Polars; by default from the environment.
+        Options of the object store, as in Polars; by default from the environment.
     overwrite
-        Whether a file that stands there may be replaced.
+        Whether an existing file may be replaced.
     spreadsheet
-        For a CSV that a spreadsheet will open: text that it would run as a formula gets an apostrophe in front (text that begins
-        with ``= + - @``, a tab or a line break; numbers are left alone), and a line on stderr says in how many cells.
+        For a CSV that a spreadsheet will open: text that it would run as a formula (it begins with ``= + - @``, a tab or a
+        line break, and is not a number) gets an apostrophe in front, and a line on stderr says in how many cells.
 
     Raises
     ------
     WriteError
-        Where the suffix is unknown, a column is of a kind that the format does not hold, the file exists, the folder cannot be
-        written to, or `spreadsheet` is asked of another format than CSV.
+        Where the suffix is unknown, the format cannot hold the dtype of a column, the file exists, the folder is not
+        writable, or `spreadsheet` is used with another format than CSV.
 
     Examples
     --------
@@ -72,6 +72,7 @@ def write(
     check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
     data = frame_of(frame, "write")
     _check_held(data.schema, suffix, place)
+    # Flat first: fields of structs and lists may hold text that must be defused.
     if spreadsheet:
         data, changed = defused(flat(data))
     with whole(place, overwrite=overwrite, options=storage_options) as draft, draft.open("wb") as file:
@@ -82,12 +83,12 @@ def write(
 
 
 def check_place(path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
-    """Refuse a place that `write` would refuse whatever the frame, so that it can be known before the frame is made.
+    """Check that `write` could write a frame to a path, before the work of computing the frame.
 
     Raises
     ------
     WriteError
-        Where the suffix is unknown or no spreadsheet's, or something stands there that may not be overwritten.
+        Where the suffix is unknown or does not fit `spreadsheet`, or the file exists and may not be overwritten.
 
     Examples
     --------
@@ -105,21 +106,21 @@ def check_place(path: str | Path, *, overwrite: bool = False, spreadsheet: bool 
 
 
 def _check_held(columns: pl.Schema, suffix: str, place: object) -> None:
-    """Refuse columns of a kind that the format has no place for."""
+    """Check that the format can hold the dtypes of all columns."""
     for name, dtype in columns.items():
-        parts = _parts(dtype, lists=suffix != ".csv")  # there lists are text
+        parts = _parts(dtype, lists=suffix != ".csv")  # in CSV, lists are text
         if pl.Object in parts:
             raise WriteError(
                 f"{place}: column `{name}` holds Python objects, which no file keeps; make it text, numbers, lists or structs"
             )
-        if any(part in _NOT_HELD.get(suffix, ()) for part in parts):
+        if any(part in _UNSUPPORTED.get(suffix, ()) for part in parts):
             raise WriteError(
                 f"{place}: column `{name}` is {dtype}, which {suffix} cannot hold; write .parquet or .arrow, or make it text"
             )
 
 
 def _parts(dtype: pl.DataType, *, lists: bool) -> list[pl.DataType]:
-    """A dtype, and those that stand in it; with `lists`, also in its lists."""
+    """Return a dtype and the dtypes of its fields; with `lists`, also the dtypes in its lists."""
     within = [field.dtype for field in dtype.fields] if isinstance(dtype, pl.Struct) else []
     if lists and isinstance(dtype, pl.List | pl.Array):
         within = [dtype.inner]
@@ -127,13 +128,14 @@ def _parts(dtype: pl.DataType, *, lists: bool) -> list[pl.DataType]:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with structs spread over columns and lists as JSON text, as CSV needs it.
+    """Return the frame with a column for each field of a struct, and lists as JSON text, for CSV.
 
     Examples
     --------
     >>> flat(pl.DataFrame({"t": [{"duration": 2, "observed": True}], "l": [[1, 2]]})).row(0, named=True)
     {'t_duration': 2, 't_observed': True, 'l': '[1,2]'}
     """
+    # Again, as long as fields are structs themselves.
     while structs := cs.expand_selector(frame, cs.struct()):
         for name in structs:
             fields = [f"{name}_{field}" for field in frame[name].struct.fields]
@@ -143,10 +145,10 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The frame with an apostrophe before each text that a spreadsheet would run, and how many cells that were, by column.
+    """Put an apostrophe before each text that a spreadsheet would run, and count the changed cells by column.
 
     Such text begins with ``= + - @`` (or their full-width forms), a tab, a carriage return or a line feed (OWASP, CSV
-    injection); names of columns count too. Numbers are left alone, also where they stand in a column of text.
+    injection); names of columns count too. Numbers are unchanged, also in a column of text.
 
     Examples
     --------
@@ -156,11 +158,13 @@ def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """
     words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
     text = frame.select(pl.col(words).cast(pl.String))
+    # A number such as -5 begins like a formula, and is harmless.
     risky = text.select(pl.all().str.contains(_FORMULA) & pl.all().str.contains(_NUMBER).not_())
-    changed = {name: many for name in words if (many := int(risky[name].sum()))}
+    changed = {name: count for name in words if (count := int(risky[name].sum()))}
     safe = frame.with_columns(
         pl.when(risky[name]).then(pl.lit("'") + text[name]).otherwise(text[name]).alias(name) for name in changed
     )
+    # A spreadsheet runs names of columns too.
     heads = {name: f"'{name}" for name in frame.columns if re.search(_FORMULA, name)}
     return safe.rename(heads), changed | dict.fromkeys(heads.values(), 1)
 
@@ -181,12 +185,12 @@ def formulas_told(changed: Mapping[str, int]) -> str:
     """
     if not changed:
         return "no cell begins like a formula"
-    where = ", ".join(f"{labels.plain(name)} {many:,}" for name, many in changed.items())
+    where = ", ".join(f"{labels.plain(name)} {count:,}" for name, count in changed.items())
     return f"{labels.counted(sum(changed.values()), 'cell')} that begin like a formula have an apostrophe in front ({where})"
 
 
 def estimands(frame: pl.DataFrame) -> dict[str, str]:
-    """Return the estimands of a result's rows as file metadata: empty for a frame without that column.
+    """Return the estimands of a result's rows as metadata for a file; none for a frame without that column.
 
     Examples
     --------
@@ -200,14 +204,14 @@ def estimands(frame: pl.DataFrame) -> dict[str, str]:
 
 
 def _write_parquet(frame: pl.DataFrame, file: io.BufferedWriter) -> None:
-    """Write Parquet; a full disk raises the same system error as for every other format."""
-    try:  # at the level of Arrow's own writer: a tenth larger than Polars', a fifth faster, and leaner
+    """Write Parquet; a full disk raises the same error of the operating system as for other formats."""
+    try:  # the compression level of Arrow's own writer: files are a tenth larger than by Polars' default, and a fifth faster
         frame.write_parquet(file, statistics=True, compression_level=1, metadata=estimands(frame) or None)
     except pl.exceptions.ComputeError as error:
-        refused = re.search(r"IO error: (.+)", str(error))
-        if refused is None:
+        system_error = re.search(r"IO error: (.+)", str(error))
+        if system_error is None:
             raise
-        raise OSError(refused[1]) from error
+        raise OSError(system_error[1]) from error
 
 
 def _json_text(column: pl.Series) -> pl.Series:
@@ -217,11 +221,11 @@ def _json_text(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, texts, dtype=pl.String)
 
 
-_NOT_HELD: dict[str, tuple[type[pl.DataType], ...]] = {
+_UNSUPPORTED: dict[str, tuple[type[pl.DataType], ...]] = {
     ".csv": (pl.Binary, pl.Duration),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), (pl.Binary,)),
 }
-# a file that is open: of paths Polars takes no other than UTF-8, and a folder called ~ for the home folder
+# Writers get an open file: Polars only accepts paths in UTF-8, and takes a folder named ~ for the home folder.
 WRITERS: dict[str, Callable[[pl.DataFrame, io.BufferedWriter], object]] = {
     ".parquet": _write_parquet,
     ".csv": lambda frame, file: flat(frame).write_csv(file),

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from turnwise.errors import ArgumentError, listing
 from turnwise.readers.records import json_text
 from turnwise.schema import TREE_COLUMNS, TURNS
 
@@ -27,7 +28,6 @@ _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
     (time, pl.Time()),
     (timedelta, pl.Duration("us")),
 )
-_SIMPLE = dict(_PLAIN[:3])  # types with one dtype whatever the value
 
 
 class Columns:
@@ -93,11 +93,13 @@ def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool
     if dtype == pl.Object or (dtype.is_nested() and not nested):
         values = [value if words and isinstance(value, str) else json_text(value) for value in values]
         dtype = pl.String()
+    # Polars would otherwise cut a float in a list of integers.
     if dtype.is_nested():
         values = [_fitted(value, dtype) for value in values]
     try:
         return pl.Series(name, values, dtype=dtype, strict=True)
     except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot hold
+        # Emoji that a tool cut in the middle. All values are cleaned, which is slow, and hence not done before.
         return pl.Series(name, [_clean(value) for value in values], dtype=dtype, strict=True)
 
 
@@ -109,14 +111,19 @@ def dtype_of(values: Iterable[Any]) -> pl.DataType:
     >>> dtype_of([1, None, 2.5]), dtype_of([[1], []]), dtype_of([1, "a"])
     (Float64, List(Int64), Object)
     """
-    present = [value for value in values if value is not None]
-    kinds = set(map(type, present))
-    if len(kinds) == 1:  # the fast way for most columns
-        (kind,) = kinds
-        if kind in _SIMPLE or (kind is int and min(present) >= -_BIG and max(present) < _BIG):
-            return _SIMPLE.get(kind, pl.Int64())
+    by_type: dict[type, list[Any]] = {}
+    for value in values:
+        if value is not None:
+            by_type.setdefault(type(value), []).append(value)
+    # One value of a type decides, except that containers differ, and that integers may be too large for Int64.
+    samples: list[Any] = []
+    for kind, group in by_type.items():
+        if kind is int:
+            samples += [min(group), max(group)]
+        else:
+            samples += group if kind in {list, tuple, dict} else group[:1]
     initial: pl.DataType = pl.Null()
-    return reduce(_common, map(_dtype, _representatives(present)), initial)
+    return reduce(_common, map(_dtype, samples), initial)
 
 
 def json_column(series: pl.Series) -> pl.Series:
@@ -193,6 +200,25 @@ def arrangement(names: Sequence[str]) -> list[pl.Expr]:
     return [*turns_columns, *(pl.col(name) for name in names if name not in TURNS.names)]
 
 
+def fact_literals(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
+    """Return the facts that a user passes to a reader, as constants of their dtypes in TURNS."""
+    literals = {}
+    for name, value in facts.items():
+        if name not in TURNS.facts:
+            names = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
+            advice = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
+            raise ArgumentError(
+                f"{verb}: {name!r} is not a fact of a rollout; {advice if name in TURNS.names else names}"
+            )
+        dtype = TURNS.dtypes[name]
+        try:
+            literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            words = f" ({listing(dtype.categories)})" if isinstance(dtype, pl.Enum) else ""
+            raise ArgumentError(f"{verb}: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
+    return literals
+
+
 def _empty(frame: pl.DataFrame) -> set[str]:
     """Return the columns that are null in all rows."""
     # All counts at once: taking a single column out of the frame would turn a literal null into a full column.
@@ -207,6 +233,7 @@ def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 def _common(left: pl.DataType, right: pl.DataType) -> pl.DataType:
     """Return the common dtype of two dtypes, or `MIXED`: no value may change, so 64-bit unsigned and decimals do not mix."""
+    # A null fits any dtype.
     if right in (left, pl.Null()):
         return left
     if left == pl.Null:
@@ -215,8 +242,10 @@ def _common(left: pl.DataType, right: pl.DataType) -> pl.DataType:
     if isinstance(left, words) and isinstance(right, words):
         return pl.String()
     if left.is_integer() and right.is_integer():
+        # Int64 cannot hold these.
         return MIXED if {left, right} & {pl.UInt64(), pl.Int128(), pl.UInt128()} else pl.Int64()
     if left.is_numeric() and right.is_numeric():
+        # A float cannot hold each decimal exactly.
         return MIXED if isinstance(left, pl.Decimal) or isinstance(right, pl.Decimal) else pl.Float64()
     return _common_nested(left, right)
 
@@ -227,6 +256,7 @@ def _common_nested(left: pl.DataType, right: pl.DataType) -> pl.DataType:
         return MIXED if inner == pl.Object else pl.List(inner)
     if isinstance(left, pl.Struct) and isinstance(right, pl.Struct):
         left_fields, right_fields = dict(left), dict(right)
+        # A struct with other fields is JSON text: a field that is missing is not a field that is null.
         if left_fields.keys() != right_fields.keys():
             return MIXED
         fields = {name: _common(_instance(left_fields[name]), _instance(right_fields[name])) for name in left_fields}
@@ -236,16 +266,6 @@ def _common_nested(left: pl.DataType, right: pl.DataType) -> pl.DataType:
 
 def _instance(dtype: Any) -> pl.DataType:
     return dtype if isinstance(dtype, pl.DataType) else dtype()
-
-
-def _representatives(values: Iterable[Any]) -> Iterable[Any]:
-    """Return one value of each type with one dtype, and all values of other types, whose dtypes may differ."""
-    kinds: set[type] = set()
-    for value in values:
-        kind = type(value)
-        if kind in {int, list, tuple, dict} or kind not in kinds:
-            kinds.add(kind)
-            yield value
 
 
 def _dtype(value: Any) -> pl.DataType:
@@ -260,6 +280,7 @@ def _dtype(value: Any) -> pl.DataType:
         fields = {name: _dtype(item) for name, item in value.items()}
         is_struct = fields and all(isinstance(name, str) and fields[name] != pl.Object for name in fields)
         return pl.Struct(fields) if is_struct else MIXED
+    # A column has one time zone, and values may have several.
     if isinstance(value, datetime) and value.tzinfo is not None:
         return MIXED
     return next((dtype for kind, dtype in _PLAIN if isinstance(value, kind)), MIXED)

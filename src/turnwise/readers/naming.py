@@ -1,4 +1,4 @@
-"""Columns whose names differ from those of TURNS: files are read under the names of TURNS, as the user mapped them."""
+"""Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +54,7 @@ def checked_names(names: object, verb: str = "read") -> dict[str, str]:
             reversed_pair = f'the name of TURNS comes first: names={{"{column}": "{name}"}}'
             advice = reversed_pair if column in NAMES else meant(name, NAMES)
             raise ArgumentError(f'{verb}: names={{"{name}": "{column}"}}: {name!r} is not a column of TURNS; {advice}')
+        # A column cannot be two columns of TURNS.
         targets = [target for target in names if names[target] == column]
         if len(targets) > 1:
             raise ArgumentError(
@@ -129,6 +130,7 @@ class Naming:
             values = cast(_in_words(frame[column], name), TURNS.dtypes[name], frame["rollout_id"]).alias(name)
             nulls = pl.Series(name, [None] * frame.height, dtype=values.dtype)
             tool_values = frame[name] if name in frame.columns else nulls
+            # The user's column may fill what the log leaves open, but not replace what it states.
             if (values.is_not_null() & tool_values.is_not_null()).any():
                 raise ArgumentError(
                     f'{self.verb}: names={{"{name}": "{column}"}} would hide what logs of {source} say of `{name}` themselves; '
@@ -136,6 +138,7 @@ class Naming:
                 )
             frame = frame.with_columns(values.zip_with(values.is_not_null(), tool_values))
         self._present |= {*columns.values()}
+        # `rollout_id` and `turn` do not apply to logs of tools, and are not reported as missing.
         for file in self._tool_files.pop(source, ()):
             for name in sorted((self.names.keys() & OF_TOOLS) - columns.keys()):
                 self._problems.lacking(file, self.names[name], name)
@@ -202,6 +205,7 @@ class Naming:
 
     def _nowhere(self, name: str, where: str) -> ArgumentError:
         column = self.names[name]
+        # The column exists, but only in logs whose own `rollout_id` or `turn` counts.
         if column in self._columns:
             return ArgumentError(
                 f'{self.verb}: names={{"{name}": "{column}"}}: logs of tools state `{name}` themselves; leave it out'
@@ -260,6 +264,7 @@ class Naming:
             ids = frame["rollout_id"] if "rollout_id" in frame.columns else pl.int_range(frame.height, eager=True)
             names = [name for name in new_names.values() if name in TURNS.names]
             frame = frame.with_columns(cast(frame[name], TURNS.dtypes[name], ids) for name in names)
+        # A table as a file in memory: readers only know documents.
         file = io.BytesIO()
         frame.write_ipc(file)
         translation = Document(document.path, file.getvalue())

@@ -116,6 +116,7 @@ def installed(names: frozenset[str]) -> tuple[Format, ...]:
 
     One that cannot be used is left out, which is said on stderr: it must not keep turnwise from reading other formats.
     """
+    # By name, which must be unique among all formats.
     formats: dict[str, Format] = {}
     for point in _points():
         who = f"the reader `{point.name}` of the package {point.dist.name if point.dist else point.value}"
@@ -137,6 +138,7 @@ def installed(names: frozenset[str]) -> tuple[Format, ...]:
 def _guarded(form: Format, who: str) -> Format:
     """Return the format with functions that fail as turnwise's own do: a problem of one file, never a traceback."""
     sniff, read = form.sniff, form.read
+    # Not to repeat the message for each file.
     failures: list[Exception] = []
 
     @wraps(sniff)
@@ -144,10 +146,11 @@ def _guarded(form: Format, who: str) -> Format:
         try:
             return bool(sniff(document))
         except (BrokenError, TurnwiseError):
+            # These name what is wrong with the file, as those of built-in formats do.
             raise
         except Exception as error:  # noqa: BLE001  # as above
             if not failures:  # once, not for each file of a folder
-                say(f"{who} cannot tell whether {document.name} is its format ({type_and_message(error)})")
+                say(f"{who} fails to check whether {document.name} has its format ({type_and_message(error)})")
             failures.append(error)
             return False
 

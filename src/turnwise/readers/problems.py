@@ -57,6 +57,7 @@ class Problems:
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
+        # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
         self._left_out: Counter[str] = Counter()
@@ -69,6 +70,7 @@ class Problems:
         try:
             yield
         except BrokenError as error:
+            # The record that a nested block names is more precise than that of this block.
             name = record if error.record is None else error.record
             problem = BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy)
             cause: Exception = error
@@ -77,6 +79,7 @@ class Problems:
             problem, cause = BrokenError(reason, record=record), error
         else:
             return
+        # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, overload
 
 import polars as pl
 
-from turnwise.errors import ArgumentError, ReadError, listing
+from turnwise.errors import ArgumentError, ReadError
 from turnwise.files.object_stores import Options
-from turnwise.readers.columns import arrange, reconcile, without_nulls
+from turnwise.readers.columns import arrange, fact_literals, reconcile, without_nulls
 from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
@@ -23,7 +23,6 @@ from turnwise.readers.sources.hive import scanned
 from turnwise.readers.sources.paths import Paths, documents, journal_of, listed
 from turnwise.readers.sources.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Owners, Table
-from turnwise.schema import TURNS
 from turnwise.schema.arguments import names_of
 from turnwise.schema.labels import counted
 
@@ -153,10 +152,12 @@ def read_into(
     >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
     (1, ['is not recognized'])
     """
+    # All arguments are checked before any file is opened.
     values = fact_literals(facts)
     wanted = None if columns is None else [*names_of(columns), *values]
     naming = Naming(checked_names(names), problems)
     places = listed(paths, "read")
+    # Files are all in an object store, or all on this machine.
     turns: pl.DataFrame | pl.LazyFrame
     if remote := addresses(places):
         lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
@@ -204,6 +205,7 @@ def _read_local(
     except OSError as error:
         raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
     cached = cache.load(problems)
+    # `load` has already added the problems of the cached reading.
     if cached is not None:
         return cached
     turns = turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming)
@@ -219,7 +221,7 @@ def turns_of(
     naming: Naming,
     wanted: list[str] | None = None,
 ) -> pl.DataFrame:
-    """Read the rollouts of all files into one frame of TURNS; the parameters are those of `tables_of`."""
+    """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     frames = [without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in table.frames()]
     naming.finish()
@@ -257,6 +259,7 @@ def tables_of(
     """
     owners = Owners()
     tables = {NATIVE.name: Table(NATIVE.name, problems, owners, wanted)}
+    # Files that repeat rollouts of other files are read last, so that the complete rollout is kept.
     echoes: list[tuple[Document, Format, bool]] = []
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
@@ -331,6 +334,7 @@ def scan(
         lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
     else:
         lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
+    # Not all files are Parquet of TURNS. Reading them will report their problems, so those so far are dropped.
     if lazy is None:
         problems = Problems()
         lazy = _read_local(places, format, problems, Naming(naming.names, problems, "scan"), cache).lazy()
@@ -348,6 +352,7 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
     try:
         read_document(document, table)
     finally:
+        # Also after an error: the numbers of what was read count.
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
     if table.height == rows and len(table.problems.rows) == problem_count:
         if by_name:
@@ -372,10 +377,11 @@ def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems,
 
 
 def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
-    """Return the files as one lazy frame; None if there are none, or one is not TURNS or contradicts another."""
+    """Return the files as one lazy frame; None without files, or if one is not TURNS or contradicts another."""
     schemas = [naming.renamed(document.schema) for document in files]
     if not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
+    # Polars would fail later, when the frame is collected, where two files have different dtypes.
     joint: dict[str, pl.DataType] = {}
     for columns in schemas:
         if any(joint.setdefault(name, dtype) != dtype for name, dtype in columns.items()):
@@ -386,25 +392,6 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
         lazy = scanned([document.path for document in part], [document.folder_facts for document in part])
         lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in part])))
     return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
-
-
-def fact_literals(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
-    """Return facts as literals of their dtypes in TURNS."""
-    literals = {}
-    for name, value in facts.items():
-        if name not in TURNS.facts:
-            names = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
-            advice = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
-            raise ArgumentError(
-                f"{verb}: {name!r} is not a fact of a rollout; {advice if name in TURNS.names else names}"
-            )
-        dtype = TURNS.dtypes[name]
-        try:
-            literals[name] = pl.lit(pl.Series([value], dtype=dtype, strict=True).first(), dtype)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-            words = f" ({listing(dtype.categories)})" if isinstance(dtype, pl.Enum) else ""
-            raise ArgumentError(f"{verb}: {name}={value!r} is not {dtype}{words}; give a value of that kind") from error
-    return literals
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:

@@ -12,6 +12,7 @@ from turnwise.schema import TURNS
 
 T = TypeVar("T")
 
+# Numbers that Int64, Int32 and Float64 can hold: msgspec reports others as errors that name the field.
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Small = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)]
 Count = Whole | float | None
@@ -59,13 +60,14 @@ def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
     >>> misfit(msgspec.ValidationError("Expected `int`, got `str` - at `$.turns`")).field
     'turns'
     """
+    # msgspec writes "Expected `int`, got `str` - at `$.turns`".
     reason, _, place = str(error).partition(" - at `$")
     field = (within + place.removesuffix("`")).removeprefix(".") or None
     return BrokenError(reason[:1].lower() + reason[1:], field=field)
 
 
 def leftovers(record: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the fields of a record beyond those of its struct; a name that TURNS has gets the suffix ``_source``.
+    """Return the fields of a record that its struct does not have; a name that TURNS has gets the suffix ``_source``.
 
     Examples
     --------
@@ -99,6 +101,7 @@ def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
     >>> parse({"chat": ["Hi"]}, renamed(Record, messages="chat"))
     Record(messages=['Hi'])
     """
+    # Only fields with a new name: msgspec takes the others from the base class.
     fields = [
         (field.name, field.type, msgspec.field(name=names[field.name], default=field.default))
         for field in msgspec.structs.fields(kind)
@@ -117,6 +120,7 @@ def whole(value: Count, field: str) -> int | None:
     """
     if value is None or isinstance(value, int):
         return value
+    # A float below 2**63 is an exact integer, even where it cannot have fractions any more.
     if not value.is_integer() or abs(value) >= 2**63:
         raise BrokenError(f"expected a whole number, got {value!r}", field=field)
     return int(value)

@@ -56,6 +56,7 @@ from turnwise.readers.sources.documents import Document
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
+# The order matters where a file fits several formats: the first that recognizes it is taken. It is also the order of rows.
 FORMATS = (
     Format(
         "native",
@@ -202,7 +203,7 @@ NATIVE = FORMATS[0]  # turnwise's own tables
 
 
 def formats() -> Iterator[Format]:
-    """Iterate over the built-in formats, then over those of installed packages, which are imported only when reached."""
+    """Iterate over the built-in formats, then over formats of installed packages, which are imported only when reached."""
     yield from FORMATS
     yield from installed(frozenset(form.name for form in FORMATS))
 
@@ -218,6 +219,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         Where a file that was named has no known format.
     """
     if forced is not None:
+        # In a folder, files of other formats are left out; a named file is read even if it does not look like the format.
         if by_name or forced.sniff(document) or _recognizes_loosely(forced, document):
             return forced
         problems.unread(document.name, f"is not recognized as {forced.name}")
@@ -230,6 +232,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     if form is not None and refusal is None:
         return form
     is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
+    # From here on the file is not read. Find the most helpful reason.
     refusal = refusal or wrapping(document.head, document.suffix) or nearly(document)
     reason = refusal or ("is empty" if is_empty else "is not recognized")
     if by_name:
@@ -241,6 +244,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
 def _advice(document: Document) -> str:
     """Return advice for a file of unknown format."""
+    # A table of the user's own is most likely, and a missing name the reason.
     columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
     if len(columns) > 1:
         name, content = (

@@ -63,6 +63,7 @@ class Owners:
 
         `file` is the file of all of them, or of each.
         """
+        # The first frame: nothing to compare with yet.
         if not self._files and self._first_frame is None:
             self._first_frame = file, ids
             return True
@@ -184,6 +185,7 @@ class Table:
         A frame of turns must have the dtypes of TURNS.
         """
         names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
+        # A repeated id within these rollouts makes the dict shorter.
         files = dict.fromkeys(names, file)
         if len(files) < len(names) or not self._owners.files.keys().isdisjoint(files):
             return False
@@ -212,6 +214,7 @@ class Table:
         if self._owners.add(file, ids):
             self._add_frame(frame)
             return
+        # At least one rollout is known already: ids are checked one by one, and each repeated one is reported.
         repeated = [rollout_id for rollout_id in ids if not self._is_new(file, rollout_id)]
         self._add_frame(frame.filter(~pl.col("rollout_id").is_in(repeated)))
 
@@ -222,6 +225,7 @@ class Table:
         """
         ids = frame["rollout_id"].rle().struct.unnest()
         first_rows = ids["len"].cum_sum().shift(1, fill_value=0)
+        # The file of a rollout is the one that its first row is in.
         places = rows.cum_sum().search_sorted(first_rows, side="right")
         is_new = self._owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
         if is_new:
@@ -281,6 +285,7 @@ class Table:
     def _is_new(self, file: str, rollout_id: str, also: str | None = None) -> bool:
         """Return whether no file had this rollout before, and note its file; a repeated one is a problem."""
         files = self._owners.files
+        # The source in front keeps names of different tools apart.
         names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
         owner = next((files[name] for name in names if name in files), None)
         if owner is None:

@@ -99,9 +99,11 @@ def turns(
     table = frame_of(data, words(names))
     if not holds_chats(table.schema, names):
         return conformed(table, names)
+    # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))
     file = io.BytesIO()
+    # Python objects cannot be written to Arrow.
     objects = [json_column(table[name]) for name, dtype in table.schema.items() if dtype == pl.Object]
     table.with_columns(objects).write_ipc(file)
     return _read(Document(Path("the frame"), file.getvalue()), names)
@@ -120,6 +122,7 @@ def _records(data: Any, list_names: AbstractSet[str]) -> Any:
 
 def _hold_chats(records: Sequence[Any], list_names: AbstractSet[str], names: Mapping[str, str]) -> bool:
     """Return whether records are rollouts with a list of messages or turns, rather than turns with such a list."""
+    # Column names come from the first record, as in a table.
     first = records[0] if records and isinstance(records[0], Mapping) else {}
     mappings = [record for record in records if isinstance(record, Mapping)]
     lists = {name for name in list_names & first.keys() if _is_list(_first(record.get(name) for record in mappings))}

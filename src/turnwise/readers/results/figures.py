@@ -1,4 +1,4 @@
-"""Figures that the logs of each producer state of themselves, one mapping each."""
+"""Figures that logs report about themselves: one function per producer, which returns a mapping for each figure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from turnwise.readers.results.measured import plain_frame
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 
-MEANS = ("accuracy", "mean")  # what Inspect's standard errors are standard errors of
+MEANS = ("accuracy", "mean")  # metrics of which Inspect states standard errors
 ERRORS = ("stderr", "bootstrap_stderr")
-OURS_OF_ASTRA = {
+ASTRA_METRICS = {  # turnwise's metric for a figure of ASTRA-RL
     "avg_reward": "average_reward",
     "avg_adversarial_toxicity": "average_adversarial_toxicity",
     "avg_target_toxicity": "average_target_toxicity",
@@ -35,7 +35,7 @@ Figure = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One kind of file with figures: how to know it, and what it states."""
+    """A kind of file with figures: how to recognize it, and how to read it."""
 
     source: str
     sniff: Callable[[Document], bool]
@@ -64,7 +64,7 @@ class Results(msgspec.Struct):
 
     completed_samples: Count = None
     scores: list[Scored] = []
-    scorer: Scored | None = None  # in logs of early 2024, with its metrics beside it
+    scorer: Scored | None = None  # in logs of early 2024
     metrics: dict[str, MetricValue] = {}
 
 
@@ -83,13 +83,15 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
             text = archive.read(inspect_ai.HEADER) if inspect_ai.HEADER in archive.names else None
     else:
         text = document.data.removeprefix(b"\xef\xbb\xbf")
-    if text is None:  # the run has not ended
+    if text is None:  # the run did not finish
         return
     log = document.typed(text, _concluded)
     results = log.results or Results()
+    # Logs of early 2024 have one scorer, whose metrics are beside it.
     old = [] if results.scorer is None else [msgspec.structs.replace(results.scorer, metrics=results.metrics)]
     for place, scored in enumerate(results.scores or old):
         metrics = {name: metric.value for name, metric in scored.metrics.items()}
+        # A standard error is a metric of its own in Inspect. It belongs to the mean beside it.
         error = next((metrics.pop(name) for name in ERRORS if name in metrics and set(MEANS) & metrics.keys()), None)
         for name, value in metrics.items():
             yield {
@@ -156,37 +158,37 @@ class Evaluated(msgspec.Struct):
 
 
 def _of_garak(document: Document, problems: Problems) -> Iterator[Figure]:
-    met: set[tuple[str, str]] = set()
+    probes: set[tuple[str, str]] = set()
     for number, run, record in garak.lines(document, problems, "eval"):
         with problems.record(document.name, number):
-            found = parse(record, Evaluated)
-            n = found.total if found.total_evaluated is None else found.total_evaluated
-            low, high = found.confidence_lower, found.confidence_upper
-            rate = (n - found.passed) / n if n else None
-            astray = rate is not None and ((low is not None and rate < low) or (high is not None and rate > high))
+            evaluated = parse(record, Evaluated)
+            n = evaluated.total if evaluated.total_evaluated is None else evaluated.total_evaluated
+            low, high = evaluated.confidence_lower, evaluated.confidence_upper
+            rate = (n - evaluated.passed) / n if n else None
+            is_outside = rate is not None and ((low is not None and rate < low) or (high is not None and rate > high))
             yield {
                 "run": run.name,
                 "target": run.setup.target,
-                "attack": found.probe,
-                "metric": garak.short(found.detector),
-                "ours": None if (run.name, found.probe) in met else "attack_success",
-                "level": _level(found.confidence),
+                "attack": evaluated.probe,
+                "metric": garak.short(evaluated.detector),
+                "ours": None if (run.name, evaluated.probe) in probes else "attack_success",  # of the first detector
+                "level": _level(evaluated.confidence),
                 "estimate": rate,
                 "low": low,
                 "high": high,
                 "n": n,
-                "n_undetermined": found.nones,
-                "method": " ".join(filter(None, ("reported by garak", found.confidence_method))),
-                "reason": "the interval does not hold the rate; it may be that of the passes" if astray else None,
+                "n_undetermined": evaluated.nones,
+                "method": " ".join(filter(None, ("reported by garak", evaluated.confidence_method))),
+                "reason": "the interval does not hold the rate; it may be that of the passes" if is_outside else None,
             }
-            met.add((run.name, found.probe))
+            probes.add((run.name, evaluated.probe))
 
 
-def _level(given: float | str | None) -> float | None:
+def _level(confidence: float | str | None) -> float | None:
     try:
-        return None if given is None else float(given)
+        return None if confidence is None else float(confidence)
     except ValueError as error:
-        raise BrokenError(f"expected a number, got {given!r}", field="confidence") from error
+        raise BrokenError(f"expected a number, got {confidence!r}", field="confidence") from error
 
 
 class Summarized(msgspec.Struct):
@@ -197,13 +199,14 @@ class Summarized(msgspec.Struct):
 
 def _of_astra(document: Document, problems: Problems) -> Iterator[Figure]:
     summary = parse(document.value, Summarized).summary
+    # The number of rollouts is one of the figures; all others are means over it.
     n = parse(summary, Counted).n_rollouts
     for name, value in summary.items():
         if name != "n_rollouts" and isinstance(value, int | float):
             yield {
                 "run": astra.run_of(document),
                 "metric": name,
-                "ours": OURS_OF_ASTRA.get(name),
+                "ours": ASTRA_METRICS.get(name),
                 "estimate": value if n != 0 else None,
                 "n": n,
                 "reason": "ASTRA-RL writes 0 for a rate over nothing" if n == 0 else None,
@@ -225,11 +228,11 @@ class Averaged(msgspec.Struct):
 
 
 def _of_nat(document: Document, problems: Problems) -> Iterator[Figure]:
-    found = parse(document.value, Averaged)
-    scored = [item for item in found.eval_output_items if isinstance(item.get("score"), int | float)]
-    if found.average_score is not None:
+    output = parse(document.value, Averaged)
+    scored = [item for item in output.eval_output_items if isinstance(item.get("score"), int | float)]
+    if output.average_score is not None:
         about = {"run": f"nat_eval-{document.digest}", "metric": "average_score"}
-        yield {**about, "estimate": found.average_score, "n": len(scored)}
+        yield {**about, "estimate": output.average_score, "n": len(scored)}
 
 
 class Tally(msgspec.Struct):
@@ -264,17 +267,17 @@ class Scenario(msgspec.Struct):
 
 
 def _of_red_team(document: Document, problems: Problems) -> Iterator[Figure]:
-    found = parse(document.value, RedTeam)
+    summary = parse(document.value, RedTeam)
     run = f"nat-{document.digest}"
-    n = found.evaluation_successes
-    nothing = "the toolkit writes 0.0 where nothing was judged" if n == 0 else None
+    n = summary.evaluation_successes
+    reason = "the toolkit writes 0.0 where nothing was judged" if n == 0 else None
     for metric in ("overall_score", "attack_success_rate"):
-        value = getattr(found, metric)
+        value = getattr(summary, metric)
         if value is not None:
-            yield {"run": run, "metric": metric, "estimate": None if n == 0 else value, "n": n, "reason": nothing}
-    for name, given in found.per_scenario_summary.items():
+            yield {"run": run, "metric": metric, "estimate": None if n == 0 else value, "n": n, "reason": reason}
+    for name, value in summary.per_scenario_summary.items():
         with problems.record(document.name, name):
-            scenario = parse(given, Scenario)
+            scenario = parse(value, Scenario)
             about = {"run": run, "attack": name, "n": len(scenario.scores) or None}
             yield {**about, "metric": "mean_score", "estimate": scenario.mean_score}
             yield {**about, "metric": "attack_success_rate", "estimate": scenario.attack_success_rate}
@@ -307,6 +310,7 @@ def _of_aisteer(document: Document, problems: Problems) -> Iterator[Figure]:
                     "params": json_text(run.params or None),
                     "n": len(run.generations) or None,
                 }
+                # A metric is a number, or an object with several.
                 for metric, result in (run.evaluations or {}).items():
                     for key, figure in (result if isinstance(result, dict) else {"value": result}).items():
                         if figure is None or (isinstance(figure, int | float) and not isinstance(figure, bool)):
@@ -314,16 +318,16 @@ def _of_aisteer(document: Document, problems: Problems) -> Iterator[Figure]:
 
 
 def _of_quesma(document: Document, problems: Problems) -> Iterator[Figure]:
-    found = parse(document.value, Export)
-    share, of = found.session_summary.vulnerable_count, found.total_findings
-    if share is not None and of > 0:
-        yield {"run": found.export_id, "metric": "vulnerable", "estimate": share / of, "n": of}
+    export = parse(document.value, Export)
+    count, n = export.session_summary.vulnerable_count, export.total_findings
+    if count is not None and n > 0:
+        yield {"run": export.export_id, "metric": "vulnerable", "estimate": count / n, "n": n}
 
 
 def _of_arena_hard(document: Document, problems: Problems) -> Iterator[Figure]:
     frame = plain_frame(document)
     names = {"lower": "low", "upper": "high", "rating_q025": "low", "rating_q975": "high"}
-    frame = frame.rename({name: ours for name, ours in names.items() if name in frame.columns})
+    frame = frame.rename({name: new_name for name, new_name in names.items() if name in frame.columns})
     for row in frame.select("model", "score", "low", "high").iter_rows(named=True):
         about = {"run": f"arena_hard-{document.digest}", "target": row["model"], "metric": "score", "level": 0.95}
         yield {**about, "estimate": row["score"], "low": row["low"], "high": row["high"]}
@@ -340,6 +344,7 @@ def _of_numbers(document: Document, problems: Problems) -> Iterator[Figure]:
                 yield {"run": f"{run}/{place}", "task": task, "metric": "score", "estimate": value}
 
 
+# The first that recognizes a file is taken: the table of numbers comes last, since it fits many files.
 REPORTS = (
     Report("inspect", inspect_ai.is_log, _of_inspect),
     Report("jailbreakbench", jailbreakbench.sniff, _of_jailbreakbench),

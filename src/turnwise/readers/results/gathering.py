@@ -1,4 +1,4 @@
-"""Files that hold no rollouts, from any mix of paths into one frame: the way of every `read_<what>`."""
+"""Files without rollouts (verdicts, prompts, summaries), from any paths into one frame: the common part of all `read_...`."""
 
 import re
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from turnwise.readers.registry import format_of
 from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.paths import Paths, documents, listed
+from turnwise.schema import Schema
 from turnwise.schema.labels import counted
 
 
@@ -24,29 +25,29 @@ def gather(
     known_by: str,
     frame_of: Callable[[Document, Problems], pl.DataFrame],
 ) -> tuple[pl.DataFrame, Problems]:
-    """The frames of all files under one another, and what was met on the way.
+    """Read all files into one frame, and return the problems as well.
 
     Parameters
     ----------
     paths
         A file, a folder or several of them, as in `read`.
     verb
-        Who asks, for the sentences of errors.
+        Name of the calling function, for errors.
     errors
         ``"raise"`` or ``"collect"``, as in `read`.
     nothing
-        What is said of a file without: ``"holds no verdicts"``.
+        Predicate of the sentence about a file without such data: ``"holds no verdicts"``.
     known_by
-        What a file would have to be, said of one that nothing else reads either.
+        How such files are recognized, for a file that no other function reads either.
     frame_of
-        The frame of one file; an empty one where it holds nothing of the kind.
+        Returns the frame of one file, which is empty if the file holds no such data.
 
     Raises
     ------
     ReadError
-        Where a file named holds nothing of the kind, or no file of any folder does.
+        Where a named file, or all files of the folders, hold no such data.
     ArgumentError
-        For a word that `errors` does not know.
+        For another value of `errors`.
 
     Examples
     --------
@@ -66,33 +67,41 @@ def gather(
     """
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'{verb}: errors={errors!r} is neither "raise" nor "collect"')
-    given = listed(paths, verb)
+    places = listed(paths, verb)
     problems = Problems(collect=errors == "collect")
-    found: list[pl.DataFrame] = []
-    for document, by_name in documents(given, problems):
+    frames: list[pl.DataFrame] = []
+    for document, by_name in documents(places, problems):
         with problems.record(document.name):
             try:
                 frame = frame_of(document, problems)
             finally:
                 problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
             if not frame.is_empty():
-                found.append(frame)
+                frames.append(frame)
             elif by_name:
                 raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
             else:
                 problems.unread(document.name, nothing)
-    if not found:
-        where = ", ".join(map(str, given))
+    if not frames:
+        where = ", ".join(map(str, places))
         raise ReadError(f"{where}: {nothing} ({counted(len(problems.rows), 'problem')}); name a file that does")
     problems.announce()
-    return reconcile(found), problems
+    return reconcile(frames), problems
+
+
+def arranged(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Return the frame with every column of a schema, then its extra columns."""
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.dtypes.items() if name not in frame.columns]
+    extras = [name for name in frame.columns if name not in schema.names]
+    return frame.with_columns(missing).select(*schema.names, *extras)
 
 
 def _instead(document: Document, verb: str) -> str | None:
-    """Name the function that reads the file, if it is another one, or the program that must open it first."""
-    ledger = Problems(collect=True)
-    if format_of(document, None, by_name=False, problems=ledger) is not None:
+    """Return a hint at the function that reads the file, or at the program that must open it first."""
+    problems = Problems(collect=True)
+    # A ledger of its own: this file is reported once, by the caller.
+    if format_of(document, None, by_name=False, problems=problems) is not None:
         return "`tw.read` reads rollouts"
-    reason = ledger.rows[0][3]
-    other = re.search(r"`tw\.(\w+\.)?read_", reason) is not None and f".{verb}`" not in reason
-    return f"it {reason}" if other or reason == wrapping(document.head, document.suffix) else None
+    reason = problems.rows[0][3]  # why it is not recognized, which may name a function
+    names_another = re.search(r"`tw\.(\w+\.)?read_", reason) is not None and f".{verb}`" not in reason
+    return f"it {reason}" if names_another or reason == wrapping(document.head, document.suffix) else None

@@ -1,7 +1,7 @@
 """Results of EleutherAI's evaluation harness and of lighteval: a number for each task, metric and filter.
 
-Built from what the harness says that it writes (lm_eval/result_schema.py and evaluation_tracker.py of 0.4.13), and from files of
-the Open LLM Leaderboard, which lighteval wrote.
+Built from the schema of the harness (lm_eval/result_schema.py and evaluation_tracker.py of 0.4.13), and from files of the Open
+LLM Leaderboard, which lighteval wrote.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from turnwise.readers.sources.documents import Document
 OF_HARNESS = frozenset({"config", "configs", "n-shot", "higher_is_better"})
 OF_LIGHTEVAL = "config_general"
 ERROR = "_stderr"
-COUNTS = ("sample_len", "samples")  # beside the figures of a task: how many documents there were
+COUNTS = ("sample_len", "samples")  # number of documents, among the figures of a task
 
 
 class Counted(msgspec.Struct):
@@ -27,7 +27,7 @@ class Counted(msgspec.Struct):
 
 
 class Results(msgspec.Struct):
-    """One file; what only says more of its figures may be anything."""
+    """A file of results; fields of type `Any` only add facts, and may hold anything."""
 
     results: dict[str, Any]
     model_name: Any = None
@@ -53,62 +53,64 @@ def _are_results(document: Document) -> bool:
 
 
 def figures(document: Document, problems: Problems, source: str) -> Iterator[dict[str, Any]]:
-    """The figures of one file.
+    """Return the figures of one file.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> log = b'''{"results": {"sums": {"alias": "sums", "acc,none": 0.75, "acc_stderr,none": 0.25}},
     ... "n-samples": {"sums": {"original": 9, "effective": 4}}, "versions": {"sums": 1}, "model_name": "parrot"}'''
-    >>> (found,) = figures(Document(Path("results.json"), log), Problems(), "lm_eval")
-    >>> [found[name] for name in ("target", "task", "metric", "ours", "estimate", "std_error", "n")]
+    >>> (figure,) = figures(Document(Path("results.json"), log), Problems(), "lm_eval")
+    >>> [figure[name] for name in ("target", "task", "metric", "ours", "estimate", "std_error", "n")]
     ['parrot', 'sums', 'acc', 'task_success', 0.75, 0.25, 4]
     """
-    found = parse(document.value, Results)
-    about = {"run": f"{source}-{document.digest}", "target": _model(found)}
-    for task, value in found.results.items():
+    report = parse(document.value, Results)
+    run_facts = {"run": f"{source}-{document.digest}", "target": _model(report)}
+    for task, value in report.results.items():
         with problems.record(document.name, task):
-            given = parse(value, dict[str, Any])
-            counts = (found.n_samples.get(task, Counted()).effective, *map(given.get, COUNTS))
+            entries = parse(value, dict[str, Any])
+            counts = (report.n_samples.get(task, Counted()).effective, *map(entries.get, COUNTS))
             n = whole(next((count for count in counts if _number(count) is not None), None), "n-samples")
-            told = {**about, "task": task, "n": n, "n_shot": _number(inner(found.n_shot, task))}
-            numbers = {name: number for name, number in given.items() if _is_metric(name, number)}
-            passed = None if inner(found.group_subtasks, task) else _passed(numbers)
+            facts = {**run_facts, "task": task, "n": n, "n_shot": _number(inner(report.n_shot, task))}
+            numbers = {name: number for name, number in entries.items() if _is_metric(name, number)}
+            # The figure of a group is a mean over tasks, not a share of solved samples.
+            success = None if inner(report.group_subtasks, task) else _success_metric(numbers)
             for name, number in numbers.items():
-                metric, _, how = name.partition(",")
+                metric, _, filter_name = name.partition(",")  # "acc,none" is a metric and a filter of the responses
+                error_name = f"{metric}{ERROR},{filter_name}" if filter_name else f"{metric}{ERROR}"
                 yield {
-                    **told,
-                    "metric": metric if how in {"", "none"} else f"{metric}/{how}",
-                    "ours": "task_success" if name == passed and source == "lm_eval" else None,
+                    **facts,
+                    "metric": metric if filter_name in {"", "none"} else f"{metric}/{filter_name}",
+                    "ours": "task_success" if name == success and source == "lm_eval" else None,
                     "estimate": number,
-                    "std_error": _number(given.get(f"{metric}{ERROR},{how}" if how else f"{metric}{ERROR}")),
+                    "std_error": _number(entries.get(error_name)),
                 }
 
 
 def _is_metric(name: str, value: Any) -> bool:
-    what = name.partition(",")[0]
-    return what not in COUNTS and not what.endswith(ERROR) and _number(value) is not None
+    metric = name.partition(",")[0]
+    return metric not in COUNTS and not metric.endswith(ERROR) and _number(value) is not None
 
 
-def _passed(numbers: Mapping[str, Any]) -> str | None:
-    """The figure that is our success of a task: of the metric that says that a document was solved, by the first filter."""
-    first = next((name.partition(",")[2] for name in numbers), "")
-    known = (f"{metric},{first}" if first else metric for metric in SOLVING)
-    return next((name for name in known if name in numbers), None)
+def _success_metric(numbers: Mapping[str, Any]) -> str | None:
+    """Return the name of the figure that is `task_success`: of the metric that marks solved samples, with the first filter."""
+    first_filter = next((name.partition(",")[2] for name in numbers), "")
+    names = (f"{metric},{first_filter}" if first_filter else metric for metric in SOLVING)
+    return next((name for name in names if name in numbers), None)
 
 
 def _number(value: Any) -> float | None:
-    """A number; what the producers write where there is none is text (`N/A`)."""
+    """Return a number; None for text such as `N/A`, which the producers write instead of a missing number."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _model(found: Results) -> str | None:
-    """The model, as the run calls it, or as it was told to load it: in the harness, in lighteval now and before."""
-    general, given = found.config_general, inner(found.config, "model_args")
-    if isinstance(given, str):
-        given = dict(pair.split("=", 1) for pair in given.split(",") if "=" in pair)
+def _model(report: Results) -> str | None:
+    """Return the name of the model, or else the argument that loads it, in files of the harness and of lighteval."""
+    general, arguments = report.config_general, inner(report.config, "model_args")
+    if isinstance(arguments, str):
+        arguments = dict(pair.split("=", 1) for pair in arguments.split(",") if "=" in pair)
     names = (
-        *(found.model_name, inner(general, "model_name"), inner(general, "model_config", "model_name")),
-        *(inner(given, "pretrained"), inner(given, "model"), inner(found.config, "model")),
+        *(report.model_name, inner(general, "model_name"), inner(general, "model_config", "model_name")),
+        *(inner(arguments, "pretrained"), inner(arguments, "model"), inner(report.config, "model")),
     )
     return next((name for name in names if isinstance(name, str) and name), None)

@@ -1,4 +1,4 @@
-"""Joining of labels to turns: by the rollout and turn that they name, or by the texts they quote."""
+"""Labels joined to turns: by ids of rollouts and turns, or by the texts that they quote."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,9 +11,9 @@ from turnwise.readers.sources.frames import frame_of
 from turnwise.schema import JOINED, TURNS, VERDICTS
 
 EXACT = ("rollout_id", "turn", "node_id")
-SAID = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # what else may name a turn
+FACTS = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # may also identify a turn
 IN_TURNS = frozenset({"turn", "node_id", "prompt", "response"})
-BESIDE = frozenset(
+DESCRIPTIONS = frozenset(
     {"source", "file", "sample", "judge", "cached", "seconds", "cost_usd", "prompt_tokens", "response_tokens"}
 )
 
@@ -21,7 +21,7 @@ BESIDE = frozenset(
 def join_labels(
     turns: object, labels: object, *, on: str | Iterable[str] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """TURNS with the labels of people or judges as further columns, and JOINED: what met and what did not.
+    """Join labels of people or judges to TURNS, as further columns, and count what was joined and what was not.
 
     Parameters
     ----------
@@ -30,19 +30,19 @@ def join_labels(
     labels
         A table with the columns `on` and at least one more, or VERDICTS of one judge. Anything that `tw.turns` takes.
     on
-        What names a turn or a rollout in both tables. None takes `rollout_id` (with `turn` and `node_id`, where the labels
-        have them); of labels without rollouts of the turns, all of `target, attack, goal, task, category, attempt, prompt,
-        response` that they have. Labels that name no turn are of the whole rollout: all its turns get them.
+        Columns that identify a turn or a rollout in both tables. None takes `rollout_id` (with `turn` and `node_id`, if the
+        labels have them), or, if the labels have no ids of these rollouts, all of `target, attack, goal, task, category,
+        attempt, prompt, response` that both tables have. A label of a rollout is joined to all its turns.
 
     Returns
     -------
     turns
-        TURNS, as many rows and in the same order, with a column for each of the labels; one that turns have already gets
-        the suffix ``_label``. Columns that only describe the judgement (tokens, seconds, ...) stay behind.
+        TURNS with the same rows in the same order, and a column for each of the labels; a name that turns have already gets
+        the suffix ``_label``. Columns that only describe the judgment (tokens, seconds, ...) are left out.
     joined
-        JOINED. `found` is ``joined``; ``alike`` (labels that name several rollouts: all of them get it); ``no such turn``;
-        ``contradictory`` (labels of one name that disagree: none of them is joined); ``unlabeled`` (turns). Every label
-        is counted in exactly one of the first four rows, every turn in the first, the second, the fourth or the last.
+        JOINED. `found` is ``joined``; ``alike`` (a label that fits several rollouts, and is joined to all of them); ``no
+        such turn``; ``contradictory`` (labels of the same turn that disagree, and are not joined); ``unlabeled`` (turns).
+        Every label is counted in exactly one of the first four rows, every turn in the first, second, fourth or last.
 
     Raises
     ------
@@ -61,108 +61,113 @@ def join_labels(
     >>> joined.select("found", "labels", "turns").rows()
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
-    ours, theirs = frame_of(turns, frozenset(TURNS.names)), frame_of(labels, frozenset(TURNS.names))
-    keys = _keys(ours, theirs, on)
-    said = _labels(theirs, keys)
-    theirs = theirs.with_columns(_alike(theirs, ours, name) for name in keys).with_row_index("_label")
-    known = theirs.drop_nulls(keys)
-    once = known.unique([*keys, *said])
-    apart = once.filter(pl.struct(keys).is_duplicated()).select(keys).unique()
-    good = once.join(apart, on=keys, how="anti") if apart.height else once
-    renamed = {name: name if name not in ours.columns else f"{name}_label" for name in said}
-    rows = ours.with_row_index("_turn").select("_turn", "rollout_id", *[name for name in keys if name != "rollout_id"])
-    met = rows.join(good.select(*keys, *said), on=keys, how="inner")
-    labeled = ours.with_row_index("_turn").join(
-        met.select("_turn", *(pl.col(name).alias(new) for name, new in renamed.items())),
+    names = frozenset(TURNS.names)
+    turn_frame, label_frame = frame_of(turns, names), frame_of(labels, names)
+    keys = _keys(turn_frame, label_frame, on)
+    columns = _label_columns(label_frame, keys)
+    label_frame = label_frame.with_columns(_cast_key(label_frame, turn_frame, name) for name in keys)
+    label_frame = label_frame.with_row_index("_label")
+    named = label_frame.drop_nulls(keys)
+    # Labels of one name are joined only if they agree.
+    distinct = named.unique([*keys, *columns])
+    contradictory = distinct.filter(pl.struct(keys).is_duplicated()).select(keys).unique()
+    agreed = distinct.join(contradictory, on=keys, how="anti") if contradictory.height else distinct
+    new_names = {name: name if name not in turn_frame.columns else f"{name}_label" for name in columns}
+    # The keys are joined to the rows of turns first: a turn is found by its row, also where keys are null.
+    indexed = turn_frame.with_row_index("_turn")
+    rows = indexed.select("_turn", "rollout_id", *[name for name in keys if name != "rollout_id"])
+    matches = rows.join(agreed.select(*keys, *columns), on=keys, how="inner")
+    labeled = indexed.join(
+        matches.select("_turn", *(pl.col(name).alias(new_name) for name, new_name in new_names.items())),
         on="_turn",
         how="left",
         maintain_order="left",
     )
-    return labeled.drop("_turn"), _report(theirs, known, rows, keys, apart)
+    return labeled.drop("_turn"), _report(label_frame, named, rows, keys, contradictory)
 
 
-def _keys(ours: pl.DataFrame, theirs: pl.DataFrame, on: str | Iterable[str] | None) -> list[str]:
+def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | None) -> list[str]:
+    """Return the columns to join by."""
     if on is not None:
         keys = [on] if isinstance(on, str) else list(on)
-        lacking = {"turns": ours, "labels": theirs}
-        for which, frame in lacking.items():
+        for frame_name, frame in {"turns": turns, "labels": labels}.items():
             for name in keys:
                 if name not in frame.columns:
                     raise SchemaError(
-                        f"join_labels: the {which} lack the column `{name}` (there is {listing(frame.columns)})"
+                        f"join_labels: the {frame_name} lack the column `{name}` (there is {listing(frame.columns)})"
                     )
         if not keys:
             raise ArgumentError("join_labels: on=[] names no column; name one that both tables have")
         return keys
-    if "rollout_id" not in ours.columns:
+    if "rollout_id" not in turns.columns:
         raise SchemaError(
             "join_labels: the turns lack the column `rollout_id`; `tw.turns(frame)` makes a table of turns"
         )
-    named = [name for name in EXACT if name in theirs.columns and theirs[name].null_count() < theirs.height]
-    here = (
-        "rollout_id" in named
-        and theirs["rollout_id"].cast(pl.String).is_in(ours["rollout_id"].unique().to_list()).any()
-    )
-    said = [name for name in SAID if name in theirs.columns and name in ours.columns]
-    said = [name for name in said if theirs[name].drop_nulls().len() > 0 and ours[name].drop_nulls().len() > 0]
-    keys = [name for name in named if name in ours.columns] if here or not said else said
+    # By ids, if labels have ids of these rollouts; else by the texts and facts that both have.
+    ids = [name for name in EXACT if name in labels.columns and labels[name].null_count() < labels.height]
+    rollout_ids = turns["rollout_id"].unique().to_list()
+    are_ids_shared = "rollout_id" in ids and labels["rollout_id"].cast(pl.String).is_in(rollout_ids).any()
+    facts = [name for name in FACTS if name in labels.columns and name in turns.columns]
+    facts = [name for name in facts if labels[name].drop_nulls().len() > 0 and turns[name].drop_nulls().len() > 0]
+    keys = [name for name in ids if name in turns.columns] if are_ids_shared or not facts else facts
     if not keys:
         raise ArgumentError(
-            f"join_labels: nothing names the turns in both tables (labels have {listing(theirs.columns)}); "
+            f"join_labels: nothing names the turns in both tables (labels have {listing(labels.columns)}); "
             "give them a `rollout_id`, or say on=[...]"
         )
     return keys
 
 
-def _labels(theirs: pl.DataFrame, keys: list[str]) -> list[str]:
-    """The columns that say something: all but the keys and what only describes the judgement."""
-    if "judge" in theirs.columns and theirs["judge"].n_unique() > 1:
+def _label_columns(labels: pl.DataFrame, keys: list[str]) -> list[str]:
+    """Return the columns with labels: neither keys nor descriptions of the judgment."""
+    if "judge" in labels.columns and labels["judge"].n_unique() > 1:
         raise ArgumentError(
-            f"join_labels: the labels are of several judges ({listing(theirs['judge'].unique())}); "
+            f"join_labels: the labels are of several judges ({listing(labels['judge'].unique())}); "
             "filter one, or `labels.pivot('judge', index=..., values='value')` them"
         )
-    beside = {*BESIDE, *EXACT, *keys}
-    said = [name for name in theirs.columns if name not in beside]
-    verdict = [name for name in said if name in VERDICTS.names]
-    kept = verdict if verdict and "judge" in theirs.columns else said
-    found = [name for name in kept if theirs[name].null_count() < theirs.height]
-    if not found:
-        raise ArgumentError(f"join_labels: the labels hold nothing beside {listing(keys)}; add a column with the label")
-    return found
+    candidates = [name for name in labels.columns if name not in {*DESCRIPTIONS, *EXACT, *keys}]
+    verdict = [name for name in candidates if name in VERDICTS.names]
+    columns = verdict if verdict and "judge" in labels.columns else candidates
+    columns = [name for name in columns if labels[name].null_count() < labels.height]
+    if not columns:
+        raise ArgumentError(f"join_labels: the labels hold only {listing(keys)}; add a column with the label")
+    return columns
 
 
-def _alike(theirs: pl.DataFrame, ours: pl.DataFrame, name: str) -> pl.Series:
-    """A key of the labels in the dtype that the turns have: ids that look like numbers are ids."""
-    ids = theirs["rollout_id"] if "rollout_id" in theirs.columns else pl.Series([""] * theirs.height, dtype=pl.String)
-    dtype: Any = ours.schema[name]
-    return (
-        cast(theirs[name], dtype, ids.cast(pl.String)) if dtype in TURNS.dtypes.values() else theirs[name].cast(dtype)
-    )
+def _cast_key(labels: pl.DataFrame, turns: pl.DataFrame, name: str) -> pl.Series:
+    """Return a key of the labels in the dtype that the turns have, such as text for ids that look like numbers."""
+    no_ids = pl.Series([""] * labels.height, dtype=pl.String)
+    ids = labels["rollout_id"].cast(pl.String) if "rollout_id" in labels.columns else no_ids
+    dtype: Any = turns.schema[name]
+    return cast(labels[name], dtype, ids) if dtype in TURNS.dtypes.values() else labels[name].cast(dtype)
 
 
 def _report(
-    theirs: pl.DataFrame, known: pl.DataFrame, rows: pl.DataFrame, keys: list[str], apart: pl.DataFrame
+    labels: pl.DataFrame, named: pl.DataFrame, rows: pl.DataFrame, keys: list[str], contradictory: pl.DataFrame
 ) -> pl.DataFrame:
-    unit = [name for name in keys if name in IN_TURNS]
-    groups = rows.group_by(keys).agg(met=pl.len(), alike=(pl.len() if unit else pl.col("rollout_id").n_unique()) > 1)
-    each = known.join(groups, on=keys, how="left")
-    bad = each.join(apart, on=keys, how="semi")
-    good = each.join(apart, on=keys, how="anti").filter(pl.col("met").is_not_null())
-    lost = theirs.filter(~pl.col("_label").is_in([*bad["_label"], *good["_label"]]))
-    labeled = rows.join(known.select(keys).unique(), on=keys, how="semi")
-    disputed = labeled.join(apart, on=keys, how="semi")
-    several = labeled.join(good.filter("alike").select(keys).unique(), on=keys, how="semi")
-    left = rows.join(labeled.select("_turn"), on="_turn", how="anti")
-    one, many = good.filter(~pl.col("alike")), good.filter("alike")
-    found = [
-        ("joined", one.height, labeled.height - disputed.height - several.height, one),
-        ("alike", many.height, several.height, many),
-        ("no such turn", lost.height, 0, lost),
-        ("contradictory", bad.height, disputed.height, bad),
-        ("unlabeled", 0, left.height, left),
+    """Return JOINED: how many labels and turns were joined, and what was not."""
+    names_turns = any(name in IN_TURNS for name in keys)
+    count = pl.len() if names_turns else pl.col("rollout_id").n_unique()
+    groups = rows.group_by(keys).agg(matches=pl.len(), several=count > 1)
+    counted = named.join(groups, on=keys, how="left")
+    disputed = counted.join(contradictory, on=keys, how="semi")
+    joined = counted.join(contradictory, on=keys, how="anti").filter(pl.col("matches").is_not_null())
+    unmatched = labels.filter(~pl.col("_label").is_in([*disputed["_label"], *joined["_label"]]))
+    single, several = joined.filter(~pl.col("several")), joined.filter("several")
+    # Each turn is counted once as well.
+    turns_named = rows.join(named.select(keys).unique(), on=keys, how="semi")
+    turns_disputed = turns_named.join(contradictory, on=keys, how="semi")
+    turns_several = turns_named.join(several.select(keys).unique(), on=keys, how="semi")
+    turns_unlabeled = rows.join(turns_named.select("_turn"), on="_turn", how="anti")
+    counts = [
+        ("joined", single.height, turns_named.height - turns_disputed.height - turns_several.height, single),
+        ("alike", several.height, turns_several.height, several),
+        ("no such turn", unmatched.height, 0, unmatched),
+        ("contradictory", disputed.height, turns_disputed.height, disputed),
+        ("unlabeled", 0, turns_unlabeled.height, turns_unlabeled),
     ]
     return pl.DataFrame(
-        [(word, labels, turns, _example(frame, keys)) for word, labels, turns, frame in found],
+        [(word, labels, turns, _example(frame, keys)) for word, labels, turns, frame in counts],
         schema=JOINED.dtypes,
         orient="row",
     )

@@ -1,4 +1,4 @@
-"""Files that belong to evaluations but hold no rollouts, and the verb that opens each."""
+"""Files of evaluations that hold no rollouts, and the function that reads each of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from turnwise.schema import TURNS
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A kind of file that `read` refuses with a sentence of its own."""
+    """A kind of file that `read` refuses, with a hint at what reads it."""
 
     holds: str
     verb: str
@@ -22,7 +22,7 @@ class Lookalike:
 
 
 def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
-    """Return whether a file has all these keys, and none of the others."""
+    """Return a function that checks whether a file has all these keys, and none of `without`."""
     return lambda document: set(names) <= document.keys and not set(without) & document.keys
 
 
@@ -35,6 +35,7 @@ def numbers(document: Document) -> bool:
     if document.kind != "json" or not isinstance(document.top, dict) or not document.top:
         return False
     inner = list(document.value.values())
+    # One or two levels: a list or an object of numbers for each name.
     leaves = (
         [leaf for item in inner for leaf in (item.values() if isinstance(item, dict) else item or [])]
         if all(isinstance(item, dict | list) for item in inner)
@@ -44,7 +45,7 @@ def numbers(document: Document) -> bool:
 
 
 def labels(document: Document) -> bool:
-    r"""Return whether the file is a table of labels of rollouts, or of their turns, with nothing of what happened in them.
+    r"""Return whether the file is a table of labels of rollouts or turns, without the content of the turns.
 
     Examples
     --------
@@ -56,6 +57,7 @@ def labels(document: Document) -> bool:
     [True, False]
     """
     names = document.keys
+    # A column of the content of turns, or a count of turns, makes it a table of turns or rollouts.
     if "rollout_id" not in names or names & _HAPPENED or "num_turns" in names:
         return False
     lower = {name.lower() for name in names}
@@ -77,6 +79,7 @@ _HAPPENED = frozenset({*TURNS.names, *ASKED, *RESPONSES, *LISTS} - _ABOUT)
 _LABELS = frozenset({"verdict", "rater", "rating", "reviewer", "score_value"})
 _JOIN = "join them to the turns with `tw.judges.join_labels`"
 
+# The first that fits is named, so specific kinds come before general ones.
 LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("judge", "value", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("average_score", "eval_output_items")),
@@ -116,7 +119,7 @@ LOOKALIKES = (
 
 
 def lookalike(document: Document) -> str | None:
-    r"""The sentence for a file that holds no rollouts but something we know; null for any other file.
+    r"""Return the reason why a file of a known kind holds no rollouts; None for any other file.
 
     Examples
     --------
@@ -127,5 +130,5 @@ def lookalike(document: Document) -> str | None:
     >>> lookalike(Document(path))
     'holds prompts, not rollouts: open it with `tw.rollout.read_prompts`'
     """
-    found = next((kind for kind in LOOKALIKES if kind.sniff(document)), None)
-    return None if found is None else f"holds {found.holds}, not rollouts: open it with {found.verb}"
+    kind = next((kind for kind in LOOKALIKES if kind.sniff(document)), None)
+    return None if kind is None else f"holds {kind.holds}, not rollouts: open it with {kind.verb}"

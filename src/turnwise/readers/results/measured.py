@@ -1,4 +1,4 @@
-"""A file of ROLLOUTS or of a SUMMARY, as `write` leaves it: already measured, or already summarized."""
+"""Files of ROLLOUTS or of a SUMMARY, as `write` saves them: already measured, or already summarized."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,16 +15,16 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import from_columns
 from turnwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
 
-IN_A_TURN = frozenset({"turn", "prompt", "response"})
-MEASURED = frozenset({"num_turns", "num_judged"})
+IN_A_TURN = frozenset({"turn", "prompt", "response"})  # columns of turns
+MEASURED = frozenset({"num_turns", "num_judged"})  # columns that only `measure` makes
 
 
 def read_measured(path: str | Path) -> pl.DataFrame | None:
-    r"""ROLLOUTS of one Parquet, Arrow, CSV, JSON or JSON-lines file; None where the file is something else.
+    r"""Read ROLLOUTS from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
 
-    A file is taken for ROLLOUTS when it has a column `rollout_id` and nothing that happens in a turn, or what only measuring
-    gives, as the items of an evaluation have beside prompt and response. Facts get the dtypes of the
-    schema, and ``{duration, observed}`` is a time to an event again.
+    A file with a column `rollout_id` is ROLLOUTS if it has no columns of turns, or has columns that only `measure` makes
+    (items of an evaluation also have a prompt and a response). Facts get the dtypes of the schema, and
+    ``{duration, observed}`` becomes a time to an event.
 
     Raises
     ------
@@ -43,23 +43,24 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
     if not path.is_file():
         return None
     document = Document(path)
-    found: pl.DataFrame | None = None
+    rollouts: pl.DataFrame | None = None
     with Problems().record(document.name):
-        measured = document.keys >= MEASURED and "turn" not in document.keys
-        if "rollout_id" in document.keys and (measured or not document.keys & IN_A_TURN):
-            found = _typed(plain_frame(document))
-            if not measured and document.keys & SAID and found["rollout_id"].is_duplicated().any():
-                return None  # turns, in words that `turns` knows
-    return found
+        is_measured = document.keys >= MEASURED and "turn" not in document.keys
+        if "rollout_id" in document.keys and (is_measured or not document.keys & IN_A_TURN):
+            rollouts = _typed(plain_frame(document))
+            # A table with a row per turn may name its columns otherwise, such as `reply`; its rollout ids repeat.
+            if not is_measured and document.keys & SAID and rollouts["rollout_id"].is_duplicated().any():
+                return None  # turns, with other names of columns that `turns` accepts
+    return rollouts
 
 
 def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
-    r"""The ROLLOUTS of several such files as one table; None where one of them is something else.
+    r"""Read ROLLOUTS from several files into one table; None if one of them holds anything else.
 
     Raises
     ------
     ArgumentError
-        Where a rollout stands in two of them, or a column holds what cannot be put together.
+        Where a rollout is in two of them, or a column has dtypes that do not fit together.
 
     Examples
     --------
@@ -76,42 +77,44 @@ def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
         if table is None:
             return None
         tables.append(table)
-    if len(tables) == 1:  # as it stands, whatever its verb will say of it
+    if len(tables) == 1:
         return tables[0]
-    held: dict[str, set[pl.DataType]] = {}
+    # The dtypes of each column, in the tables in which it has values.
+    dtypes: dict[str, set[pl.DataType]] = {}
     for table in tables:
         for column in table.iter_columns():
             if column.null_count() < len(column):
-                held.setdefault(column.name, set()).add(column.dtype)
-    for name, kinds in held.items():
-        if len(kinds) > 1 and not all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
-            told = " in one of these tables, ".join(sorted(map(str, kinds))[:2])
+                dtypes.setdefault(column.name, set()).add(column.dtype)
+    for name, column_dtypes in dtypes.items():
+        if len(column_dtypes) > 1 and not all(dtype.is_numeric() or dtype == pl.Boolean for dtype in column_dtypes):
+            contradiction = " in one of these tables, ".join(sorted(map(str, column_dtypes))[:2])
             raise ArgumentError(
-                f"column `{name}` holds {told} in another; give it one dtype in all tables, or omit a table"
+                f"column `{name}` holds {contradiction} in another; give it one dtype in all tables, or omit a table"
             )
-    blank = [  # what is null throughout takes the dtype that it has elsewhere
-        [name for name in table.columns if name in held and table[name].null_count() == table.height]
+    # A column without values takes its dtype from the other tables.
+    empty_names = [
+        [name for name in table.columns if name in dtypes and table[name].null_count() == table.height]
         for table in tables
     ]
     tables = [
         table.with_columns(pl.lit(None).alias(name) for name in names)
-        for table, names in zip(tables, blank, strict=True)
+        for table, names in zip(tables, empty_names, strict=True)
     ]
-    found = pl.concat(tables, how="diagonal_relaxed")
-    again = found["rollout_id"].is_first_distinct().not_()
-    if again.any():
-        name = found["rollout_id"].filter(again)[0]
+    rollouts = pl.concat(tables, how="diagonal_relaxed")
+    is_repeated = rollouts["rollout_id"].is_first_distinct().not_()
+    if is_repeated.any():
+        name = rollouts["rollout_id"].filter(is_repeated)[0]
         raise ArgumentError(
             f"rollout {name!r} is in several of these tables and would count twice; pass each file once, or give its rollouts "
             "distinct ids"
         )
-    return found
+    return rollouts
 
 
 def read_finished(path: str | Path) -> pl.DataFrame | None:
-    r"""SUMMARY of one Parquet, Arrow, CSV, JSON or JSON-lines file; None where the file is something else.
+    r"""Read a SUMMARY from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
 
-    A file is taken for a SUMMARY when it has all the columns that one must have. They get the dtypes of the schema.
+    A file is a SUMMARY if it has all required columns. They get the dtypes of the schema.
 
     Raises
     ------
@@ -130,18 +133,18 @@ def read_finished(path: str | Path) -> pl.DataFrame | None:
     if not path.is_file():
         return None
     document = Document(path)
-    found: pl.DataFrame | None = None
+    summary: pl.DataFrame | None = None
     with Problems().record(document.name):
         if set(SUMMARY.required) <= document.keys:
-            found = plain_frame(document)
-            found = found.with_columns(
-                pl.col(name).cast(SUMMARY.dtypes[name]) for name in SUMMARY.names if name in found.columns
+            summary = plain_frame(document)
+            summary = summary.with_columns(
+                pl.col(name).cast(SUMMARY.dtypes[name]) for name in SUMMARY.names if name in summary.columns
             )
-    return found
+    return summary
 
 
 def plain_frame(document: Document) -> pl.DataFrame:
-    """The table in a file, with the dtypes that its values have.
+    """Read the table in a file, with the dtypes of its values.
 
     Examples
     --------
@@ -153,6 +156,7 @@ def plain_frame(document: Document) -> pl.DataFrame:
             return from_binary(document)
         case "table":
             return from_csv(document)
+    # JSON: a record is a row.
     columns = Columns()
     for number, record in document.records():
         if isinstance(record, BrokenError):

@@ -1,4 +1,4 @@
-"""Files that nearly hold rollouts: what each of them lacks, and what to do about it."""
+"""Files that almost hold rollouts: what is missing in each, and what to do about it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,12 +27,12 @@ NAMES = (
     "conversation",
     "rollout",
     "id",
-)  # of columns that may name rollouts
+)  # names of columns that may identify rollouts
 ASKED = frozenset({"prompt", *PROMPTS})
 SEVERAL = ("responses", "outputs", "completions", "answers", "replies", "generations", "response", *RESPONSES)
 AS_A_CHAT = 'write what each record asked and answered as a chat, `{"messages": [...]}`'
 REQUESTS = "holds requests of a batch without their answers: read the batch's output"
-OTHERS = (  # records of other tools that hold what was said in a shape of their own
+OTHERS = (  # records of other tools, by the names of their fields
     ({"custom_id", "method", "url", "body"}, REQUESTS),
     ({"custom_id", "params"}, REQUESTS),
     ({"preferred_output", "non_preferred_output"}, f"holds pairs of answers to choose between: {AS_A_CHAT}"),
@@ -43,7 +43,7 @@ OTHERS = (  # records of other tools that hold what was said in a shape of their
 
 
 def nearly(document: Document) -> str | None:
-    r"""Describe what a file with messages lacks to be of a known format; null for any other file.
+    r"""Return what is missing in a file with messages or turns; None for any other file.
 
     Examples
     --------
@@ -59,19 +59,23 @@ def nearly(document: Document) -> str | None:
 def _reasons(document: Document) -> Iterator[str]:
     if document.kind not in POLARS:
         return
+    # The most specific reasons come first: the caller takes the first.
     names = document.keys
-    if document.kind in {"json", "lines"} and not document.beginning and _chat(document):
+    if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
         yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
         yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+    # Known records of other tools.
     yield from (reason for shape, reason in OTHERS if shape <= names)
     if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
         yield REQUESTS
+    # Prompts and answers that are present, but in the wrong form.
     yield from _as_text(document)
     yield from _no_text(document)
     if names & (SAID - ASKED):
         yield _without_id(document, names)
     yield from _by_name(document)
+    # Messages or turns one level deeper, or under an unknown name.
     for record in document.beginning:
         for name, value in record.items():
             yield from _within(name, surface_if_any(value))
@@ -79,7 +83,7 @@ def _reasons(document: Document) -> Iterator[str]:
         yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
 
 
-def _chat(document: Document) -> bool:
+def _is_chat(document: Document) -> bool:
     """Return whether the first record is a list of messages."""
     records = document.top if document.kind == "json" else [text for _, text in islice(document.texts(), 1)]
     first = surface_if_any(records[0]) if isinstance(records, list) and records else None
@@ -87,20 +91,20 @@ def _chat(document: Document) -> bool:
 
 
 def _as_text(document: Document) -> Iterator[str]:
-    """A column of a table in which the turns of rollouts are spelled out."""
+    """Describe a column of a table that holds lists of turns or messages as text."""
     for name in LISTS:
         text = next((value for value in _first(document, name) if value is not None), None)
         if not isinstance(text, str) or not text.lstrip().startswith("["):
             continue
-        told = surface_if_any(text.encode(errors="replace"))
-        decode = "json.loads" if isinstance(told, list) else "ast.literal_eval"
+        is_json = isinstance(surface_if_any(text.encode(errors="replace")), list)
+        decode = "json.loads" if is_json else "ast.literal_eval"
         read = f"{_frame(document)}.to_dicts()"
         rows = f'[row | {{"{name}": {decode}(row["{name}"])}} for row in {read}]'
         yield f'holds `{name}` as text: decode it, `Path("rollouts.json").write_text(json.dumps({rows}))`, and read that'
 
 
 def _first(document: Document, name: str) -> Iterator[object]:
-    """The values of a table's column in its first rows."""
+    """Iterate over the values of a table's column in its first rows."""
     if name in document.keys and document.binary:
         yield from (surface_if_any(record[name]) for record in document.beginning if name in record)
     elif name in document.keys and document.kind == "table":
@@ -111,14 +115,14 @@ def _first(document: Document, name: str) -> Iterator[object]:
 
 
 def _no_text(document: Document) -> Iterator[str]:
-    """Prompts and answers that are no texts: several answers to one prompt, or objects."""
+    """Describe prompts and answers that are not text: several answers to one prompt, or objects."""
     record = next(iter(document.beginning), {})
     values = {name: surface_if_any(value) for name, value in record.items() if name in {*SAID, *SEVERAL}}
     for name in SEVERAL:
         value = values.get(name)
         if isinstance(value, list) and value and isinstance(surface_if_any(value[0]), str) and values.keys() & ASKED:
-            told = "" if name == "response" else f'.rename({{"{name}": "response"}})'
-            rows = f'{_frame(document)}.explode("{name}"){told}.with_row_index("rollout_id")'
+            rename = "" if name == "response" else f'.rename({{"{name}": "response"}})'
+            rows = f'{_frame(document)}.explode("{name}"){rename}.with_row_index("rollout_id")'
             yield f"holds several answers under `{name}`: make each a row, `tw.turns({rows})`"
     nested = [name for name, value in values.items() if name in SAID and isinstance(value, dict | list)]
     if nested:
@@ -126,7 +130,7 @@ def _no_text(document: Document) -> Iterator[str]:
 
 
 def _by_name(document: Document) -> Iterator[str]:
-    """Records that are in one object under their names."""
+    """Describe records that are in one object under their names."""
     if document.kind == "json" and isinstance(document.top, dict):
         values = [surface_if_any(value) for value in document.top.values()]
         if values and all(isinstance(value, dict) and value.keys() & {*LISTS} for value in values):

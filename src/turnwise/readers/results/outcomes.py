@@ -1,4 +1,4 @@
-"""Outcomes of the rollouts of any mix of logs, without their messages."""
+"""Outcomes of the rollouts in any mix of logs, without their messages."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, overload
@@ -6,10 +6,10 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from turnwise.errors import ArgumentError
-from turnwise.readers.columns import reconcile
+from turnwise.readers.columns import fact_literals, reconcile
 from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.problems import Problems
-from turnwise.readers.read import fact_literals, tables_of
+from turnwise.readers.read import tables_of
 from turnwise.readers.registry import format_named
 from turnwise.readers.sources.paths import Paths, documents, listed
 from turnwise.schema import ROLLOUTS
@@ -41,12 +41,11 @@ def read_rollouts(
     names: Mapping[str, str] | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
-    r"""ROLLOUTS as the logs account for them: a row for each rollout with its facts and the producer's own columns.
+    r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
 
-    What is said of a rollout is what `read` says of it. Logs that keep such an account beside their samples (archives of
-    Inspect AI) are read by that alone, which costs a small part of reading them: nothing there looks into a sample.
-    Hence texts that the account abridges are left out (`expected` is null), and a sample that is broken is here all
-    the same. All other logs are read whole.
+    The facts are the same as from `read`. Of logs with summaries of their samples (archives of Inspect AI), only the
+    summaries are read, which takes a small part of the time. Texts that a summary shortens are then left out (`expected`
+    is null), and a sample that is broken still counts. All other logs are read entirely.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ def read_rollouts(
 
     Returns
     -------
-    ROLLOUTS without `num_turns` and `num_judged`, which no turn was looked at for; extra columns follow. With
+    ROLLOUTS without `num_turns` and `num_judged`, since turns are not read; extra columns follow. With
     ``errors="collect"``, ROLLOUTS and PROBLEMS.
 
     Raises
@@ -76,17 +75,20 @@ def read_rollouts(
     """
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
-    known = fact_literals(facts, "read_rollouts")
+    values = fact_literals(facts, "read_rollouts")
     problems = Problems(collect=errors == "collect")
     naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
-    given = listed(paths, "read_rollouts")
-    files = documents(given, problems, rollouts=True)
-    tables = tables_of(files, given, format_named(format), problems, outcomes=True, naming=naming)
+    places = listed(paths, "read_rollouts")
+    files = documents(places, problems, rollouts=True)
+    # With `outcomes`, formats with a summary of their samples leave out the turns.
+    tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
     problems.announce()
-    found = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
+    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
     naming.finish()
-    ours = ["rollout_id", *ROLLOUTS.facts]
-    missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in ours if name not in found.columns]
-    whole = found.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in known.items())
-    rollouts = whole.select(*ours, *(name for name in found.columns if name not in ours))
+    # Keys and facts first, then the producer's own columns.
+    keys = ["rollout_id", *ROLLOUTS.facts]
+    missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in keys if name not in frame.columns]
+    extras = [name for name in frame.columns if name not in keys]
+    frame = frame.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in values.items())
+    rollouts = frame.select(*keys, *extras)
     return (rollouts, problems.frame()) if problems.collect else rollouts

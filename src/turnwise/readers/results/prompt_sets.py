@@ -1,4 +1,4 @@
-"""Sets of prompts that are made to be sent: which files hold them, and what they call what."""
+"""Sets of prompts: how their files are recognized, and the names of their columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ ANSWERS = frozenset({"response", *RESPONSES, "messages", "generation", "choices"
 
 
 def source_of(document: Document) -> str | None:
-    r"""Return the kind of prompt file, or null if it is not one; names are compared without case.
+    r"""Return the kind of a file of prompts, or None for any other file; names are compared without case.
 
     Examples
     --------
@@ -29,31 +29,34 @@ def source_of(document: Document) -> str | None:
     """
     if {"finding_id", "prompts"} <= document.keys:
         return "findings"
+    # A list without objects has no names.
     if document.kind == "json" and isinstance(document.top, list) and not document.keys:
         return "strings" if document.top and _texts(document.top) else None
     names = frozenset(map(str.lower, document.keys))
     if "rollout_id" in names or names & ANSWERS:
         return None
-    tabular = document.kind in {"table", "parquet", "lines", "json"}
-    known = {
-        "questions": {"question_id", "turns"} <= names,
-        "goals": bool(names & {*GOALS}),
-        "prompts": bool(names & {*TEXTS}) and tabular,
-    }
-    return next((source for source, there in known.items() if there), "test_cases" if _test_cases(document) else None)
+    has_texts = bool(names & {*TEXTS}) and document.kind in {"table", "parquet", "lines", "json"}
+    checks = (
+        ("questions", {"question_id", "turns"} <= names),
+        ("goals", bool(names & {*GOALS})),
+        ("prompts", has_texts),
+        ("test_cases", _is_test_cases(document)),
+    )
+    return next((source for source, is_source in checks if is_source), None)
 
 
 def is_set(document: Document) -> bool:
-    """Return whether the file is a set of prompts that can be nothing else: not a mere table with a column of texts."""
+    """Return whether the file is certainly a set of prompts, and not just a table with a column of texts."""
     source = source_of(document)
     if source == "goals":
+        # Goals are plain columns. Nested values mean that the file is a log with goals in it.
         values = (surface_if_any(value) for record in document.beginning[:1] for value in record.values())
         return not any(isinstance(value, dict) or (isinstance(value, list) and names_if_any(value)) for value in values)
     return source is not None and (source != "prompts" or "forbidden_prompt" in document.keys)
 
 
 def named(row: Mapping[str, Any], words: tuple[str, ...]) -> str | None:
-    """The column of a row that is called by one of these words, the first of them first; one in their own case before others.
+    """Return the column with one of these names in any case: the first name that occurs, preferably in lower case.
 
     Examples
     --------
@@ -61,13 +64,13 @@ def named(row: Mapping[str, Any], words: tuple[str, ...]) -> str | None:
     'Goal'
     """
     for word in words:
-        found = [name for name in row if name.lower() == word]
-        if found:
-            return word if word in found else found[0]
+        matches = [name for name in row if name.lower() == word]
+        if matches:
+            return word if word in matches else matches[0]
     return None
 
 
-def _test_cases(document: Document) -> bool:
+def _is_test_cases(document: Document) -> bool:
     """Return whether the file is one object of lists of texts, as HarmBench has the test cases of each behavior."""
     if document.kind != "json" or not isinstance(document.top, dict):
         return False

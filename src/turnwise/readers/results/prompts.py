@@ -9,7 +9,7 @@ import polars as pl
 from turnwise.readers.columns import Columns
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import parse, worded
-from turnwise.readers.results.gathering import gather
+from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.measured import plain_frame
 from turnwise.readers.results.prompt_sets import CATEGORIES, EXPECTED, GOALS, IDS, TEXTS, named, source_of
 from turnwise.readers.sources.documents import Document
@@ -36,7 +36,7 @@ def read_prompts(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataFr
 def read_prompts(
     paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
-    r"""The prompts in files that hold no answers, as one PROMPTS.
+    r"""Read the prompts in files without answers into one table of PROMPTS.
 
     ============ ======================================== =============================================================
     source       file                                     ours
@@ -47,8 +47,8 @@ def read_prompts(
     test_cases   lists of texts by name (HarmBench)       `prompt`; the name is `goal`
     strings      a JSON list of texts                     `prompt`
     findings     Quesma's written findings, `prompts`     `prompt`; `title` is `goal`, and `category`
-    prompts      a table with `prompt` (or text,          `prompt`; every other column under its own name, save that
-                 question, input, forbidden_prompt) and   theirs called `source` and `file` get the suffix ``_source``
+    prompts      a table with `prompt` (or text,          `prompt`; all other columns under their own names, except
+                 question, input, forbidden_prompt) and   that `source` and `file` get the suffix ``_source``
                  no answers
     ============ ======================================== =============================================================
 
@@ -64,8 +64,8 @@ def read_prompts(
     Returns
     -------
     PROMPTS, with every column of its schema; `prompt_id` is ``<source>-<hash>/<id>``: the `id` (or
-    BehaviorID, question_id, Index, ...) where each row has another, else the place, from 0. With ``errors="collect"``,
-    PROMPTS and PROBLEMS.
+    BehaviorID, question_id, Index, ...) if it is different in each row, else the row's number, from 0. With
+    ``errors="collect"``, PROMPTS and PROBLEMS.
 
     Raises
     ------
@@ -81,10 +81,8 @@ def read_prompts(
     >>> read_prompts(path).select("goal", "expected").rows()
     [('write a poem', 'Here is a poem')]
     """
-    found, problems = gather(paths, "read_prompts", errors, "holds no prompts", KNOWN_BY, _prompts)
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in PROMPTS.dtypes.items() if name not in found.columns]
-    extras = [name for name in found.columns if name not in PROMPTS.names]
-    prompts = found.with_columns(missing).select(*PROMPTS.names, *extras)
+    frame, problems = gather(paths, "read_prompts", errors, "holds no prompts", KNOWN_BY, _prompts)
+    prompts = arranged(frame, PROMPTS)
     return (prompts, problems.frame()) if problems.collect else prompts
 
 
@@ -101,7 +99,7 @@ def _prompts(document: Document, problems: Problems) -> pl.DataFrame:
 
 
 def _rows(document: Document, source: str, problems: Problems) -> Iterator[tuple[object, dict[str, Any]]]:
-    """Each prompt, with what names it in the file: its id where each has another, else its place."""
+    """Iterate over the prompts, each with its name in the file: its id if all ids are different, else its number."""
     match source:
         case "findings":
             finding = parse(document.value, Finding)
@@ -116,6 +114,7 @@ def _rows(document: Document, source: str, problems: Problems) -> Iterator[tuple
                     yield f"{goal}/{place}", {"prompt": prompt, "goal": goal}
         case _:
             frame = plain_frame(document)
+            # An id that repeats names a group of prompts, and not a prompt.
             key = named(frame.schema, IDS)
             ids = frame[key].cast(pl.String) if key is not None and _names(frame[key]) else range(frame.height)
             for place, (name, row) in enumerate(zip(ids, frame.iter_rows(named=True), strict=True)):
@@ -124,20 +123,21 @@ def _rows(document: Document, source: str, problems: Problems) -> Iterator[tuple
 
 
 def _names(ids: pl.Series) -> bool:
-    """Return whether each row has another id."""
+    """Return whether the id is different in each row."""
     return (ids.dtype == pl.String or ids.dtype.is_integer()) and not ids.null_count() and ids.is_unique().all()
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    rest = {name: value for name, value in row.items() if name}  # an index has no name
+    extras = {name: value for name, value in row.items() if name}  # a saved index of pandas has no name
     goal, prompt, expected, category = (
-        None if (name := named(rest, words)) is None else rest.pop(name)
+        None if (name := named(extras, words)) is None else extras.pop(name)
         for words in (GOALS, TEXTS, EXPECTED, CATEGORIES)
     )
-    if prompt is None and isinstance(turns := rest.get("turns"), list) and turns:
+    if prompt is None and isinstance(turns := extras.get("turns"), list) and turns:
         prompt = turns[0].get("content") if isinstance(turns[0], dict) else turns[0]
     if goal is None and prompt is None:
         raise BrokenError("holds neither a goal nor a prompt")
-    ours = {"goal": worded(goal), "prompt": worded(prompt), "expected": worded(expected), "category": worded(category)}
-    apart = {*ours, *(() if "prompt_id" in rest else ("source", "file"))}
-    return {**ours, **{f"{name}_source" if name in apart else name: value for name, value in rest.items()}}
+    facts = {"goal": worded(goal), "prompt": worded(prompt), "expected": worded(expected), "category": worded(category)}
+    # A table of PROMPTS keeps its own `source` and `file`; in other tables these are extra columns.
+    reserved = {*facts, *(() if "prompt_id" in extras else ("source", "file"))}
+    return {**facts, **{f"{name}_source" if name in reserved else name: value for name, value in extras.items()}}

@@ -1,4 +1,4 @@
-"""Figures that the producers report of their own runs, as SUMMARY: compare them with figures computed from the logs."""
+"""Figures that producers report about their own runs, as SUMMARY, to compare with figures computed from the logs."""
 
 from typing import Literal, overload
 
@@ -15,7 +15,7 @@ from turnwise.readers.sources.paths import Paths
 from turnwise.schema import SUMMARY
 
 ABOUT = ("source", "run", "target", "attack", "task", "ours", "file")  # the columns before those of SUMMARY
-KNOWN_BY = "figures stand in logs of " + ", ".join(
+KNOWN_BY = "figures are in logs of " + ", ".join(
     dict.fromkeys(report.source for report in REPORTS if report.source != "numbers")
 )
 
@@ -27,7 +27,7 @@ def read_summary(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataFr
 def read_summary(
     paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
-    r"""The figures that logs state of themselves, and those in files of SUMMARY, as one SUMMARY.
+    r"""Read the figures that logs report about themselves, and files of SUMMARY, into one SUMMARY.
 
     ====================== ====================================== ================ ==================================
     source                 figure                                 `ours`           where they differ
@@ -54,10 +54,10 @@ def read_summary(
                            with the standard error, of each task  (first filter's  sample that is neither 0 nor 1
                            and group; with `n_shot`               metric of        leaves `solved` null
                                                                   `solved`)
-    lighteval              likewise                               none
+    lighteval              as in lm_eval                          none
     numbers                every number of a table of benchmark   none             the outer name is `task`, the inner
                            scores                                                  one `target`
-    summary                our own files                          as they are
+    summary                files of SUMMARY                       unchanged
     ====================== ====================================== ================ ==================================
 
     Parameters
@@ -69,9 +69,9 @@ def read_summary(
 
     Returns
     -------
-    SUMMARY. Before its columns stand `source`, `run` (as `read` calls it), `target`, `attack`, `task`, `ours` (our
-    metric of the same definition; null if there is none) and `file`. What a file does not state is null; `method`
-    says who reported it. With ``errors="collect"``, SUMMARY and PROBLEMS.
+    SUMMARY, after the columns `source`, `run` (as `read` names it), `target`, `attack`, `task`, `ours` (the metric of
+    turnwise with the same definition, or null) and `file`. What a file does not state is null; `method` names the
+    producer. With ``errors="collect"``, SUMMARY and PROBLEMS.
 
     Raises
     ------
@@ -91,15 +91,16 @@ def read_summary(
     >>> read_summary(path).select("run", "metric", "ours", "estimate", "std_error", "n").row(0)
     ('E1', 'match/accuracy', 'task_success', 0.75, 0.25, 4)
     """
-    found, problems = gather(paths, "read_summary", errors, "reports no figures", KNOWN_BY, _figures)
-    summary = _arranged(found)
+    frame, problems = gather(paths, "read_summary", errors, "reports no figures", KNOWN_BY, _figures)
+    summary = _arranged(frame)
     return (summary, problems.frame()) if problems.collect else summary
 
 
 def _figures(document: Document, problems: Problems) -> pl.DataFrame:
-    """The figures of one file; an empty frame where it states none."""
+    """Return the figures of one file; an empty frame if it has none."""
     if {"metric", "estimate"} <= document.keys and not {"prompt", "response"} & document.keys:
-        return _own(document)
+        return _typed(plain_frame(document))
+    # The first kind of file that recognizes the document, as with formats.
     report = next((report for report in REPORTS if report.sniff(document)), None)
     if report is None:
         return pl.DataFrame()
@@ -110,12 +111,8 @@ def _figures(document: Document, problems: Problems) -> pl.DataFrame:
     return _typed(from_columns(columns, frozenset(ABOUT))) if columns.height else pl.DataFrame()
 
 
-def _own(document: Document) -> pl.DataFrame:
-    return _typed(plain_frame(document))
-
-
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the dtypes of SUMMARY; NaN, which is not a figure, is null."""
+    """Return the frame with the dtypes of SUMMARY; NaN becomes null."""
     dtypes = {name: dtype for name, dtype in SUMMARY.dtypes.items() if name in frame.columns}
     try:
         frame = frame.with_columns(pl.col(name).cast(dtype, strict=True) for name, dtype in dtypes.items())
@@ -125,7 +122,8 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _arranged(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that say what a figure is of, and then those of SUMMARY."""
+    """Return the columns that identify a figure, then the columns of SUMMARY."""
+    # Also columns that only some producers have, such as `params`, come before the figures.
     about = [name for name in (*ABOUT, *frame.columns) if name not in SUMMARY.names]
     return frame.select(
         pl.col(name) if name in frame.columns else pl.lit(None, SUMMARY.dtypes.get(name, pl.String())).alias(name)

@@ -1,4 +1,4 @@
-"""Verdicts without the rollouts they are of: labels of people, scores of judges, choices between answers."""
+"""Verdicts without their rollouts: labels by people, scores by judges, choices between answers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, parse, worded
-from turnwise.readers.results.gathering import gather
+from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
 from turnwise.readers.sources.documents import Document
@@ -28,7 +28,7 @@ Verdict = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One kind of file with verdicts: how to know it, and what it says."""
+    """A kind of file with verdicts: how to recognize it, and how to read it."""
 
     source: str
     sniff: Callable[[Document], bool]
@@ -42,12 +42,12 @@ def read_verdicts(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataF
 def read_verdicts(
     paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
-    r"""The verdicts in files that hold no rollouts, as one VERDICTS.
+    r"""Read the verdicts in files without rollouts into one table of VERDICTS.
 
     =============== ==================================== ============================ ===============================
     source          file                                 `judge`                      `value`, `label`
     =============== ==================================== ============================ ===============================
-    verdicts        our own VERDICTS, and tables of      `judge`; else the name of    as they are
+    verdicts        VERDICTS, and tables of              `judge`; else the name of    unchanged
                     `rollout_id` (and `turn`) with a     the file
                     `label`, `value`, `verdict`
     nat_eval        ``<evaluator>_output.json``          the evaluator                `score`
@@ -55,7 +55,7 @@ def read_verdicts(
                                                                                       `error`
     grades          `score, grader, LLM` (HiBayES)       `grader`                     `score`
     choices         `LLM_1, LLM_2, grader,               `grader`                     1 where the first was chosen;
-                    first_is_chosen` (HiBayES)                                        `label` is who was
+                    first_is_chosen` (HiBayES)                                        `label` is the chosen one
     refusals        `user_message, assistant_message,    ``human``                    1 where the label is TRUE
                     score_value` (PyRIT)
     =============== ==================================== ============================ ===============================
@@ -69,9 +69,9 @@ def read_verdicts(
 
     Returns
     -------
-    VERDICTS, with every column of its schema. A file that names no rollouts gives each row one of its own,
-    ``<source>-<hash>/<row>``; what it does say of them stands in further columns (`target`, `task`, `attempt`, `prompt`,
-    `response`, ...), by which `join_labels` finds the turns. With ``errors="collect"``, VERDICTS and PROBLEMS.
+    VERDICTS, with every column of its schema. In a file without ids of rollouts, each row has an id of its own,
+    ``<source>-<hash>/<row>``; other facts are in further columns (`target`, `task`, `attempt`, `prompt`, `response`, ...),
+    by which `join_labels` finds the turns. With ``errors="collect"``, VERDICTS and PROBLEMS.
 
     Raises
     ------
@@ -87,10 +87,8 @@ def read_verdicts(
     >>> read_verdicts(path).select("rollout_id", "turn", "judge", "label").rows()
     [('a', 1, 'ann', 'harmful'), ('b', 1, 'ann', 'harmless')]
     """
-    found, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in found.columns]
-    extras = [name for name in found.columns if name not in VERDICTS.names]
-    verdicts = found.with_columns(missing).select(*VERDICTS.names, *extras)
+    frame, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
+    verdicts = arranged(frame, VERDICTS)
     return (verdicts, problems.frame()) if problems.collect else verdicts
 
 
@@ -98,6 +96,7 @@ def _verdicts(document: Document, problems: Problems) -> pl.DataFrame:
     kind = next((kind for kind in JUDGEMENTS if kind.sniff(document)), None)
     if kind is None:
         return pl.DataFrame()
+    # Collected row by row, since producers differ in their columns.
     columns = Columns()
     for verdict in kind.verdicts(document, problems):
         columns.append({"source": kind.source, **verdict})
@@ -110,34 +109,37 @@ def _verdicts(document: Document, problems: Problems) -> pl.DataFrame:
 
 
 # ── tables of rollouts ────────────────────────────────────────────────────────────────────────────────────────────────
-def _is_own(document: Document) -> bool:
+def _is_table(document: Document) -> bool:
     names = document.keys
     return "rollout_id" in names and not names & {*(IN_A_TURN - {"turn"}), "num_turns"} and bool(names & set(WORDS))
 
 
-def _own(document: Document, problems: Problems) -> Iterator[Verdict]:
+def _of_table(document: Document, problems: Problems) -> Iterator[Verdict]:
     frame = plain_frame(document)
-    ours = "value" in frame.columns or "label" in frame.columns
-    word = None if ours else next(name for name in WORDS if name in frame.columns)
+    # A column of another name holds the verdict where the table has neither of the columns of VERDICTS.
+    has_verdict = "value" in frame.columns or "label" in frame.columns
+    word = None if has_verdict else next(name for name in WORDS if name in frame.columns)
     for place, row in enumerate(frame.iter_rows(named=True)):
         with problems.record(document.name, place):
             if row["rollout_id"] is None:
                 raise BrokenError("is missing", field="rollout_id")
             verdict = {"judge": document.path.name.split(".")[0], **row}
             if word is not None:
-                verdict |= _said(verdict.pop(word))
+                verdict |= _value_and_label(verdict.pop(word))
             elif "value" not in verdict:
-                verdict |= _said(verdict["label"])
+                verdict |= _value_and_label(verdict["label"])
             yield verdict
 
 
-def _said(given: Any) -> Verdict:
-    """A verdict as a number and as a word: true and yes are 1, false and no 0; another word is not a number."""
-    if given is None or isinstance(given, bool | int | float):
-        return {"value": None if given is None else float(given), "label": None if given is None else worded(given)}
-    word = str(given).strip().lower()
+def _value_and_label(verdict: Any) -> Verdict:
+    """Return a verdict as a number and as text: true and yes are 1, false and no are 0; other words have no number."""
+    if verdict is None:
+        return {"value": None, "label": None}
+    if isinstance(verdict, bool | int | float):
+        return {"value": float(verdict), "label": worded(verdict)}
+    word = str(verdict).strip().lower()
     value = 1.0 if word in TRUE else 0.0 if word in FALSE else None
-    return {"value": value, "label": str(given)}
+    return {"value": value, "label": str(verdict)}
 
 
 # ── the NeMo Agent Toolkit ────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,6 +177,7 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Verdict]:
     for place, value in enumerate(parse(document.value, Items).eval_output_items):
         with problems.record(document.name, place):
             item = parse(value, Item)
+            # An item that was repeated has the number of the repetition in its id.
             repeat = REPEAT.fullmatch(str(item.id))
             number = item.score if isinstance(item.score, int | float) else None
             yield {
@@ -192,17 +195,17 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Verdict]:
 def _of_red_team(document: Document, problems: Problems) -> Iterator[Verdict]:
     for number, value in document.records():
         with problems.record(document.name, number):
-            found = parse(value, Condition)
+            condition = parse(value, Condition)
             yield {
-                "rollout_id": f"nat-{document.digest}/{found.scenario_id}/{found.item_id}",
-                "judge": found.condition_name or "red_teaming_evaluator",
-                "value": None if found.error_message else found.score,
-                "reasoning": worded(found.reasoning),
-                "error": found.error_message or None,
-                "attack": found.scenario_id,
-                "task": str(found.item_id),
-                "scenario_group": found.scenario_group,
-                "tags": found.tags,
+                "rollout_id": f"nat-{document.digest}/{condition.scenario_id}/{condition.item_id}",
+                "judge": condition.condition_name or "red_teaming_evaluator",
+                "value": None if condition.error_message else condition.score,
+                "reasoning": worded(condition.reasoning),
+                "error": condition.error_message or None,
+                "attack": condition.scenario_id,
+                "task": str(condition.item_id),
+                "scenario_group": condition.scenario_group,
+                "tags": condition.tags,
             }
 
 
@@ -268,21 +271,22 @@ def _of_refusals(document: Document, problems: Problems) -> Iterator[Verdict]:
             yield {
                 "rollout_id": f"refusals-{document.digest}/{place}",
                 "judge": PEOPLE,
-                **_said(refusal.score_value),
+                **_value_and_label(refusal.score_value),
                 "prompt": refusal.user_message,
                 "response": refusal.assistant_message,
             }
 
 
-def _number(given: float | str | None) -> float | None:
+def _number(score: float | str | None) -> float | None:
     try:
-        return None if given is None else float(given)
+        return None if score is None else float(score)
     except ValueError as error:
-        raise BrokenError(f"expected a number, got {given!r}", field="score") from error
+        raise BrokenError(f"expected a number, got {score!r}", field="score") from error
 
 
+# The first that recognizes a file is taken.
 JUDGEMENTS = (
-    Judgement("verdicts", _is_own, _own),
+    Judgement("verdicts", _is_table, _of_table),
     Judgement("nat_eval", has("eval_output_items"), _of_nat),
     Judgement("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
     Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),

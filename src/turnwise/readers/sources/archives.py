@@ -102,6 +102,7 @@ class Archive:
         BrokenError
             Where it is encrypted or damaged, or would unpack to an absurd size.
         """
+        # The stated sizes are checked first, so that a bomb is never unpacked.
         member = self._by_name[name]
         if member.flag_bits & ENCRYPTED:
             raise BrokenError("is encrypted; pack it again without a password")
@@ -111,6 +112,7 @@ class Archive:
             )
         with _reporting("is damaged"):
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
+        # A member that is larger than stated was cut by `_unpacked`, and differs in length.
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
         return data
@@ -125,6 +127,7 @@ class Archive:
 
     def _check(self) -> None:
         spans = sorted((member.header_offset, member.compress_size) for member in self._members)
+        # Overlapping members are how a small archive unpacks to petabytes.
         if any(start + HEADER.size + size > next_start for (start, size), (next_start, _) in pairwise(spans)):
             raise BrokenError("is a zip archive whose members overlap: a zip bomb?")
         packed = sum(member.compress_size for member in self._members)

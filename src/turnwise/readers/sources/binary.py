@@ -106,6 +106,7 @@ def null_columns(source: Path | io.BytesIO) -> frozenset[str]:
     >>> null_columns(io.BytesIO(file.getvalue()))
     frozenset({'m'})
     """
+    # A column is null in all rows if it is null in each group of rows.
     chunks = _chunks(source)
     return frozenset(name for name, groups in chunks.items() if groups and all(map(_all_null, groups)))
 
@@ -165,6 +166,7 @@ def _chunks(source: Path | io.BytesIO) -> dict[str, list[Any]]:
 
 def _constant(chunk: Any) -> Any:
     statistics = chunk.statistics
+    # A chunk with nulls has no constant: its nulls are another value.
     if statistics is None or not statistics.has_min_max or not statistics.has_null_count or statistics.null_count:
         return None
     return statistics.min if statistics.min == statistics.max else None
@@ -236,6 +238,7 @@ def batches_in(
     >>> [len(batch) for batch in batches_in(file, "parquet", columns_in(file, "parquet"))]
     [1]
     """
+    # Images, for example: a row with them cannot be a line of JSON.
     for name, dtype in columns.items():
         if holds_bytes(dtype):
             remedy = f'write the file without that column: `frame.drop("{name}").write_parquet("texts.parquet")`'
@@ -294,6 +297,7 @@ def _arrow_batches(
         return None
     batches = _decoded_batches(source, size)
     try:
+        # Arrow may return other dtypes than Polars, which only shows in a batch.
         first = next(batches, pl.DataFrame())
     except (BrokenError, *_BROKEN):
         return None

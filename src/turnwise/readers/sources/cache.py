@@ -50,14 +50,16 @@ class Cache:
         if place.exists() and not place.is_dir():
             raise ArgumentError(f"cache={str(folder)!r} is a file; name a folder")
         key = hashlib.blake2b(_code_of_readers(), digest_size=16)
+        # Paths count as well, since rollout ids and problems name them.
         for log in logs:
             key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
         key.update(repr(settings).encode("utf-8", "replace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")
 
+    # A damaged or incomplete cache is not an error: files are then read again.
     def load(self, problems: Problems) -> pl.LazyFrame | None:
-        """Return the cached turns and add the cached problems to `problems`; None if there is no complete cache."""
+        """Return the cached turns and add the cached problems to `problems`; None without a complete cache."""
         try:
             memory = json.loads(self._problems.read_bytes())
             pl.read_parquet_schema(self._turns)

@@ -62,6 +62,7 @@ class Contents:
     def __init__(self, path: Path, data: bytes | None = None) -> None:
         self.path = path
         self.name = str(path)
+        # Content in memory must be read from there: the path may be a label.
         if data is not None:
             self.data, self.head, self.packed = data, data[:HEAD], True
 

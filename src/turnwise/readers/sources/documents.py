@@ -79,6 +79,7 @@ class Document(Contents):
         BrokenError
             Where its suffix is that of JSON, and its content is not JSON.
         """
+        # The content decides, and the suffix only where the content leaves it open.
         head = self.head
         if is_stream(head):
             return "arrow"
@@ -112,7 +113,7 @@ class Document(Contents):
             case "json":
                 return names_in(self.top)
             case "lines":
-                return names_in(self._first_line())
+                return names_if_any(next(iter(self._first_lines), b""))
             case "parquet" | "arrow":
                 return frozenset(self.schema)
             case "table":
@@ -148,6 +149,7 @@ class Document(Contents):
         if self.kind == "lines":
             texts = (line for _, line in islice(self.texts(), EARLY))
         elif self.by_line:
+            # Columns of bytes, such as images, are left out here: JSON has no bytes.
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
             rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.folder_facts))
             texts = lines_of_rows(rows.select(plain)).splitlines()
@@ -208,6 +210,7 @@ class Document(Contents):
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
+        # `apart` leaves out blank lines, which still count in the numbers.
         return chain.from_iterable(zip(*lines.apart(), strict=True) for lines in self.blocks())
 
     def blocks(self) -> Iterator[Lines]:
@@ -229,6 +232,7 @@ class Document(Contents):
         if self.by_line:
             return self.blocks()
         items = self.top if self.kind == "json" else None
+        # A list that msgspec cannot parse (it has NaN) is decoded already, and its items are not texts.
         if not isinstance(items, list) or not all(isinstance(item, msgspec.Raw) for item in items):
             return None
         starts = range(0, len(items), ITEMS)
@@ -301,10 +305,11 @@ class Document(Contents):
         return text
 
     @cached_property
-    def _beginning(self) -> bytes:
-        """The complete lines in the first bytes, or the entire text if there are fewer than two."""
-        lines = self.head[: self.head.rfind(b"\n") + 1].removeprefix(BOM)
-        return lines if sum(1 for _ in islice(LINE.finditer(lines), 2)) == 2 else self._json_text
+    def _first_lines(self) -> list[bytes]:
+        """The first two lines that are not blank, without reading the entire file if its first bytes hold two."""
+        complete = self.head[: self.head.rfind(b"\n") + 1].removeprefix(BOM)
+        lines = LINE.findall(complete)[:2]
+        return lines if len(lines) == 2 else [line.group() for line in islice(LINE.finditer(self._json_text), 2)]
 
     @cached_property
     def _header_line(self) -> str:
@@ -314,7 +319,7 @@ class Document(Contents):
     def _json_kind(self) -> Kind | None:
         # The first line of a `.json` file may be a list that is one value; only lines that are objects are JSON lines there.
         record = dict if self.suffix == ".json" else dict | list
-        if self._is_several_lines and isinstance(self._first_line(), record):
+        if len(self._first_lines) == 2 and isinstance(surface_if_any(self._first_lines[0]), record):
             return "lines"
         try:
             _ = self.top
@@ -322,13 +327,8 @@ class Document(Contents):
             return None
         return "json"
 
-    @property
-    def _is_several_lines(self) -> bool:
-        """True where more than one line is not blank."""
-        line = LINE.search(self._beginning)
-        return line is not None and LINE.search(self._beginning, line.end()) is not None
-
     def _not_json(self) -> Kind:
+        # The most frequent reasons first, and else the position of the error.
         if self.head.startswith(LFS_POINTER):
             raise BrokenError("is a Git LFS pointer, not the file itself: fetch it with `git lfs pull`", remedy=LEAVE)
         if (description := wrapping(self.head)) is not None:
@@ -337,13 +337,6 @@ class Document(Contents):
             raise BrokenError("is empty, not JSON, perhaps half-written")
         _ = self.top  # raises an error that names the position
         raise BrokenError("is not valid JSON")
-
-    def _first_line(self) -> Any:
-        line = LINE.search(self._beginning)
-        try:
-            return surface(b"" if line is None else line.group())
-        except BrokenError:
-            return None
 
     def _decoded(self, text: bytes | msgspec.Raw) -> Any:
         try:

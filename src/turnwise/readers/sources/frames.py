@@ -30,6 +30,7 @@ def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
             return data
         if isinstance(data, pl.LazyFrame):
             return data.collect()
+        # Without an import of pandas, which need not be installed.
         if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
             return _from_pandas(data, words)
         if hasattr(data, "__arrow_c_stream__"):
@@ -76,6 +77,7 @@ def plain(value: Any) -> Any:
         return {name: plain(element) for name, element in value.items()}
     if isinstance(value, list | tuple):
         return [plain(element) for element in value]
+    # Arrays and scalars of NumPy, and of libraries with the same interface.
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if kind.__name__ in _MISSING:
@@ -89,6 +91,7 @@ def from_columns(columns: Columns, words: AbstractSet[str]) -> pl.DataFrame:
 
 
 def _from_pandas(data: Any, words: AbstractSet[str]) -> pl.DataFrame:
+    # A named index is data, such as a rollout id; an unnamed one only counts rows.
     if any(name is not None for name in data.index.names):
         data = data.reset_index()
     data = data.set_axis([str(name) for name in data.columns], axis=1)
@@ -97,6 +100,7 @@ def _from_pandas(data: Any, words: AbstractSet[str]) -> pl.DataFrame:
     series = []
     for name in data.columns:
         values = data[name]
+        # Objects are converted one by one, so that mixed types follow the rules of `column`.
         if values.dtype == object:
             is_present = values.notna().to_list()
             objects = [plain(value) if present else None for value, present in zip(values, is_present, strict=True)]

@@ -38,6 +38,7 @@ def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """
     facts: dict[str, str | None] = {}
     for part in filter(None, map(FOLDER.fullmatch, PurePath(_full_path(path)).parts[:-1])):
+        # Special characters in names and values are percent-encoded.
         name, text = unquote(part[1]), None if part[2] == NULL else unquote(part[2])
         if facts.setdefault(name, text) != text:
             reason = f"lies in folders of which one says {facts[name]!r} and another {text!r}"
@@ -54,6 +55,7 @@ def typed(file_facts: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
     [[{'attempt': 1, 'k': 2.0}], [{'k': 0.5}], [{'target': '3'}]]
     """
     names = dict.fromkeys(chain.from_iterable(file_facts))
+    # All files together: if one value of a column is text, the column is text in all files.
     texts = [pl.Series(name, [facts.get(name) for facts in file_facts], dtype=pl.String) for name in names]
     rows = pl.DataFrame([_typed(series) for series in texts])
     return [rows.slice(row, 1).select(list(facts)) if facts else pl.DataFrame() for row, facts in enumerate(file_facts)]
@@ -110,6 +112,7 @@ def remaining(facts: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str
             columns.append(facts[name])
             continue
         distinct = values[name].drop_nulls().unique()
+        # A folder for null says nothing about the values in its files.
         contradicting = distinct.clear() if text is None else distinct.filter(~_means(text, distinct))
         if contradicting.len():
             reason = f"says {str(contradicting[0])!r}, and its folder {text!r}"
@@ -141,10 +144,12 @@ def scanned(files: Sequence[str | Path], facts: Sequence[pl.DataFrame], options:
         return pl.scan_parquet(list(map(str, files)), glob=False, hive_partitioning=False, storage_options=storage)
     places = [_full_path(file) for file in files]
     names = {tuple(name for name, _ in _polars_facts(place)) for place in places}
+    # Polars wants the same folders in all paths, and reads some spellings differently.
     if len(names) == 1 and all(map(_is_read_alike, places, facts)):
         dtypes = {name: facts[0].schema[unquote(name)] for name in names.pop()}
         lazy = pl.scan_parquet(places, glob=False, hive_partitioning=True, hive_schema=dtypes, storage_options=storage)
         return lazy.rename({name: unquote(name) for name in dtypes})
+    # Otherwise each group of files with the same facts gets them as constants.
     lazies = []
     for row, group in groupby(zip(places, facts, strict=True), key=lambda pair: pair[1].rows()):
         paths = [place for place, _ in group]

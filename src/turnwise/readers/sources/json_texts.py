@@ -9,6 +9,7 @@ import msgspec
 from turnwise.readers.problems import BrokenError, broken
 
 _Top = dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None
+# Values of the outermost object stay undecoded: `msgspec.Raw` is a view of the text.
 _shallow = msgspec.json.Decoder(_Top)
 
 
@@ -36,6 +37,7 @@ def lenient(text: bytes) -> tuple[Any, int]:
         if b"\\ud" in text.lower():  # an escaped surrogate
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except json.JSONDecodeError as error:
+        # An error at the very end, or in an open string, is typical of a process that was killed while writing.
         half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
         raise BrokenError(
             f"is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}){half}"

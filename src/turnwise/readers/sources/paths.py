@@ -39,6 +39,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     ReadError
         Where a path does not exist, a folder is empty, or a folder differs from its manifest.
     """
+    # Links and repeated paths lead to a file only once.
     files: dict[tuple[int, int], tuple[Path, bool]] = {}  # by device and inode: a file may have several paths
     for path in paths:
         try:
@@ -82,6 +83,7 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     [...Path('runs')]
     """
     try:
+        # A text is a path, and not an iterable of characters.
         given_paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         expanded = [match for path in given_paths for match in _matches(Path(path).expanduser())]
     except (TypeError, RuntimeError) as error:

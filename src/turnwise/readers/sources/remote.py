@@ -55,6 +55,7 @@ def scan_remote(remote: Sequence[str], options: Options | None, problems: Proble
         with problems.record(file):
             texts[file] = hive.folders(file)
     facts = dict(zip(texts, hive.typed(list(texts.values())), strict=True))
+    # The manifest of `convert` confirms that these columns agree, so they need not be read.
     facts = {file: row.drop(confirmed[file], strict=False) for file, row in facts.items()}
     missing: dict[str, pl.DataFrame] = {}
     for files in _by_columns(facts):
@@ -98,6 +99,7 @@ def _files(address: str, options: Options | None, problems: Problems) -> dict[st
     if not matches:
         raise _nothing_readable(address, "no such files")
     confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(folder, name) for name in matches), ())
+    # In a folder, manifests of `convert` at any depth are checked.
     for name in () if is_pattern else names:
         place, _, last = joined(folder, name).rpartition("/")
         if last == MANIFEST and (manifest := checked_manifest(place, problems, options)) is not None:

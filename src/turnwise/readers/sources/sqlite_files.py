@@ -68,5 +68,5 @@ def _opened(document: Document) -> Iterator[sqlite3.Connection]:
 
 
 def journal_beside(document: Document) -> Path | None:
-    """Return the journal beside the file; None if there is none, or the file is compressed."""
+    """Return the journal beside the file; None without a journal, or if the file is compressed."""
     return None if document.packed else journal_of(document.path)

@@ -1,4 +1,4 @@
-"""Requests to the API of a model and what came back, as rollouts: batches and logs of every provider."""
+"""Requests to the API of a model and their responses as rollouts: batches and logs of all providers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,21 +12,21 @@ from turnwise.readers.records import Key, parse, spare, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface_if_any
 from turnwise.readers.table import Table
-from turnwise.readers.traces.requests import asked, asking
+from turnwise.readers.traces.requests import message_fields, request_messages
 from turnwise.schema import ERROR
 
-KINDS = ("chat.completion", "text_completion", "response")  # what the `object` of OpenAI's answers says
-FAILED = 400  # from this status of HTTP on, the body is an error
-AROUND = frozenset({"custom_id", "key", "request", "response", "result"})  # names of what stands around an answer
+KINDS = ("chat.completion", "text_completion", "response")  # values of `object` in OpenAI's responses
+FAILED = 400  # from this HTTP status on, the body is an error
+AROUND = frozenset({"custom_id", "key", "request", "response", "result"})  # fields of a record that wraps a response
 SUCCEEDED = "succeeded"
 NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 class Answer(NamedTuple):
-    """One of the answers to a request, and what is told beside it."""
+    """One of the answers to a request, and its further fields."""
 
-    said: Message
-    beside: Mapping[str, Any] = {}
+    message: Message
+    extras: Mapping[str, Any] = {}
 
 
 class Reply(NamedTuple):
@@ -39,7 +39,7 @@ class Reply(NamedTuple):
     response_tokens: int | None = None
     total_tokens: int | None = None
     error: Any = None
-    beside: Mapping[str, Any] = {}
+    extras: Mapping[str, Any] = {}
 
 
 class Line(msgspec.Struct):
@@ -55,7 +55,7 @@ class Line(msgspec.Struct):
 
 
 class Result(msgspec.Struct):
-    """The answer to one request of a batch of Anthropic's."""
+    """The result of one request in a batch of Anthropic."""
 
     type: str
     message: Any = None
@@ -63,27 +63,27 @@ class Result(msgspec.Struct):
 
 
 class Http(msgspec.Struct):
-    """The answer to one request of a batch of OpenAI's."""
+    """The response to one request in a batch of OpenAI."""
 
     body: Any = None
     status_code: int | None = None
     request_id: str | None = None
 
 
-class Opened(NamedTuple):
-    """Request and response of a record, wherever it holds them."""
+class Exchange(NamedTuple):
+    """Request and response of a record, in whatever layout."""
 
     body: Any
     request: Mapping[str, Any]
-    place: str = ""  # of the body
+    place: str = ""  # path of the body in the record
     line: Line = Line()
     error: str | None = None
     facts: Mapping[str, Any] = {}
-    beside: Mapping[str, Any] = {}
+    extras: Mapping[str, Any] = {}
 
 
 def provider(body: Mapping[str, Any]) -> str | None:
-    """Return the provider of such an answer; None for an unknown one.
+    """Return the provider of a response, by its fields; None for an unknown one.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def provider(body: Mapping[str, Any]) -> str | None:
     >>> provider({"candidates": []}), provider({"type": "message", "role": "assistant", "content": "Hi"})
     ('gemini', None)
     """
-    kind, inner, who = (surface_if_any(body.get(name)) for name in ("object", "type", "role"))
-    if inner == "message" and who == "assistant" and {"content", "stop_reason"} <= body.keys():
+    kind, inner_type, role = (surface_if_any(body.get(name)) for name in ("object", "type", "role"))
+    if inner_type == "message" and role == "assistant" and {"content", "stop_reason"} <= body.keys():
         return "anthropic"
     choices, candidates = (surface_if_any(body.get(name)) for name in ("choices", "candidates"))
     if isinstance(candidates, list) or body.keys() & {"promptFeedback", "prompt_feedback"}:
@@ -105,7 +105,7 @@ def provider(body: Mapping[str, Any]) -> str | None:
 
 
 def providers(document: Document) -> Iterator[str]:
-    """Return the providers of the answers in the first records of a file, at the top or under `response`."""
+    """Iterate over the providers of the responses in the first records of a file, at the top or under `response`."""
     if document.kind in {"json", "lines"}:
         for record in document.beginning:
             body = surface_if_any(record["response"]) if "response" in record else record
@@ -113,7 +113,7 @@ def providers(document: Document) -> Iterator[str]:
 
 
 def logged(document: Document) -> bool:
-    r"""Return whether the records of a file hold under `response` all that an API gave back.
+    r"""Return whether the records of a file hold the response of an API under `response`.
 
     Examples
     --------
@@ -127,112 +127,115 @@ def logged(document: Document) -> bool:
 def read_exchanges(
     document: Document, table: Table, name: str, replied: Callable[[dict[str, Any], str], Reply]
 ) -> None:
-    """Each answer in a file of that provider's into a rollout; `replied` takes it from what its API gave back."""
+    """Read each answer in a file of a provider as a rollout; `replied` extracts the answers from a response of its API."""
     run = f"{name}-{document.digest}"
     for number, record in document.records():
         with table.record(document.name, number):
-            given = opened(parse(record, dict[str, Any]))
-            text = given.body if isinstance(given.body, str) else None
-            body = given.body if isinstance(given.body, dict) else {}
-            reply = replied(body, given.place) if text is None else Reply([Answer(Message("assistant", text))])
-            _add(document, table, run, number, given, reply)
+            exchange = opened(parse(record, dict[str, Any]))
+            text = exchange.body if isinstance(exchange.body, str) else None
+            body = exchange.body if isinstance(exchange.body, dict) else {}
+            reply = replied(body, exchange.place) if text is None else Reply([Answer(Message("assistant", text))])
+            _add(document, table, run, number, exchange, reply)
 
 
-def opened(record: dict[str, Any]) -> Opened:
-    """A record as what was asked, what came back and what stands around both.
+def opened(record: dict[str, Any]) -> Exchange:
+    """Find request, response and further facts in a record.
 
     Examples
     --------
-    >>> found = opened({"custom_id": 1, "result": {"type": "expired"}, "goal": "g"})
-    >>> found.line.custom_id, found.error, found.facts
+    >>> exchange = opened({"custom_id": 1, "result": {"type": "expired"}, "goal": "g"})
+    >>> exchange.line.custom_id, exchange.error, exchange.facts
     (1, 'expired', {'goal': 'g'})
     """
+    # The record is the response itself.
     if not AROUND & record.keys():
-        return Opened(record, record)
+        return Exchange(record, record)
     line = parse(record, Line)
-    facts, beside = stated(record, Line, OF_CORPORA if line.rollout_id is None else FACTS)
+    facts, extras = stated(record, Line, OF_CORPORA if line.rollout_id is None else FACTS)
+    # The request is the record itself in logs that keep both at one level: then its messages are not extra columns.
     request = record if line.request is None else line.request
-    asks = {spare(name) for name in (*asking(request), "model")} if line.request is None else set[str]()
-    beside = {name: value for name, value in beside.items() if name not in asks}
+    messages = {spare(name) for name in (*message_fields(request), "model")} if line.request is None else set[str]()
+    extras = {name: value for name, value in extras.items() if name not in messages}
     error = error_in(line.error)
-    if line.result is not None:
+    if line.result is not None:  # a batch of Anthropic
         failed = error_in(line.result.error) or (None if line.result.type == SUCCEEDED else line.result.type)
-        return Opened(line.result.message, request, "result.message", line, error or failed, facts, beside)
-    if isinstance(line.response, dict) and line.response.keys() & {"body", "status_code"}:
+        return Exchange(line.result.message, request, "result.message", line, error or failed, facts, extras)
+    if isinstance(line.response, dict) and line.response.keys() & {"body", "status_code"}:  # a batch of OpenAI
         http = parse(line.response, Http, "response")
-        beside |= {"status_code": http.status_code, "request_id": http.request_id}
+        extras |= {"status_code": http.status_code, "request_id": http.request_id}
+        # The body explains the error, and the status is only a number.
         inner = http.body.get("error") if isinstance(http.body, dict) else http.body
         failed = f"status {http.status_code}" if (http.status_code or 0) >= FAILED else None
         error = error or (failed and (error_in(inner) or failed))
-        return Opened(http.body, request, "response.body", line, error, facts, beside)
-    if error is None and not line.response and isinstance(record.get("status"), str):  # of Vertex AI
+        return Exchange(http.body, request, "response.body", line, error, facts, extras)
+    if error is None and not line.response and isinstance(record.get("status"), str):  # a batch of Vertex AI
         error = record["status"] or None
-    return Opened(line.response, request, "response", line, error, facts, beside)
+    return Exchange(line.response, request, "response", line, error, facts, extras)
 
 
-def error_in(given: Any) -> str | None:
-    """Return the error message in words, where there is one.
+def error_in(error: Any) -> str | None:
+    """Return the message of an error, or None.
 
     Examples
     --------
     >>> error_in({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), error_in("")
     ('Overloaded', None)
     """
-    if isinstance(given, dict):
-        inner = given.get("error")
-        return worded((inner if isinstance(inner, dict) else given).get("message") or given)
-    return worded(given) or None
+    if isinstance(error, dict):
+        inner = error.get("error")
+        return worded((inner if isinstance(inner, dict) else error).get("message") or error)
+    return worded(error) or None
 
 
-def _add(document: Document, table: Table, run: str, number: int, given: Opened, reply: Reply) -> None:
-    line, request, facts = given.line, given.request, given.facts
-    error = given.error or error_in(reply.error)
+def _add(document: Document, table: Table, run: str, number: int, exchange: Exchange, reply: Reply) -> None:
+    """Add a rollout for each answer; a request that failed is a rollout as well."""
+    line, request = exchange.line, exchange.request
+    error = exchange.error or error_in(reply.error)
     answers = [] if error is not None else reply.answers
     if not answers and error is None:
-        raise BrokenError("holds neither an answer nor an error", field=given.place or None)
+        raise BrokenError("holds neither an answer nor an error", field=exchange.place or None)
     model = request.get("model") if isinstance(request.get("model"), str) else None
-    beside = {**given.beside}
+    # Settings of the request and fields of the response are extra columns.
+    shared_extras = {**exchange.extras}
     if line.request is not None:
-        _put(
-            beside,
-            {name: value for name, value in request.items() if name not in (*asking(request), "model")},
-            "request",
-        )
-    if given.place and model not in {None, reply.model}:
-        _put(beside, {"model": model}, "request")
-    _put(beside, reply.beside, "response")
+        messages = (*message_fields(request), "model")
+        settings = {name: value for name, value in request.items() if name not in messages}
+        _put(shared_extras, settings, "request")
+    if exchange.place and model not in {None, reply.model}:
+        _put(shared_extras, {"model": model}, "request")
+    _put(shared_extras, reply.extras, "response")
     task = line.key if line.custom_id is None else line.custom_id
-    names = (task, beside.get("id"), reply.id, number)
+    names = (task, shared_extras.get("id"), reply.id, number)
     name = f"{run}/{next(key for key in names if isinstance(key, str | int) and not isinstance(key, bool))}"
-    counted = reply if len(answers) == 1 else Reply()
-    chat = asked(request, "" if line.request is None else "request.")
-    said: list[Answer | None] = [*answers] or [None]
-    for at, answer in enumerate(said):
-        turns = split([*chat, *([] if answer is None else [answer.said])])
+    usage = reply if len(answers) == 1 else Reply()  # of several answers together it is not known for each
+    chat = request_messages(request, "" if line.request is None else "request.")
+    answers_or_none: list[Answer | None] = [*answers] or [None]
+    for place, answer in enumerate(answers_or_none):
+        turns = split([*chat, *([] if answer is None else [answer.message])])
         turns[-1] = turns[-1]._replace(
-            prompt_tokens=counted.prompt_tokens, response_tokens=counted.response_tokens, error=error
+            prompt_tokens=usage.prompt_tokens, response_tokens=usage.response_tokens, error=error
         )
-        extras = {**beside}
-        _put(extras, {} if answer is None else answer.beside, "answer")
+        extras = {**shared_extras}
+        _put(extras, {} if answer is None else answer.extras, "answer")
         table.add(
             document.name,
-            (name if line.rollout_id is None else str(line.rollout_id)) + (f"/{at + 1}" if at else ""),
+            (name if line.rollout_id is None else str(line.rollout_id)) + (f"/{place + 1}" if place else ""),
             turns,
             {
                 "run": run,
                 "target": reply.model or model,
                 "task": None if task is None else str(task),
-                "attempt": at + 1 if task is not None or len(answers) > 1 else None,
+                "attempt": place + 1 if task is not None or len(answers) > 1 else None,
                 "ending": None if error is None else ERROR,
-                "total_tokens": counted.total_tokens,
-                **facts,
+                "total_tokens": usage.total_tokens,
+                **exchange.facts,
             },
             extras,
         )
 
 
-def _put(told: dict[str, Any], more: Mapping[str, Any], whose: str) -> None:
-    """Add further facts to the recorded ones, under another name where the name says something else."""
-    for name, value in more.items():
-        free = spare(name)
-        told[free if told.get(free) in (None, value) else f"{whose}_{name}"] = value
+def _put(extras: dict[str, Any], fields: Mapping[str, Any], owner: str) -> None:
+    """Add fields to the extra columns; a name that has another value already gets the owner in front."""
+    for name, value in fields.items():
+        column = spare(name)
+        extras[column if extras.get(column) in (None, value) else f"{owner}_{name}"] = value

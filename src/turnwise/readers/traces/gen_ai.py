@@ -1,4 +1,4 @@
-"""Prompt and response in a span that follows OpenTelemetry's conventions for generative AI."""
+"""Prompt and response in a span that follows OpenTelemetry's semantic conventions for generative AI."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -11,17 +11,17 @@ from turnwise.readers.records import Count, parse, worded
 from turnwise.readers.sources.json_texts import lenient
 
 CALLS = frozenset({"chat", "text_completion", "generate_content", "completion"})  # operations that are calls of a model
-SPOKEN = {
-    f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
-}  # events up to version 1.36
-CHOICE = "gen_ai.choice"
-MESSAGE = frozenset({"role", "parts"})  # what of messages stands there as JSON text, by its names
-PART = frozenset({"text", "type"})  # parts of a message, likewise
-CALLED = frozenset({"name", "function"})  # and calls of tools
+# Events up to version 1.36 of the conventions: messages of the prompt, and the answer.
+MESSAGE_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+ANSWER_EVENT = "gen_ai.choice"
+# Fields by which JSON text is recognized as messages, as parts of a message, and as tool calls.
+MESSAGE = frozenset({"role", "parts"})
+PART = frozenset({"text", "type"})
+TOOL_CALL = frozenset({"name", "function"})
 
 
 class Usage(msgspec.Struct):
-    """Tokens of one call, under the names of now and before."""
+    """Tokens of one call, under the current and the former names."""
 
     input_tokens: Count = None
     output_tokens: Count = None
@@ -41,7 +41,7 @@ class Operation(msgspec.Struct):
     name: str | None = None
 
 
-class Words(msgspec.Struct):
+class Attributes(msgspec.Struct):
     """Attributes of a span below `gen_ai`."""
 
     operation: Operation | None = None
@@ -56,7 +56,7 @@ class Words(msgspec.Struct):
 
 
 class Call(NamedTuple):
-    """A call of a model, or what an agent was asked and said."""
+    """A call of a model, or prompt and answer of an agent."""
 
     calls: bool
     model: str | None
@@ -65,56 +65,60 @@ class Call(NamedTuple):
     usage: Usage
 
 
-def call_of(told: Mapping[str, Any], events: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Call:
-    """The call in a span's attributes and events, both with an object for each name that has dots.
+def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Call:
+    """Return the call in a span's attributes and events, whose names with dots have become nested objects.
 
     Examples
     --------
-    >>> asked = '[{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]'
-    >>> said = {"messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Hello"}]}]}
-    >>> call = call_of({"gen_ai": {"operation": {"name": "chat"}, "input": {"messages": asked}, "output": said}})
+    >>> prompt = '[{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]'
+    >>> answer = {"messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Hello"}]}]}
+    >>> call = call_of({"gen_ai": {"operation": {"name": "chat"}, "input": {"messages": prompt}, "output": answer}})
     >>> call.calls, [message.role for message in call.asked], call.said.content
     (True, ['user'], [{'type': 'text', 'text': 'Hello'}])
     """
-    given = dict(_object(told.get("gen_ai")))
-    spoken: list[Message] = []
-    chosen: list[Message] = []
-    for name, beside in events:
-        given |= _object(beside.get("gen_ai"))
-        if name in SPOKEN:
-            spoken += _messages([{"role": SPOKEN[name], **beside}], SPOKEN[name], name)
-        elif name == CHOICE:
-            chosen += _messages([beside.get("message", beside)], "assistant", name)
-    words = parse(given, Words, "gen_ai")
-    system = _messages(words.system_instructions, "system", "gen_ai.system_instructions")
-    asked = _messages(_inside(words.input), "user", "gen_ai.input") or _messages(words.prompt, "user", "gen_ai.prompt")
-    said = _messages(_inside(words.output), "assistant", "gen_ai.output")
-    said = said or _messages(words.completion, "assistant", "gen_ai.completion")
-    operation = None if words.operation is None else words.operation.name
-    models = [named.model for named in (words.response, words.request) if named is not None and named.model]
+    fields = dict(_object(attributes.get("gen_ai")))
+    event_prompt: list[Message] = []
+    event_answers: list[Message] = []
+    for name, content in events:
+        fields |= _object(content.get("gen_ai"))
+        if name in MESSAGE_EVENTS:
+            role = MESSAGE_EVENTS[name]
+            event_prompt += _messages([{"role": role, **content}], role, name)
+        elif name == ANSWER_EVENT:
+            event_answers += _messages([content.get("message", content)], "assistant", name)
+    gen_ai = parse(fields, Attributes, "gen_ai")
+    # Attributes of the current version, then of former ones, then events.
+    system = _messages(gen_ai.system_instructions, "system", "gen_ai.system_instructions")
+    prompt = _messages(_nested(gen_ai.input), "user", "gen_ai.input")
+    prompt = prompt or _messages(gen_ai.prompt, "user", "gen_ai.prompt")
+    answers = _messages(_nested(gen_ai.output), "assistant", "gen_ai.output")
+    answers = answers or _messages(gen_ai.completion, "assistant", "gen_ai.completion")
+    operation = None if gen_ai.operation is None else gen_ai.operation.name
+    models = [named.model for named in (gen_ai.response, gen_ai.request) if named is not None and named.model]
     return Call(
-        operation in CALLS or (operation is None and bool(asked or said or spoken or chosen)),
+        operation in CALLS or (operation is None and bool(prompt or answers or event_prompt or event_answers)),
         next(iter(models), None),
-        [*system, *(asked or spoken)],
-        next(iter([*said[-1:], *chosen[-1:]]), None),
-        words.usage or Usage(),
+        [*system, *(prompt or event_prompt)],
+        next(iter([*answers[-1:], *event_answers[-1:]]), None),
+        gen_ai.usage or Usage(),
     )
 
 
-def _object(given: Any) -> dict[str, Any]:
-    return given if isinstance(given, dict) else {}
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _inside(given: Any) -> Any:
-    return given.get("messages") if isinstance(given, dict) else None
+def _nested(value: Any) -> Any:
+    return value.get("messages") if isinstance(value, dict) else None
 
 
-def _messages(given: Any, role: str, where: str) -> list[Message]:
-    """The messages of a call, as any version of the conventions writes them; a text alone is one of them."""
-    value = _decoded(given, MESSAGE | PART)
+def _messages(content: Any, role: str, where: str) -> list[Message]:
+    """Return the messages of a call, as any version of the conventions writes them; a text alone is one message."""
+    value = _decoded(content, MESSAGE | PART)
     if value is None:
         return []
     items = value if isinstance(value, list) else [value]
+    # Parts of one message, without the message around them.
     if items and all(isinstance(item, dict) and "role" not in item and "type" in item for item in items):
         items = [{"parts": items}]  # instructions are the parts of a message
     return [_message(item, role, f"{where}[{place}]") for place, item in enumerate(items)]
@@ -124,18 +128,19 @@ def _message(item: Any, role: str, where: str) -> Message:
     item = _decoded(item, MESSAGE | PART)
     if isinstance(item, str):
         return Message(role, item)
-    told = {"parts": item} if isinstance(item, list) else parse(item, dict[str, Any], where)
-    content = _decoded(told.get("parts", told.get("content")), PART)
+    fields = {"parts": item} if isinstance(item, list) else parse(item, dict[str, Any], where)
+    content = _decoded(fields.get("parts", fields.get("content")), PART)
     parts = list(_parts(content)) if isinstance(content, list) else content
-    called = _decoded(told.get("tool_calls"), CALLED)
-    who = told.get("role") or role
-    return Message(parse(who, str, f"{where}.role"), parts, parse(called, list[Any] | None, f"{where}.tool_calls"))  # type: ignore[arg-type]
+    tool_calls = _decoded(fields.get("tool_calls"), TOOL_CALL)
+    role = parse(fields.get("role") or role, str, f"{where}.role")
+    return Message(role, parts, parse(tool_calls, list[Any] | None, f"{where}.tool_calls"))  # type: ignore[arg-type]
 
 
 def _parts(parts: Iterable[Any]) -> Iterator[Any]:
-    """Parts as a chat has them: `content` is the text of one, the result of a tool as well."""
+    """Iterate over the parts with the names of OpenAI; the result of a tool becomes text."""
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
+        # Newer versions call the text `content`, OpenAI calls it `text`.
         if kind == "text" or (kind is None and isinstance(part, dict) and "text" in part):
             yield {"type": "text", "text": part.get("content", part.get("text"))}
         elif kind == "reasoning":
@@ -146,17 +151,17 @@ def _parts(parts: Iterable[Any]) -> Iterator[Any]:
             yield part
 
 
-def _decoded(given: Any, names: frozenset[str]) -> Any:
-    """Decode JSON text that holds messages, or a list of them; else return the value as it is.
+def _decoded(content: Any, names: frozenset[str]) -> Any:
+    """Decode JSON text of objects that have one of these fields; return any other content unchanged.
 
-    An answer may be JSON itself, and stays the text that it is.
+    An answer may itself be JSON, and must stay text.
     """
-    if not isinstance(given, str) or not given.lstrip().startswith(("[", "{")):
-        return given
+    if not isinstance(content, str) or not content.lstrip().startswith(("[", "{")):
+        return content
     try:
-        value, _ = lenient(given.encode(errors="replace"))
+        value, _ = lenient(content.encode(errors="replace"))
     except BrokenError:
-        return given
+        return content
     items = value if isinstance(value, list) else [value] if names >= MESSAGE else []
-    meant = items and all(isinstance(item, dict) and not names.isdisjoint(item) for item in items)
-    return value if meant else given
+    are_expected = items and all(isinstance(item, dict) and not names.isdisjoint(item) for item in items)
+    return value if are_expected else content

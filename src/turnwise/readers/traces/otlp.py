@@ -17,7 +17,7 @@ FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})
 
 
 class Status(msgspec.Struct):
-    """Status of a span, as the protocol and the SDK write it."""
+    """Status of a span, as the protocol or the SDK writes it."""
 
     code: str | int | None = None
     message: str | None = None
@@ -74,7 +74,7 @@ class Resource(msgspec.Struct):
 
 
 class Plain(NamedTuple):
-    """A span with its attributes as objects, one for each name that has dots."""
+    """A span whose attributes are nested objects: names with dots are split."""
 
     trace: str
     id: str
@@ -89,79 +89,82 @@ class Plain(NamedTuple):
 
 
 def spans_in(record: Mapping[str, Any], file: str, number: object, problems: Problems) -> Iterator[Plain]:
-    """The spans of a request to export some, or the one that a record is; of one that is broken `problems` is told.
+    """Iterate over the spans of an export request, or return the span that a record is; broken spans are noted in `problems`.
 
     Examples
     --------
     >>> pair = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "3"}}
-    >>> given = {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1500000000000000000", "attributes": [pair]}
-    >>> record = {"resourceSpans": [{"scopeSpans": [{"spans": [given]}]}]}
+    >>> fields = {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1500000000000000000", "attributes": [pair]}
+    >>> record = {"resourceSpans": [{"scopeSpans": [{"spans": [fields]}]}]}
     >>> span = next(spans_in(record, "a.json", 1, Problems()))
     >>> span.start, span.told
     (1500000000.0, {'gen_ai': {'usage': {'input_tokens': 3}}})
     """
+    # A span on a line of its own, as the console exporter of the SDK prints it.
     if EXPORTED not in record:
         printed = parse(record, Printed)
         times = seconds_of(printed.start_time, "start_time"), seconds_of(printed.end_time, "end_time")
         yield _plain(printed.context, printed.parent_id, printed, times, printed.resource)
         return
     for resource in parse(record[EXPORTED], list[Resource], EXPORTED):
-        for given in (given for scope in resource.scopes for given in scope.spans):
+        for fields in (fields for scope in resource.scopes for fields in scope.spans):
             with problems.record(file, number):
-                span = parse(given, Exported, f"{EXPORTED}.scopeSpans.spans")
+                span = parse(fields, Exported, f"{EXPORTED}.scopeSpans.spans")
                 start, end = _nanoseconds(span.start_time_unix_nano), _nanoseconds(span.end_time_unix_nano)
                 yield _plain(span, span.parent_span_id, span, (start, end), resource.resource)
 
 
 def _plain(
-    own: Exported | Context,
+    identity: Exported | Context,
     parent: str | None,
     span: Exported | Printed,
     times: tuple[float | None, float | None],
     resource: Any,
 ) -> Plain:
     status = span.status or Status()
+    # The protocol writes a number or a name in `code`, the SDK a name in `status_code`.
     failed = str(status.code) in FAILED or status.status_code in FAILED
     events = span.events if isinstance(span.events, list) else []
     return Plain(
-        own.trace_id,
-        own.span_id,
+        identity.trace_id,
+        identity.span_id,
         parent or None,
         span.name,
         *times,
         (status.message or status.description or "the span failed") if failed else None,
-        _told(span.attributes),
-        [(str(event.get("name")), _told(event.get("attributes"))) for event in events if isinstance(event, dict)],
-        _told(resource.get("attributes") if isinstance(resource, dict) else None),
+        _nested(span.attributes),
+        [(str(event.get("name")), _nested(event.get("attributes"))) for event in events if isinstance(event, dict)],
+        _nested(resource.get("attributes") if isinstance(resource, dict) else None),
     )
 
 
 def _nanoseconds(stamp: Stamp) -> float | None:
     """Convert a time in nanoseconds, given as a number or as text, to seconds."""
     if isinstance(stamp, str) and not (stamp.isdecimal() and len(stamp) < 20):
-        raise BrokenError(f"is {stamp!r:.40}, no number of nanoseconds", field="startTimeUnixNano, endTimeUnixNano")
+        raise BrokenError(f"is {stamp!r:.40}, not a number of nanoseconds", field="startTimeUnixNano, endTimeUnixNano")
     return None if stamp is None else float(stamp) / 1e9
 
 
-def _told(attributes: Any) -> dict[str, Any]:
-    told = undotted(_attributes(attributes))
-    return told if isinstance(told, dict) else {}  # a list of those whose names are all numbers
+def _nested(attributes: Any) -> dict[str, Any]:
+    nested = undotted(_attributes(attributes))
+    return nested if isinstance(nested, dict) else {}  # a list if all names are numbers
 
 
-def _attributes(given: Any) -> dict[str, Any]:
-    """Attributes as an object, which the protocol has as a list of keys and values."""
-    if isinstance(given, list):
-        pairs = [pair for pair in given if isinstance(pair, dict) and isinstance(pair.get("key"), str)]
+def _attributes(attributes: Any) -> dict[str, Any]:
+    """Return attributes as an object; the protocol writes them as a list of keys and values."""
+    if isinstance(attributes, list):
+        pairs = [pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)]
         return {pair["key"]: _value(pair.get("value")) for pair in pairs}
-    return given if isinstance(given, dict) else {}
+    return attributes if isinstance(attributes, dict) else {}
 
 
-def _value(given: Any) -> Any:
-    """A value that says of what type it is, as itself."""
-    if not isinstance(given, dict) or len(given) != 1:
-        return given
-    kind, value = next(iter(given.items()))
+def _value(typed_value: Any) -> Any:
+    """Return the plain value of an object that names its type, such as ``{"intValue": "3"}``."""
+    if not isinstance(typed_value, dict) or len(typed_value) != 1:
+        return typed_value
+    kind, value = next(iter(typed_value.items()))
     inner = value.get("values") if isinstance(value, dict) else None
+    # JSON of the protocol writes 64-bit integers as text.
     if kind == "intValue" and isinstance(value, str):
         with suppress(msgspec.ValidationError):
             return msgspec.convert(value, Whole, strict=False)

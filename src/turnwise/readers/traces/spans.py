@@ -1,4 +1,4 @@
-"""Traces as rollouts: the calls of models among the spans of a trace, in the order in which they began, are its turns."""
+"""Traces as rollouts: the calls of models among the spans of a trace, in the order of their starts, are its turns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,16 +10,16 @@ from turnwise.readers.table import Table, Turn
 from turnwise.readers.traces.steps import seconds_at
 from turnwise.schema import ERROR
 
-LATE = 1e11  # seconds since 1970: the year 5138
+LATEST = 1e11  # seconds since 1970, in the year 5138: a larger number has a smaller unit
 
 
 class Span(NamedTuple):
-    """One span, in our words."""
+    """One span, with the names of turnwise."""
 
     trace: str
     id: str
     parent: str | None = None
-    calls: bool = False  # a model
+    calls: bool = False  # whether it is a call of a model
     start: float | None = None  # seconds
     end: float | None = None
     model: str | None = None
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 
 
 def traces_of(spans: Iterable[Span]) -> dict[str, list[Span]]:
-    """The spans of each trace in the order in which they began; as they stand where one of them does not say when.
+    """Return the spans of each trace in the order of their starts, or unchanged if one of them has no start.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def traces_of(spans: Iterable[Span]) -> dict[str, list[Span]]:
     traces: dict[str, list[Span]] = {}
     for span in spans:
         traces.setdefault(span.trace, []).append(span)
-    for name, found in traces.items():
-        begun = {span.id: span.start for span in found if span.start is not None}
-        if len(begun) == len(found):
-            traces[name] = sorted(found, key=lambda span: begun[span.id])
+    for name, members in traces.items():
+        starts = {span.id: span.start for span in members if span.start is not None}
+        if len(starts) == len(members):
+            traces[name] = sorted(members, key=lambda span: starts[span.id])
     return traces
 
 
@@ -61,29 +61,31 @@ def add_trace(
 ) -> None:
     """Add one trace as a rollout.
 
-    Of the chat that a model is shown the first call gives all turns, each that follows the last of them. Where no model is
-    seen, what the outermost span was given and gave back is the only turn.
+    The first call of a model gives all turns of the chat in its input; each later call gives only its last turn, since its
+    input repeats the turns before. Without a call of a model, input and output of the outermost span are the only turn.
     """
+    # The outermost span, or the first if the log lost it.
     root = next((span for span in spans if span.parent is None), spans[0])
     calls = [span for span in spans if span.calls] or [root]
     turns: list[Turn] = []
-    whose: list[Span | None] = []
+    turn_calls: list[Span | None] = []  # the call of each turn; None for turns that only the input shows
     for call in calls:
-        unasked = len(calls) == 1 and not any(message.role in ANSWERS for message in call.asked)
-        said = call.said if call.said is not None or unasked else Message("assistant")
-        chat = split([*call.asked, *([] if said is None else [said])], "input")
-        new = chat[-1:] if turns else chat
-        turns += [*new[:-1], _measured(new[-1], call)]
-        whose += [*[None] * (len(new) - 1), call]
+        # A call without output is a turn without text, unless it is the only call and nobody ever answered.
+        is_unanswered = len(calls) == 1 and not any(message.role in ANSWERS for message in call.asked)
+        answer = call.said if call.said is not None or is_unanswered else Message("assistant")
+        chat = split([*call.asked, *([] if answer is None else [answer])], "input")
+        added = chat[-1:] if turns else chat
+        turns += [*added[:-1], _measured(added[-1], call)]
+        turn_calls += [*[None] * (len(added) - 1), call]
     if len(turns) > 1:
         turns = [turn._replace(turn=number) for number, turn in enumerate(turns, start=1)]
-    begun, ended = (
-        [time for time in times if time is not None] for times in zip(*((s.start, s.end) for s in spans), strict=True)
-    )
+    starts = [span.start for span in spans if span.start is not None]
+    ends = [span.end for span in spans if span.end is not None]
+    # Totals are sums over the calls of models: other spans repeat the numbers of spans within them.
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     counts = (count for call in calls for count in (call.prompt_tokens, call.response_tokens))
     names = dict.fromkeys(name for call in calls for name in call.beside)
-    told = {name: [None if call is None else call.beside.get(name) for call in whose] for name in names}
+    call_extras = {name: [None if call is None else call.beside.get(name) for call in turn_calls] for name in names}
     table.add(
         document.name,
         f"{run}/{root.trace}",
@@ -93,21 +95,21 @@ def add_trace(
             "target": next((call.model for call in calls if call.model is not None), None),
             "ending": ERROR if root.error is not None or (len(calls) == 1 and calls[0].error is not None) else None,
             "total_tokens": total(counts, "tokens"),
-            "total_seconds": max(ended) - min(begun) if begun and ended else None,
+            "total_seconds": max(ends) - min(starts) if starts and ends else None,
             "total_cost_usd": sum(costs) if costs else None,
             **facts,
         },
         extras,
         {
-            "span_id": [None if call is None else call.id for call in whose],
-            "model": [None if call is None else call.model for call in whose],
-            **told,
+            "span_id": [None if call is None else call.id for call in turn_calls],
+            "model": [None if call is None else call.model for call in turn_calls],
+            **call_extras,
         },
     )
 
 
 def _measured(turn: Turn, call: Span) -> Turn:
-    """The turn with what the call took."""
+    """Return the turn with tokens, cost, time and error of its call."""
     return turn._replace(
         prompt_tokens=call.prompt_tokens,
         response_tokens=call.response_tokens,
@@ -118,7 +120,7 @@ def _measured(turn: Turn, call: Span) -> Turn:
 
 
 def seconds_of(stamp: float | str | None, field: str) -> float | None:
-    """A time in seconds since 1970, told in ISO 8601, in seconds, or as data frames write it: in thousandths of them, or less.
+    """Return a time in seconds since 1970, given in ISO 8601, in seconds, or in a smaller unit, as data frames write it.
 
     Examples
     --------
@@ -126,6 +128,7 @@ def seconds_of(stamp: float | str | None, field: str) -> float | None:
     (60.0, 1500000000.0, 1500000000.0)
     """
     seconds = seconds_at(stamp, field)
-    while seconds is not None and abs(seconds) >= LATE:
+    # Milliseconds, microseconds or nanoseconds, by the size of the number.
+    while seconds is not None and abs(seconds) >= LATEST:
         seconds /= 1000
     return None if seconds is None else float(seconds)

@@ -1,4 +1,4 @@
-"""Input and output of a model, as tracers note them: messages, a container of them, or a text."""
+"""Input and output of a model, as tracers record them: messages, an object that holds them, or a text."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,16 +7,16 @@ from turnwise.readers.chats.turns import ANSWERS, Message, messages_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import worded
 from turnwise.readers.sources.json_texts import lenient
-from turnwise.readers.traces.requests import CHATS, asked
+from turnwise.readers.traces.requests import CHATS, request_messages
 
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}  # of LangChain
-HOLDING = (*CHATS, "generations", "message", "output")  # names under which its messages stand
+HOLDING = (*CHATS, "generations", "message", "output")  # fields that hold messages of LangChain
 
 
 def given(value: Any, field: str = "input") -> list[Message]:
-    """Return the input of a model: the messages of a chat or a request, or anything else as the text of the user.
+    """Return the input of a model: the messages of a chat or a request, or anything else as a text of the user.
 
-    What stands alone in an object is what the object holds.
+    An object with a single field is replaced by the value of the field.
 
     Examples
     --------
@@ -26,8 +26,9 @@ def given(value: Any, field: str = "input") -> list[Message]:
     ['Hi?', '{"question":"Hi?","k":3}']
     """
     value = _usual(_decoded(value))
+    # A request, whose other fields are settings.
     if isinstance(value, dict) and any(_are_messages(value.get(name)) for name in CHATS):
-        return asked(value, f"{field}.")
+        return request_messages(value, f"{field}.")
     if _are_messages(value) or _are_messages([value]):
         return messages_of(value if isinstance(value, list) else [value], field)
     if isinstance(value, dict) and len(value) == 1:
@@ -48,16 +49,16 @@ def gave_back(value: Any, field: str = "output") -> Message | None:
     """
     value = _usual(_decoded(value))
     for name in ("choices", "generations"):
-        several = value.get(name) if isinstance(value, dict) else None
-        if isinstance(several, list) and several and isinstance(several[0], dict):
-            value = several[0].get("message", several[0].get("text", value))
+        answers = value.get(name) if isinstance(value, dict) else None
+        if isinstance(answers, list) and answers and isinstance(answers[0], dict):
+            value = answers[0].get("message", answers[0].get("text", value))
     if isinstance(value, dict) and _are_messages(value.get("messages")):
         value = value["messages"]
     if isinstance(value, dict) and "role" not in value and value.keys() & {"content", "tool_calls"}:
         value = {"role": "assistant", **value}
     if _are_messages(value) or _are_messages([value]):
-        said = messages_of(value if isinstance(value, list) else [value], field)
-        last = next((message for message in reversed(said) if message.role in ANSWERS), said[-1])
+        messages = messages_of(value if isinstance(value, list) else [value], field)
+        last = next((message for message in reversed(messages) if message.role in ANSWERS), messages[-1])
         return Message("assistant", last.content, last.tool_calls)
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
@@ -66,22 +67,21 @@ def gave_back(value: Any, field: str = "output") -> Message | None:
 
 
 def _usual(value: Any) -> Any:
-    """Return LangChain's messages, which may be in lists of lists, in OpenAI's words."""
+    """Return LangChain's messages, which may be in a list of lists, with the names of OpenAI."""
     if isinstance(value, list):
+        # LangChain passes a list of chats, mostly with one chat.
         flat = value[0] if len(value) == 1 and isinstance(value[0], list) else value
         return [_usual(item) for item in flat]
     if not isinstance(value, dict):
         return value
-    told = value.get("kwargs" if value.get("type") == "constructor" else "data", value)
-    told = told if isinstance(told, dict) else value
-    kind = (
-        value["id"][-1]
-        if told is not value and isinstance(value.get("id"), list) and value["id"]
-        else value.get("type")
-    )
+    # A serialized object has its fields under `kwargs`, and its class at the end of `id`; other versions have `data`.
+    fields = value.get("kwargs" if value.get("type") == "constructor" else "data", value)
+    fields = fields if isinstance(fields, dict) else value
+    has_class = fields is not value and isinstance(value.get("id"), list) and value["id"]
+    kind = value["id"][-1] if has_class else value.get("type")
     role = ROLES.get(str(kind).removesuffix("Chunk").removesuffix("Message").lower())
-    if role is not None and "content" in told and "role" not in told:
-        return {**told, "role": role}
+    if role is not None and "content" in fields and "role" not in fields:
+        return {**fields, "role": role}
     return {name: _usual(item) if name in HOLDING else item for name, item in value.items()}
 
 
@@ -90,7 +90,7 @@ def _are_messages(value: Any) -> bool:
 
 
 def _decoded(value: Any) -> Any:
-    """A value that is spelled out as JSON, as tables hold it."""
+    """Decode a value that is JSON text, as in tables."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         with suppress(BrokenError):
             return lenient(value.encode(errors="replace"))[0]

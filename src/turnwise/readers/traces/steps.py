@@ -1,4 +1,4 @@
-"""Steps on the way to an answer, as STEPS: intermediate steps of the NeMo Agent Toolkit, and ATIF trajectories."""
+"""Calls of models and tools as STEPS: from intermediate steps of the NeMo Agent Toolkit, and from ATIF trajectories."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ class Payload(msgspec.Struct):
 
 
 class Event(msgspec.Struct):
-    """One event, with what it stood in."""
+    """One event, with the id of the step around it."""
 
     payload: Payload | None = None
     parent_id: str | None = None
@@ -121,11 +121,11 @@ class Session(msgspec.Struct):
 
 
 def steps(paths: "Paths") -> pl.DataFrame:
-    """STEPS: each call of a model or tool in logs that keep them, one row for its start and end together.
+    """Read STEPS: the calls of models and tools in logs that record them, one row for the start and the end of a call.
 
-    Reads ``workflow_output.json`` of the NeMo Agent Toolkit (its `intermediate_steps`) and trajectories in ATIF, of Harbor and NAT;
-    ids of rollouts are those that `tw.read` gives. What an event is of is its `kind`: ``model``, ``tool``, ``function``,
-    ``workflow``, ... Times are seconds since the first event of the rollout.
+    Reads ``workflow_output.json`` of the NeMo Agent Toolkit (its `intermediate_steps`) and ATIF trajectories, of Harbor and
+    NAT; rollout ids are the same as from `tw.read`. The `kind` of a step is ``model``, ``tool``, ``function``, ``workflow``,
+    ... Times are seconds since the first event of the rollout.
 
     Parameters
     ----------
@@ -135,13 +135,14 @@ def steps(paths: "Paths") -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        In order of the files, and within a rollout of the starts. `parent` is the step within which it happened; `end` is null
-        where a step never ended, or the log has one time only. A file of another kind is an error if named, and else skipped.
+        In the order of the files, and of the starts within a rollout. `parent` is the step around a step; `end` is null if a
+        step did not finish, or the log has only one time. A file of another kind is an error if it was named, and is
+        skipped in a folder.
 
     Raises
     ------
     ReadError
-        Naming file, record and field; or where nothing was there to read.
+        Naming file, record and field. Also where no file has steps.
 
     Examples
     --------
@@ -155,33 +156,33 @@ def steps(paths: "Paths") -> pl.DataFrame:
     """
     from turnwise.readers.sources.paths import documents, listed
 
-    problems, rows, given = Problems(), list[Row](), listed(paths, "steps")
-    for document, by_name in documents(given, problems):
-        with problems.record(document.name), _mended():
+    problems, rows, places = Problems(), list[Row](), listed(paths, "steps")
+    for document, by_name in documents(places, problems):
+        with problems.record(document.name), _fix_only():
             keys = document.keys if document.kind in {"json", "lines"} else frozenset[str]()
             is_trajectory = {"schema_version", "agent", "steps"} <= keys
             if not is_trajectory and not {"id", _WITHIN} <= keys:
                 _refuse(by_name=by_name)
                 continue
         for number, record in _records(document):
-            with problems.record(document.name, number), _mended():
+            with problems.record(document.name, number), _fix_only():
                 if is_trajectory:
-                    rows += trajectory(record, _named(record, document))
+                    rows += trajectory(record, _trajectory_id(record, document))
                 else:
                     entry = parse(record, Entry)
                     rows += intermediate(entry.intermediate_steps or [], f"nat-{document.digest}/{entry.id}")
     if not rows:
         raise ReadError(
-            f"{listing(given)}: there are no steps; name a workflow_output.json of the NeMo Agent Toolkit, or ATIF trajectories"
+            f"{listing(places)}: there are no steps; name a workflow_output.json of the NeMo Agent Toolkit, or ATIF trajectories"
         )
     return frame(rows)
 
 
 def _records(document: "Document") -> Iterator[tuple[int | None, Any]]:
-    """Each record with its number, those of a list decoded one by one: a list as a whole is slow and needs much memory."""
+    """Iterate over the records with their numbers; a list is decoded item by item, which is faster and needs less memory."""
     if document.kind == "json" and not isinstance(document.top, list):
         yield None, document.value
-    elif document.kind == "json" and all(isinstance(each, msgspec.Raw) for each in document.top):
+    elif document.kind == "json" and all(isinstance(item, msgspec.Raw) for item in document.top):
         for number, text in enumerate(document.top):
             yield number, document.decoded(bytes(text))
     else:
@@ -189,38 +190,39 @@ def _records(document: "Document") -> Iterator[tuple[int | None, Any]]:
 
 
 def frame(rows: Sequence[Row]) -> pl.DataFrame:
-    """The rows as STEPS."""
+    """Return the rows as STEPS."""
     return pl.DataFrame(rows, schema=STEPS.dtypes)
 
 
-def told(given: Sequence[Any], rollout_id: str, within: str = _WITHIN) -> list[Row]:
-    """Rows of STEPS of whatever a data set holds: intermediate steps, or one trajectory in ATIF.
+def step_rows(records: Sequence[Any], rollout_id: str, within: str = _WITHIN) -> list[Row]:
+    """Return rows of STEPS from the steps of an item in a data set: intermediate steps, or ATIF trajectories.
 
-    `within` says where they stand.
+    `within` is their path in the item, for errors.
 
     Raises
     ------
     BrokenError
-        Naming the field that is not what it should be.
+        Naming the field that is wrong.
     """
-    if given and isinstance(given[0], Mapping) and "steps" in given[0]:
-        return [row for each in given for row in trajectory(each, rollout_id)]
-    return intermediate(given, rollout_id, within)
+    if records and isinstance(records[0], Mapping) and "steps" in records[0]:
+        return [row for record in records for row in trajectory(record, rollout_id)]
+    return intermediate(records, rollout_id, within)
 
 
-def intermediate(given: Sequence[Any], rollout_id: str, within: str = _WITHIN) -> list[Row]:
-    """Rows of STEPS of NAT's intermediate steps; start and end are paired by their `UUID`, whatever stands between them."""
-    found: dict[str, Row] = {}
+def intermediate(events: Sequence[Any], rollout_id: str, within: str = _WITHIN) -> list[Row]:
+    """Return rows of STEPS from NAT's intermediate steps; the start and the end of a step have the same `UUID`."""
+    rows: dict[str, Row] = {}
     parents: dict[str, str | None] = {}
-    for place, event in enumerate(parse(given, list[Event], within)):
+    for place, event in enumerate(parse(events, list[Event], within)):
         payload = event.payload
         if payload is None or payload.event_type is None:
             raise BrokenError("has no event_type", field=f"{within}[{place}].payload")
         word, _, phase = payload.event_type.upper().rpartition("_")
-        if phase not in {"START", "END"}:  # a token of a stream
+        if phase not in {"START", "END"}:  # a token of a streamed answer
             continue
         key = payload.UUID or f"#{place}"
-        row = found.setdefault(key, _NONE | {"rollout_id": rollout_id, "turn": 1})
+        row = rows.setdefault(key, _NONE | {"rollout_id": rollout_id, "turn": 1})
+        # Start and end may come in any order, and either may be missing.
         row["kind"] = _KINDS.get(word, word.lower())
         row["name"] = row["name"] or payload.name
         parents[key] = event.parent_id or parents.get(key)
@@ -229,43 +231,46 @@ def intermediate(given: Sequence[Any], rollout_id: str, within: str = _WITHIN) -
         except BrokenError as error:
             error.field = f"{within}[{place}].payload.{error.field}"
             raise
-    places = sorted(found, key=lambda key: _time(found[key]))
-    number = {key: at for at, key in enumerate(places, start=1)}
-    for key in places:
-        found[key]["step"], found[key]["parent"] = number[key], number.get(parents[key] or "")
-    return _since_the_first([found[key] for key in places])
+    # Steps are numbered by time, and parents are numbers too.
+    keys = sorted(rows, key=lambda key: _time(rows[key]))
+    numbers = {key: number for number, key in enumerate(keys, start=1)}
+    for key in keys:
+        rows[key]["step"], rows[key]["parent"] = numbers[key], numbers.get(parents[key] or "")
+    return _since_the_first([rows[key] for key in keys])
 
 
 def _fill(row: Row, payload: Payload, phase: str) -> None:
+    """Fill a row with what the event at the start, or at the end, of the step states."""
     data = payload.data or {}
-    at = seconds_at(payload.event_timestamp, "event_timestamp")
-    began = seconds_at(payload.span_event_timestamp, "span_event_timestamp")
+    time = seconds_at(payload.event_timestamp, "event_timestamp")
+    start = seconds_at(payload.span_event_timestamp, "span_event_timestamp")
     if phase == "START":
-        row["start"] = at
+        row["start"] = time
     else:
-        row["start"] = began if row["start"] is None else row["start"]
-        row["end"] = at
+        row["start"] = start if row["start"] is None else row["start"]
+        row["end"] = time
         row["output"] = worded(data.get("output"))
     row["input"] = worded(data.get("input")) if row["input"] is None else row["input"]
-    used = payload.usage_info and payload.usage_info.token_usage
-    if used and any(getattr(used, name) for name in used.__struct_fields__):
-        _count(row, used, _USAGE)
-        row["reasoning_tokens"] = whole(used.reasoning_tokens, f"{_USAGE}.reasoning_tokens")
-        row["tokens"] = whole(used.total_tokens, f"{_USAGE}.total_tokens") or row["tokens"]
+    usage = payload.usage_info and payload.usage_info.token_usage
+    # NAT writes zeros where it does not know the usage.
+    if usage and any(getattr(usage, name) for name in usage.__struct_fields__):
+        _fill_tokens(row, usage, _USAGE)
+        row["reasoning_tokens"] = whole(usage.reasoning_tokens, f"{_USAGE}.reasoning_tokens")
+        row["tokens"] = whole(usage.total_tokens, f"{_USAGE}.total_tokens") or row["tokens"]
 
 
-def _count(row: Row, used: Usage | Cost, where: str) -> None:
-    """Return the tokens of a call: input plus output tokens."""
-    row["prompt_tokens"] = whole(used.prompt_tokens, f"{where}.prompt_tokens")
-    row["response_tokens"] = whole(used.completion_tokens, f"{where}.completion_tokens")
-    row["cached_tokens"] = whole(used.cached_tokens, f"{where}.cached_tokens")
+def _fill_tokens(row: Row, usage: Usage | Cost, where: str) -> None:
+    """Fill a row with the tokens of a call; the total is that of prompt and response."""
+    row["prompt_tokens"] = whole(usage.prompt_tokens, f"{where}.prompt_tokens")
+    row["response_tokens"] = whole(usage.completion_tokens, f"{where}.completion_tokens")
+    row["cached_tokens"] = whole(usage.cached_tokens, f"{where}.cached_tokens")
     row["tokens"] = total([row["prompt_tokens"], row["response_tokens"]], where)
 
 
 def trajectory(record: object, rollout_id: str) -> list[Row]:
-    """Rows of STEPS of an ATIF trajectory: each step of the agent is a call of its model, each tool it called a step within.
+    """Return rows of STEPS from an ATIF trajectory: a step of the agent is a call of its model, and contains its tool calls.
 
-    ATIF gives each step one time: it is the `start`, and `end` is null. Trajectories of sub-agents follow.
+    ATIF has one time for each step, which is its `start`; `end` is null. Trajectories of sub-agents follow.
     """
     rows: list[Row] = []
     _walk(record, rollout_id, rows, "")
@@ -273,32 +278,34 @@ def trajectory(record: object, rollout_id: str) -> list[Row]:
 
 
 def _walk(record: object, rollout_id: str, rows: list[Row], within: str) -> None:
-    found = parse(record, Trajectory, within)
-    model = found.agent and found.agent.model_name
+    trajectory_record = parse(record, Trajectory, within)
+    model = trajectory_record.agent and trajectory_record.agent.model_name
     turn = 0
-    for place, each in enumerate(found.steps or ()):
+    for place, value in enumerate(trajectory_record.steps or ()):
         where = f"{within}steps[{place}]"
-        if not isinstance(each, Mapping):
-            raise BrokenError(f"is {each!r:.40}, no object", field=where)
-        step = parse(each, Step, where)
+        if not isinstance(value, Mapping):
+            raise BrokenError(f"is {value!r:.40}, not an object", field=where)
+        step = parse(value, Step, where)
+        # Messages of the user and the system are not calls.
         if step.source != "agent":
             continue
         turn += 1
-        own = len(rows) + 1
+        number = len(rows) + 1
         row = _NONE | {
             "rollout_id": rollout_id,
-            "step": own,
+            "step": number,
             "turn": turn,
+            # A step may state that it called no model.
             "kind": "agent" if step.llm_call_count == 0 else MODEL,
             "name": step.model_name or model,
             "start": seconds_at(step.timestamp, f"{where}.timestamp"),
             "output": worded(step.message),
         }
         if step.metrics is not None:
-            _count(row, step.metrics, f"{where}.metrics")
+            _fill_tokens(row, step.metrics, f"{where}.metrics")
             row["cost_usd"] = step.metrics.cost_usd
         rows.append(row)
-        seen = _observed(step.observation)
+        observations = _observations(step.observation)
         for call in step.tool_calls or ():
             rows.append(
                 _NONE
@@ -306,27 +313,28 @@ def _walk(record: object, rollout_id: str, rows: list[Row], within: str) -> None
                     "rollout_id": rollout_id,
                     "step": len(rows) + 1,
                     "turn": turn,
-                    "parent": own,
+                    "parent": number,
                     "kind": TOOL,
                     "name": call.function_name,
                     "start": row["start"],
                     "input": json_text(call.arguments),
-                    "output": worded(seen.get(call.tool_call_id)),
+                    "output": worded(observations.get(call.tool_call_id)),
                 }
             )
-    for place, inner in enumerate(found.subagent_trajectories or ()):
+    for place, inner in enumerate(trajectory_record.subagent_trajectories or ()):
         _walk(inner, rollout_id, rows, f"{within}subagent_trajectories[{place}].")
 
 
-def _observed(observation: Any) -> dict[Any, Any]:
-    """Return the observation of each call, by its id."""
+def _observations(observation: Any) -> dict[Any, Any]:
+    """Return the observation of each call, by the id of the call."""
     results = observation.get("results") if isinstance(observation, Mapping) else None
-    listed = results if isinstance(results, list) else []
-    return {each.get("source_call_id"): each.get("content") for each in listed if isinstance(each, Mapping)}
+    if not isinstance(results, list):
+        return {}
+    return {result.get("source_call_id"): result.get("content") for result in results if isinstance(result, Mapping)}
 
 
 def seconds_at(stamp: float | str | None, field: str) -> float | None:
-    """A time in seconds, which may be told in ISO 8601.
+    """Return a time in seconds, given in seconds or in ISO 8601.
 
     Examples
     --------
@@ -338,10 +346,11 @@ def seconds_at(stamp: float | str | None, field: str) -> float | None:
     try:
         return datetime.fromisoformat(stamp).timestamp()
     except (ValueError, OverflowError, OSError) as error:
-        raise BrokenError(f"is {stamp!r:.40}, no time in ISO 8601", field=field) from error
+        raise BrokenError(f"is {stamp!r:.40}, not a time in ISO 8601", field=field) from error
 
 
 def _since_the_first(rows: list[Row]) -> list[Row]:
+    """Count the times of a rollout from its first event."""
     times = [row[name] for row in rows for name in ("start", "end") if row[name] is not None]
     first = min(times, default=0.0)
     for row in rows:
@@ -351,18 +360,18 @@ def _since_the_first(rows: list[Row]) -> list[Row]:
 
 
 def _time(row: Row) -> float:
-    known = row["start"] if row["start"] is not None else row["end"]
-    return float("inf") if known is None else float(known)
+    time = row["start"] if row["start"] is not None else row["end"]
+    return float("inf") if time is None else float(time)
 
 
-def _named(record: object, document: "Document") -> str:
-    found = parse(record, Session)
-    return f"{(found.agent or Agent()).name}/{found.trajectory_id or found.session_id or document.digest}"
+def _trajectory_id(record: object, document: "Document") -> str:
+    session = parse(record, Session)
+    return f"{(session.agent or Agent()).name}/{session.trajectory_id or session.session_id or document.digest}"
 
 
 @contextmanager
-def _mended() -> Iterator[None]:
-    """Raise on broken records, since nothing later reads the rest."""
+def _fix_only() -> Iterator[None]:
+    """Advise only to fix a broken record: `steps` has no option to leave it out."""
     try:
         yield
     except BrokenError as error:
@@ -375,17 +384,17 @@ def _refuse(*, by_name: bool) -> None:
         raise BrokenError("holds no steps", remedy="name a workflow_output.json, or trajectories in ATIF")
 
 
-def of_items(given: Iterable[tuple[str, Sequence[Any]]]) -> pl.DataFrame:
-    """STEPS of items: the id of each rollout, and what its data set holds of its steps.
+def steps_of_items(items: Iterable[tuple[str, Sequence[Any]]]) -> pl.DataFrame:
+    """Return STEPS of the items of a data set, given the id of each rollout and its steps.
 
     Raises
     ------
     ReadError
-        Naming the rollout and the field that is not what it should be.
+        Naming the rollout and the field that is wrong.
     """
     rows, problems = list[Row](), Problems()
-    for rollout_id, each in given:
-        if each:
-            with problems.record("steps", rollout_id), _mended():
-                rows += told(each, rollout_id)
+    for rollout_id, records in items:
+        if records:
+            with problems.record("steps", rollout_id), _fix_only():
+                rows += step_rows(records, rollout_id)
     return frame(rows)

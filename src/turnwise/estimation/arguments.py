@@ -36,10 +36,10 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
     ]
     if not numbers:
         return []
-    found = (
+    is_binary = (
         rollouts.lazy().select(((number == 0) | (number == 1)).all() for number in numbers).collect(engine="streaming")
     )
-    return [number.cast(pl.Boolean) for number, only in zip(numbers, found.row(0), strict=True) if only]
+    return [number.cast(pl.Boolean) for number, all_binary in zip(numbers, is_binary.row(0), strict=True) if all_binary]
 
 
 def no_metric(frame: pl.DataFrame, name: str) -> str:
@@ -55,9 +55,9 @@ def no_metric(frame: pl.DataFrame, name: str) -> str:
     if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
         return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
     words = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
-    shown = ", ".join(map(repr, words[:3])) + (", ..." if len(words) > 3 else "")
+    examples = f" ({', '.join(map(repr, words[:3]))}{', ...' if len(words) > 3 else ''})" if words else ""
     return (
-        f"`{name}` is text{f' ({shown})' if shown else ''}, and a metric is Boolean, a number, or Struct(duration, observed); "
+        f"`{name}` is text{examples}, and a metric is Boolean, a number, or Struct(duration, observed); "
         f"make it one, as in `.with_columns(pl.col({name!r}) == {(words or ['yes'])[-1]!r})`"
     )
 
@@ -67,19 +67,21 @@ def metric_columns(
 ) -> list[str]:
     """The columns to summarize: those asked for, else every Boolean, numeric or time column that is no fact, group or cluster."""
     if metrics is not None:
-        asked = names_of(metrics)
-        for name in asked:
+        names = names_of(metrics)
+        for name in names:
             if name not in rollouts.columns:
                 raise ArgumentError(
                     f"{verb}: there is no metric {name!r} in this table; {meant(name, rollouts.columns)}"
                 )
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
-        return list(asked)
-    taken = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
+        return list(names)
+    excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
         names_of(cluster) if cluster not in (None, "auto") else ()
     )
-    return [name for name, dtype in rollouts.schema.items() if name not in taken and schema.kind_of(dtype) is not None]
+    return [
+        name for name, dtype in rollouts.schema.items() if name not in excluded and schema.kind_of(dtype) is not None
+    ]
 
 
 def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:

@@ -99,12 +99,12 @@ def bootstrap(
     ('correlation', 0.95, True)
     """
     frame = rollouts_frame(rollouts, "bootstrap")
-    by, levels, used = names_of(by), check_levels(level), names_of(columns)
+    by, levels, names = names_of(by), check_levels(level), names_of(columns)
     check_by(frame, by, schema.SUMMARY, "bootstrap")
-    if not used:
+    if not names:
         raise ArgumentError("bootstrap: columns is empty; name what the statistic is a function of")
     check_resamples(resamples, "bootstrap", 2000)
-    for column in used:
+    for column in names:
         if column not in frame.columns:
             raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
     if interval not in {"percentile", "basic", "bca"}:
@@ -116,20 +116,20 @@ def bootstrap(
             f"bootstrap: statistic={statistic!r} is no function; `tw.summarize` takes statistics by name"
         )
     sheet = Sheet(frame)
-    called = str(name or getattr(statistic, "__name__", "statistic"))
-    asked = _Asked(statistic, called, used, cluster, strata, interval, vectorized, resamples, seed)
-    known = np.ones(frame.height, dtype=np.bool_)
-    for column in used:
-        known &= sheet.known(column)
+    statistic_name = str(name or getattr(statistic, "__name__", "statistic"))
+    options = _Options(statistic, statistic_name, names, cluster, strata, interval, vectorized, resamples, seed)
+    has_values = np.ones(frame.height, dtype=np.bool_)
+    for column in names:
+        has_values &= sheet.known(column)
     rows = [
-        {**key, "n_missing": int((~known[group]).sum()), **row}
+        {**key, "n_missing": int((~has_values[group]).sum()), **row}
         for key, group in sheet.groups(by)
-        for row in _rows(sheet, group[known[group]], asked, levels)
+        for row in _rows(sheet, group[has_values[group]], options, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
 
 
-class _Asked(NamedTuple):
+class _Options(NamedTuple):
     """Options of the draws."""
 
     statistic: Callable[..., object]
@@ -143,49 +143,53 @@ class _Asked(NamedTuple):
     seed: int
 
 
-def _rows(sheet: Sheet, rows: IntArray, asked: _Asked, levels: tuple[float, ...]) -> list[dict[str, Any]]:
+def _rows(sheet: Sheet, rows: IntArray, options: _Options, levels: tuple[float, ...]) -> list[dict[str, Any]]:
     """The rows of SUMMARY of one group, whose known rollouts these are."""
-    unit = unit_of(sheet, rows, asked.columns[0], asked.cluster)
+    unit = unit_of(sheet, rows, options.columns[0], options.cluster)
     if len(unit.names) > 1:
         raise ArgumentError(f"bootstrap: rows are drawn by one way, and these are {unit.names}; name one with cluster=")
-    over = f", drawn within {asked.strata}" if asked.strata else ""
+    strata_text = f", drawn within {options.strata}" if options.strata else ""
     words = {
-        "metric": ", ".join(asked.columns),
-        "statistic": asked.name,
-        "estimand": f"{asked.name} of {', '.join(asked.columns)} over rollouts; unit: {unit.words}{over}",
+        "metric": ", ".join(options.columns),
+        "statistic": options.name,
+        "estimand": f"{options.name} of {', '.join(options.columns)} over rollouts; unit: {unit.words}{strata_text}",
     }
     return [
-        {**words, "level": level, **row_of(found), "seed": asked.seed if found.resamples else None}
-        for level, found in zip(levels, _estimates(sheet, rows, unit, asked, levels), strict=True)
+        {**words, "level": level, **row_of(estimate), "seed": options.seed if estimate.resamples else None}
+        for level, estimate in zip(levels, _estimates(sheet, rows, unit, options, levels), strict=True)
     ]
 
 
-def _estimates(sheet: Sheet, rows: IntArray, unit: Unit, asked: _Asked, levels: tuple[float, ...]) -> list[Estimate]:
-    arrays = [_array(sheet, column, rows) for column in asked.columns]
-    ways = groupings(unit.codes, rows.size)[0]
+def _estimates(
+    sheet: Sheet, rows: IntArray, unit: Unit, options: _Options, levels: tuple[float, ...]
+) -> list[Estimate]:
+    arrays = [_array(sheet, column, rows) for column in options.columns]
+    clusters = groupings(unit.codes, rows.size)[0]
     if not rows.size:
         return [Estimate(reason=NO_VALUES)] * len(levels)
     try:
-        point = value_of(asked.statistic, arrays)
+        point = value_of(options.statistic, arrays)
     except Exception as error:
-        given = f"it is given an array of each of {', '.join(asked.columns)}"
-        raise MetricError(f"bootstrap: {asked.name} failed on the data themselves: {error} ({given})") from error
+        arguments = f"it is given an array of each of {', '.join(options.columns)}"
+        raise MetricError(f"bootstrap: {options.name} failed on the data themselves: {error} ({arguments})") from error
     if np.isnan(point):
-        return [Estimate(n=rows.size, n_clusters=ways.count, reason=f"{asked.name} has no value here")] * len(levels)
-    plain = Estimate(estimate=point, n=rows.size, n_clusters=ways.count)
-    if ways.count < 2:
+        return [Estimate(n=rows.size, n_clusters=clusters.count, reason=f"{options.name} has no value here")] * len(
+            levels
+        )
+    plain = Estimate(estimate=point, n=rows.size, n_clusters=clusters.count)
+    if clusters.count < 2:
         return [replace(plain, reason=ONE_CLUSTER)] * len(levels)
     replicates = gathered_replicates(
-        asked.statistic,
+        options.statistic,
         arrays,
-        ways,
-        rng=unit.generator(asked.seed),
-        resamples=asked.resamples,
-        strata=None if asked.strata is None else strata_of(sheet, rows, ways, asked.strata, "bootstrap"),
-        vectorized=asked.vectorized,
+        clusters,
+        rng=unit.generator(options.seed),
+        resamples=options.resamples,
+        strata=None if options.strata is None else strata_of(sheet, rows, clusters, options.strata, "bootstrap"),
+        vectorized=options.vectorized,
     )
-    jackknife = gathered_jackknife(asked.statistic, arrays, ways) if asked.interval == "bca" else None
-    return [_interval(plain, replicates, jackknife, level, asked) for level in levels]
+    jackknife = gathered_jackknife(options.statistic, arrays, clusters) if options.interval == "bca" else None
+    return [_interval(plain, replicates, jackknife, level, options) for level in levels]
 
 
 def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
@@ -196,25 +200,27 @@ def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
 
 
 def _interval(
-    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, asked: _Asked
+    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, options: _Options
 ) -> Estimate:
     point, flaw = plain.estimate or 0.0, null_flaw(replicates)
-    beyond = unaddable(np.append(replicates[~np.isnan(replicates)], point))
-    if jackknife is not None and beyond is not None:
-        low, high, flaw = None, None, f"among the estimate and its replicates, {beyond}"
+    overflow = unaddable(np.append(replicates[~np.isnan(replicates)], point))
+    if jackknife is not None and overflow is not None:
+        low, high, flaw = None, None, f"among the estimate and its replicates, {overflow}"
     elif jackknife is not None:
         a = acceleration(-jackknife)
         low, high = bca_interval(replicates, point, a, level)
         flaw = bca_flaw(replicates, point, a, level)
-    elif asked.interval == "basic":
+    elif options.interval == "basic":
         low, high = basic_interval(replicates, point, level)
     else:
         low, high = percentile_interval(replicates, level)
     row = replace(plain, resamples=replicates.size)
     if low is None:
         return replace(row, reason=flaw or "the bootstrap interval has no width")
-    named = f"{'BCa' if jackknife is not None else asked.interval} bootstrap{' within strata' if asked.strata else ''}"
-    error = float(np.nanstd(replicates, ddof=1)) if beyond is None else None
-    few = too_few_to_draw(plain.n_clusters)
-    told = few and f"{few}: the interval is too narrow"
-    return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered", reason=told)
+    method = (
+        f"{'BCa' if jackknife is not None else options.interval} bootstrap{' within strata' if options.strata else ''}"
+    )
+    std_error = float(np.nanstd(replicates, ddof=1)) if overflow is None else None
+    too_few = too_few_to_draw(plain.n_clusters)
+    caution = too_few and f"{too_few}: the interval is too narrow"
+    return replace(row, std_error=std_error, low=low, high=high, method=f"{method}; rows gathered", reason=caution)

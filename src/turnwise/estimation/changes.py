@@ -65,41 +65,41 @@ def changes(
     metric_columns(frame, by, None, (metric,), "changes")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")
-    named = pl.col(of).cast(pl.String)
-    values = frame.select(named).to_series().drop_nulls().unique().to_list()
+    values_of = pl.col(of).cast(pl.String)
+    values = frame.select(values_of).to_series().drop_nulls().unique().to_list()
     group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
     for value in (group, baseline):
         if value not in values:
             raise ArgumentError(f"changes: {value!r} is no value of `{of}`; there is {listing(values)}")
-    known = pl.col(metric).cast(pl.Float64).fill_nan(None)
+    numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, unit]
-    made = (
+    pairs = (
         frame.filter(pl.col(unit).is_not_null())
         .group_by(key)
         .agg(
-            group=known.filter(named == group).mean().fill_nan(None),
-            baseline=known.filter(named == baseline).mean().fill_nan(None),
-            tried=(named == group).any(),
-            before=(named == baseline).any(),
+            group=numbers.filter(values_of == group).mean().fill_nan(None),
+            baseline=numbers.filter(values_of == baseline).mean().fill_nan(None),
+            tried=(values_of == group).any(),
+            before=(values_of == baseline).any(),
         )
         .filter(pl.col("tried") | pl.col("before"))
         .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
     )
-    moved = pl.col("difference")
+    change = pl.col("difference")
     return (
-        made.with_columns(
+        pairs.with_columns(
             change=pl.when(~pl.col("before"))
             .then(pl.lit("added"))
             .when(~pl.col("tried"))
             .then(pl.lit("removed"))
-            .when(moved.is_null())
+            .when(change.is_null())
             .then(pl.lit("unknown"))
-            .when(moved.abs() <= 1e-12)
+            .when(change.abs() <= 1e-12)
             .then(pl.lit("same"))
-            .when(moved > 0)
+            .when(change > 0)
             .then(pl.lit("gained"))
             .otherwise(pl.lit("lost"))
         )
-        .sort([*by, moved.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
+        .sort([*by, change.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
         .select(*key, "group", "baseline", "difference", "change")
     )

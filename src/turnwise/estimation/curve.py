@@ -23,7 +23,7 @@ from turnwise.stats.survival import hazard
 
 Kind = Literal["success", "survival", "hazard", "incidence"]
 Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
-_SAYS = {
+_ESTIMANDS = {
     "success": "share with the event by turn t, as run",
     "survival": "share without the event after turn t, if nothing else ended a run",
     "hazard": "share with the event in turn t, of those watched into it",
@@ -161,11 +161,11 @@ def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.Data
     """Estimate curves from a state: all groups at once, with their times counted."""
     table = rollouts if isinstance(rollouts, State | pl.LazyFrame) else frame_of(rollouts, "curve")
     dtypes = table.dtypes if isinstance(table, State) else table.collect_schema()
-    nothing = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
-    wanted = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
-    state = table if isinstance(table, State) else state_of(table, *wanted)
+    empty = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
+    columns = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
+    state = table if isinstance(table, State) else state_of(table, *columns)
     rows = [curve(part, by=by, **options) for block in blocks(state, by) for part in block if part.width]
-    return pl.concat(rows) if rows else nothing
+    return pl.concat(rows) if rows else empty
 
 
 def curve_to_merge(
@@ -179,15 +179,15 @@ def curve_to_merge(
     >>> curve_to_merge(dtypes)
     (['ending', 'time_to_success'], [])
     """
-    wanted = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
-    columns = [name for name in dtypes if name in wanted]
+    needed = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
+    columns = [name for name in dtypes if name in needed]
     return (columns, []) if axis == "turn" else ([], columns)
 
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
-    for name, value, words in (("kind", kind, _SAYS), ("axis", axis, get_args(Axis))):
-        if value not in words:
-            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), words)}")
+    for name, value, choices in (("kind", kind, _ESTIMANDS), ("axis", axis, get_args(Axis))):
+        if value not in choices:
+            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), choices)}")
     if band not in {"pointwise", "simultaneous"}:
         raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
     if band == "simultaneous" and kind == "hazard":
@@ -222,24 +222,24 @@ def _group(
     metric, kind = options.metric, options.kind
     ends, at = _positions(sheet, group, ways, options)
     rows, duration = group[ends > 0], ends[ends > 0]
-    unwatched = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
-    words = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
-    says = _SAYS[kind] if options.axis == "turn" else _SAYS[kind].replace("turn t", f"{options.axis} x")
+    without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
+    shared = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
+    share = _ESTIMANDS[kind] if options.axis == "turn" else _ESTIMANDS[kind].replace("turn t", f"{options.axis} x")
     if not rows.size:
-        nothing = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
-        return [{**words, **nothing, "estimand": says + unwatched}]
+        empty = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
+        return [{**shared, **empty, "estimand": share + without_time}]
     unit = unit_of(sheet, rows, metric, options.cluster)
-    words["estimand"] = f"{says}, every rollout weighing the same; unit: {unit.words}{unwatched}"
-    late = successes_of_unknown_time(sheet, rows, metric)
-    note = f"{counted(late, 'success')} of unknown time counted at the last turn" if late else None
-    made: list[dict[str, Any]] = []
+    shared["estimand"] = f"{share}, every rollout weighing the same; unit: {unit.words}{without_time}"
+    undated = successes_of_unknown_time(sheet, rows, metric)
+    note = f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None
+    result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
         if way == schema.SUCCESS or happened[rows].any():
             cause = causes(ways, rows, way)
-            found = _curve(options, duration, cause, unit, level)
-            named = {**words, "ending": way if kind == "incidence" else None}
-            made += [{**named, **row} for row in positions_of(found, note, at)]
-    return made
+            estimates = _curve(options, duration, cause, unit, level)
+            names = {**shared, "ending": way if kind == "incidence" else None}
+            result += [{**names, **row} for row in positions_of(estimates, note, at)]
+    return result
 
 
 def _positions(
@@ -250,25 +250,29 @@ def _positions(
     if options.axis == "turn":
         return duration, np.arange(duration.max(initial=0) + 1.0)
     spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
-    known = (duration > 0) & ~np.isnan(spent)
-    ended = known & np.any([happened[group] for happened in ways.values()], axis=0)
+    has_amount = (duration > 0) & ~np.isnan(spent)
+    ended = has_amount & np.any([happened[group] for happened in ways.values()], axis=0)
     # Watches cut short before the first ending were at risk until then: the least amount is a position too.
-    marks = np.unique(np.concatenate([spent[ended], spent[known].min(keepdims=True)])) if known.any() else spent[:0]
-    place = np.where(known, np.searchsorted(marks, spent, side="right"), 0)
-    return place.astype(np.int64), np.concatenate([[0.0], marks])
+    amounts = (
+        np.unique(np.concatenate([spent[ended], spent[has_amount].min(keepdims=True)]))
+        if has_amount.any()
+        else spent[:0]
+    )
+    positions = np.where(has_amount, np.searchsorted(amounts, spent, side="right"), 0)
+    return positions.astype(np.int64), np.concatenate([[0.0], amounts])
 
 
 def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, level: float) -> Incidence:
-    made_at = level
+    interval_level = level
     if options.kind == "survival":
         cause = np.where(cause == EVENT, EVENT, CENSORED)
     if options.seed is not None:
         rng = unit.generator(options.seed)
-        made_at = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
+        interval_level = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
     if options.kind == "survival":
-        found = kaplan_meier(duration, cause == EVENT, unit.codes, level=made_at)
-        found = replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
+        estimates = kaplan_meier(duration, cause == EVENT, unit.codes, level=interval_level)
+        estimates = replace(estimates, estimate=1 - estimates.estimate, low=1 - estimates.high, high=1 - estimates.low)
     else:
         estimator = hazard if options.kind == "hazard" else cumulative_incidence
-        found = estimator(duration, cause, unit.codes, level=made_at)
-    return found if options.seed is None else replace(found, method=f"{found.method}, simultaneous (sup-t)")
+        estimates = estimator(duration, cause, unit.codes, level=interval_level)
+    return estimates if options.seed is None else replace(estimates, method=f"{estimates.method}, simultaneous (sup-t)")

@@ -70,30 +70,34 @@ def curve_difference(
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
-    frame, by, levels = _checked(rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE)
+    frame, by, levels = _check_arguments(
+        rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
+    )
     sheet = Sheet(frame)
     ways = endings(sheet, metric, competing)
-    made = []
+    result = []
     for arms in _arms(sheet, by, of, baseline, metric, cluster):
         cause = causes(ways, arms.rows)
         for level_ in levels:
-            found = incidence_difference(arms.duration, cause, arms.ours, arms.unit.codes, level=level_)
-            life = watch(arms.duration[arms.ours], cause[arms.ours], horizon=len(found))
-            words = {
+            differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
+            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], horizon=len(differences))
+            shared = {
                 **arms.words(metric, level_, "share with the event by turn t, as run"),
                 "kind": "difference",
                 "axis": "turn",
                 "method": "Aalen-Johansen, difference by square-and-add",
             }
-            for t, row in enumerate(found, 1):
-                counts = {name: int(getattr(life, name)[t]) for name in ("at_risk", "events", "censored", "competing")}
+            for t, row in enumerate(differences, 1):
+                counts = {
+                    name: int(getattr(followed, name)[t]) for name in ("at_risk", "events", "censored", "competing")
+                }
                 numbers = asdict(row)
-                made.append({**words, **numbers, "estimate": row.difference, "at": float(t), **counts})
-            if not found:
-                made.append(
-                    {**words, "at": 0.0, "at_risk": 0, "method": None, "reason": "one of the two has nobody watched"}
+                result.append({**shared, **numbers, "estimate": row.difference, "at": float(t), **counts})
+            if not differences:
+                result.append(
+                    {**shared, "at": 0.0, "at_risk": 0, "method": None, "reason": "one of the two has nobody watched"}
                 )
-    return _rows(made, frame, by, schema.CURVE)
+    return _frame_of(result, frame, by, schema.CURVE)
 
 
 def curve_test(
@@ -138,28 +142,30 @@ def curve_test(
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """
-    frame, by, levels = _checked(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
+    frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
     sheet = Sheet(frame)
     _, observed = sheet.times(metric)
-    made = []
+    result = []
     for arms in _arms(sheet, by, of, baseline, metric, cluster):
         event = observed[arms.rows]
         for level_ in levels:
-            test = log_rank(arms.duration, event * EVENT, arms.ours, arms.unit.codes)
-            mean, last = restricted_mean_difference(arms.duration, event, arms.ours, arms.unit.codes, level=level_)
+            test = log_rank(arms.duration, event * EVENT, arms.in_group, arms.unit.codes)
+            mean, last = restricted_mean_difference(arms.duration, event, arms.in_group, arms.unit.codes, level=level_)
             equal = "test of equal hazards of the event, every other ending censoring"
             area = f"restricted mean time to the event up to {last}, if nothing else ended a watch"
-            for statistic, method, row, said in (
+            for statistic, method, row, statistic_words in (
                 ("log_rank", "clustered log-rank", test, equal),
                 ("restricted_mean", "influence, t", mean, area),
             ):
-                words = arms.words(metric, level_, said)
-                kept = method if row.p_value is not None else None
-                made.append({**words, **asdict(row), "statistic": statistic, "of": of, "method": kept, **arms.pairing})
-    return _rows(made, frame, by, schema.CONTRAST)
+                shared = arms.words(metric, level_, statistic_words)
+                named_method = method if row.p_value is not None else None
+                result.append(
+                    {**shared, **asdict(row), "statistic": statistic, "of": of, "method": named_method, **arms.pairing}
+                )
+    return _frame_of(result, frame, by, schema.CONTRAST)
 
 
-def _checked(
+def _check_arguments(
     rollouts: object,
     of: str,
     baseline: str,
@@ -179,9 +185,9 @@ def _checked(
             f"{verb}: of={of!r} is no column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
         )
     check_one_value(frame, of, verb)
-    there = frame[of].cast(pl.String).drop_nulls().unique().to_list()
-    if value_in_words(frame[of], baseline) not in there:
-        raise ArgumentError(f"{verb}: baseline={baseline!r} is no value of {of!r}; there is {listing(there)}")
+    values = frame[of].cast(pl.String).drop_nulls().unique().to_list()
+    if value_in_words(frame[of], baseline) not in values:
+        raise ArgumentError(f"{verb}: baseline={baseline!r} is no value of {of!r}; there is {listing(values)}")
     return frame, by, check_levels(level)
 
 
@@ -189,18 +195,25 @@ class _Arms:
     """One group and its baseline, watched: the rows of both, which are the group's, and their common unit."""
 
     def __init__(
-        self, sheet: Sheet, rows: IntArray, ours: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
+        self, sheet: Sheet, rows: IntArray, in_group: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
     ) -> None:
-        self.sheet, self.rows, self.ours, self.unit, self.duration, self.key = sheet, rows, ours, unit, duration, key
+        self.sheet, self.rows, self.in_group, self.unit, self.duration, self.key = (
+            sheet,
+            rows,
+            in_group,
+            unit,
+            duration,
+            key,
+        )
 
-    def words(self, metric: str, level: float, said: str) -> dict[str, Any]:
+    def words(self, metric: str, level: float, statistic: str) -> dict[str, Any]:
         """Return the texts that every row of the pair repeats."""
-        names = f"{said}: {self.key['group']} less {self.key['baseline']}; unit: {self.unit.words}"
+        estimand = f"{statistic}: {self.key['group']} less {self.key['baseline']}; unit: {self.unit.words}"
         return {
             **self.key,
             "metric": metric,
             "level": level,
-            "estimand": names,
+            "estimand": estimand,
             "n_clusters": self.pairing["n_clusters"],
         }
 
@@ -212,34 +225,38 @@ class _Arms:
             if self.unit.codes
             else np.arange(self.rows.size)
         )
-        ours, theirs = set(way[self.ours].tolist()), set(way[~self.ours].tolist())
+        in_group, baseline_units = set(way[self.in_group].tolist()), set(way[~self.in_group].tolist())
         return {
-            "n_pairs": len(ours & theirs),
-            "only_group": len(ours - theirs),
-            "only_baseline": len(theirs - ours),
-            "n_clusters": len(ours | theirs),
+            "n_pairs": len(in_group & baseline_units),
+            "only_group": len(in_group - baseline_units),
+            "only_baseline": len(baseline_units - in_group),
+            "n_clusters": len(in_group | baseline_units),
         }
 
 
 def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str, cluster: Cluster) -> Iterator[_Arms]:
-    chosen = value_in_words(sheet.frame[of], baseline)
+    baseline_text = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
     values = sheet.frame[of].cast(pl.String)
     ordered = sheet.frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     for key, group in sheet.groups(by):
-        watched = np.asarray(group[duration[group] > 0])
-        here = values.gather(watched)
-        others = set(values.gather(group)) - {chosen}
-        for name in (value for value in ordered if value in others):
-            ours, theirs = ((here == word).fill_null(value=False).to_numpy() for word in (name, chosen))
-            rows, own = watched[ours | theirs], ours[ours | theirs]
+        followed = np.asarray(group[duration[group] > 0])
+        texts = values.gather(followed)
+        names = set(values.gather(group)) - {baseline_text}
+        for name in (value for value in ordered if value in names):
+            is_group, is_baseline = (
+                (texts == word).fill_null(value=False).to_numpy() for word in (name, baseline_text)
+            )
+            rows, in_group = followed[is_group | is_baseline], is_group[is_group | is_baseline]
             unit = unit_of(sheet, rows, metric, cluster)
-            yield _Arms(sheet, rows, own, unit, duration[rows], {**key, "group": name, "baseline": chosen})
+            yield _Arms(sheet, rows, in_group, unit, duration[rows], {**key, "group": name, "baseline": baseline_text})
 
 
-def _rows(made: list[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema) -> pl.DataFrame:
+def _frame_of(
+    records: list[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema
+) -> pl.DataFrame:
     """The finished frame; a CURVE gets the two columns that a CONTRAST has already."""
     arms = tuple(name for name in ("group", "baseline") if name not in result.names)
     typed = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in arms)
-    kept = [{name: row.get(name) for name in (*by, *arms, *result.names)} for row in made]
-    return rows_of(kept, typed, (*by, *arms), result)
+    ordered = [{name: row.get(name) for name in (*by, *arms, *result.names)} for row in records]
+    return rows_of(ordered, typed, (*by, *arms), result)

@@ -53,7 +53,7 @@ class Required:
             )
 
 
-def parsed(words: object) -> Required:
+def parsed(text: object) -> Required:
     """A requirement as it is written.
 
     Examples
@@ -62,16 +62,16 @@ def parsed(words: object) -> Required:
     >>> found.metric, found.statistic, found.operator, found.threshold
     ('num_turns', 'q90', '>=', 0.5)
     """
-    found = _REQUIREMENT.fullmatch(str(words))
-    if found is None:
+    match = _REQUIREMENT.fullmatch(str(text))
+    if match is None:
         raise ArgumentError(
-            f"gate: {words!r} is no requirement; write a metric, one of < <= > >=, and a number, as in 'attack_success < 0.01'"
+            f"gate: {text!r} is no requirement; write a metric, one of < <= > >=, and a number, as in 'attack_success < 0.01'"
         )
-    metric, operator, number, percent = found.groups()
-    wrapped = _STATISTIC.fullmatch(metric)
-    statistic, name = (wrapped[1], wrapped[2]) if wrapped else (None, metric)
+    metric, operator, number, percent = match.groups()
+    call = _STATISTIC.fullmatch(metric)
+    statistic, name = (call[1], call[2]) if call else (None, metric)
     quantile_of(statistic or "mean")  # a quantile that can be read in two ways is refused here
-    return Required(str(words).strip(), name, statistic, operator, float(number) / (100 if percent else 1))
+    return Required(str(text).strip(), name, statistic, operator, float(number) / (100 if percent else 1))
 
 
 def metrics(require: Sequence[str]) -> list[str]:

@@ -59,10 +59,10 @@ def best(
     ['a']
     """
     table, by = frame_of(frame, "best"), names_of(by)
-    lacking = [name for name in ("metric", "estimate") if name not in table.columns]
-    if lacking:
+    missing = [name for name in ("metric", "estimate") if name not in table.columns]
+    if missing:
         raise ArgumentError(
-            f"best: this is no SUMMARY frame, it lacks {listing(lacking)} (there is {listing(table.columns)}); "
+            f"best: this is no SUMMARY frame, it lacks {listing(missing)} (there is {listing(table.columns)}); "
             "make one with `tw.summarize(rollouts)`"
         )
     for name in by:
@@ -71,25 +71,25 @@ def best(
     rows = table.filter(pl.col("metric") == metric)
     if rows.is_empty():
         raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
-    rows = _alike(rows, statistic)
-    met = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
-    if met.is_empty():
+    rows = _comparable_rows(rows, statistic)
+    candidates = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
+    if candidates.is_empty():
         raise ArgumentError(
             f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; loosen `where`"
         )
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
-    return met.filter(value == (extreme.over(by) if by else extreme))
+    return candidates.filter(value == (extreme.over(by) if by else extreme))
 
 
-def _alike(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
+def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
     """The rows whose estimates mean the same: of one statistic, and once for each candidate."""
     if "statistic" in rows.columns:
-        there = rows["statistic"].unique().to_list()
-        usual = next((name for name in ("mean", "restricted_mean") if name in there), None)
-        wanted = statistic or (there[0] if len(there) == 1 else usual)
-        if wanted not in there:
-            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(there)}")
+        statistics = rows["statistic"].unique().to_list()
+        default = next((name for name in ("mean", "restricted_mean") if name in statistics), None)
+        wanted = statistic or (statistics[0] if len(statistics) == 1 else default)
+        if wanted not in statistics:
+            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
         rows = rows.filter(pl.col("statistic") == wanted)
     elif statistic is not None:
         raise ArgumentError(f"best: statistic={statistic!r}, and the frame has no column `statistic`; leave it out")
@@ -130,35 +130,37 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     for name in (*better, *by):
         if name not in table.columns:
             raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")
-    for name, way in better.items():
-        if not table.schema[name].is_numeric() or way not in {"higher", "lower"}:
+    for name, goal in better.items():
+        if not table.schema[name].is_numeric() or goal not in {"higher", "lower"}:
             raise ArgumentError(
-                f"pareto: {name!r} is {table.schema[name]} and better {way!r}; give numbers, higher or lower"
+                f"pareto: {name!r} is {table.schema[name]} and better {goal!r}; give numbers, higher or lower"
             )
-    row, other = "\0row", "\0other"
+    index_name, rival_name = "\0row", "\0other"
     signed = [
-        (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if way == "higher" else -1)).alias(f"\0{number}")
-        for number, (name, way) in enumerate(better.items())
+        (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if goal == "higher" else -1)).alias(f"\0{number}")
+        for number, (name, goal) in enumerate(better.items())
     ]
-    marked = table.select(*by, *signed).with_row_index(row)
+    marked = table.select(*by, *signed).with_row_index(index_name)
     values = [expression.meta.output_name() for expression in signed]
     group = pl.struct(*by).rank("dense") if by else pl.lit(0)
-    known = marked.drop_nulls(values).with_columns(group.alias("\0group"))
-    rivals = known.select("\0group", pl.col(row).alias(other), *[pl.col(name).alias(f"{name}'") for name in values])
-    beaten = (
-        known.lazy()
+    complete = marked.drop_nulls(values).with_columns(group.alias("\0group"))
+    rivals = complete.select(
+        "\0group", pl.col(index_name).alias(rival_name), *[pl.col(name).alias(f"{name}'") for name in values]
+    )
+    dominated = (
+        complete.lazy()
         .join(rivals.lazy(), on="\0group")
         .filter(
             pl.all_horizontal([pl.col(f"{name}'") >= pl.col(name) for name in values]),
             pl.any_horizontal([pl.col(f"{name}'") > pl.col(name) for name in values]),
         )
-        .select(row)
+        .select(index_name)
         .unique()
         .collect()
     )
     index = pl.int_range(pl.len(), dtype=pl.UInt32)
-    there = index.is_in(known[row].implode())
-    return table.with_columns(pareto=pl.when(there).then(~index.is_in(beaten[row].implode())))
+    is_complete = index.is_in(complete[index_name].implode())
+    return table.with_columns(pareto=pl.when(is_complete).then(~index.is_in(dominated[index_name].implode())))
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
@@ -175,9 +177,9 @@ def direction(metric: str, better: Better | None = None, *, verb: str = "best") 
     ('lower', 'higher', 'higher')
     """
     about = catalog.about(metric)
-    way = better or (about.better if about is not None else None)
-    if way not in {"higher", "lower"}:
+    choice = better or (about.better if about is not None else None)
+    if choice not in {"higher", "lower"}:
         raise ArgumentError(
             f"{verb}: nothing says which way {metric!r} is better; say better='higher' or better='lower'"
         )
-    return "higher" if way == "higher" else "lower"
+    return "higher" if choice == "higher" else "lower"

@@ -195,10 +195,10 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
         rollouts = rollouts if isinstance(rollouts, pl.LazyFrame) else frame_of(rollouts, "summarize")
         rollouts = rollouts.with_columns(booleans(rollouts))
         dtypes = rollouts.collect_schema()
-    nothing = summarize(pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options)  # mistakes come before reading
-    wanted = {name: options[name] for name in ("cluster", "undecided", "strata")}
-    counted, kept = to_merge(dtypes, by=by, metrics=metrics, **wanted)
-    state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted, kept)
+    empty = summarize(pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options)  # mistakes come before reading
+    choices = {name: options[name] for name in ("cluster", "undecided", "strata")}
+    counted_columns, kept_columns = to_merge(dtypes, by=by, metrics=metrics, **choices)
+    state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted_columns, kept_columns)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, options["cluster"], metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
     shares = [name for name in columns if name not in numbers]
@@ -209,16 +209,18 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
         if names
     ]
     if not rows:
-        return nothing
-    found = pl.concat(rows)
+        return empty
+    result = pl.concat(rows)
     groups = (
-        found.select(by).unique(maintain_order=True).with_row_index("\0group") if by else pl.DataFrame({"\0group": [0]})
+        result.select(by).unique(maintain_order=True).with_row_index("\0group")
+        if by
+        else pl.DataFrame({"\0group": [0]})
     )
-    placed = (
-        found.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else found.join(groups, how="cross")
+    numbered = (
+        result.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else result.join(groups, how="cross")
     )
-    place = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
-    return placed.sort(place, maintain_order=True).drop("\0group")
+    order = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
+    return numbered.sort(order, maintain_order=True).drop("\0group")
 
 
 def to_merge(
@@ -242,24 +244,24 @@ def to_merge(
     by = names_of(by)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
-    beside = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
 
-    def together(names: list[str]) -> list[str]:
-        return [name for name in dtypes if name in {*beside, *names}] if names else []
+    def in_order(names: list[str]) -> list[str]:
+        return [name for name in dtypes if name in {*shared, *names}] if names else []
 
-    return together([name for name in columns if name not in numbers]), together(numbers)
+    return in_order([name for name in columns if name not in numbers]), in_order(numbers)
 
 
 def _check_options(
     statistics: tuple[str, ...] | None, weighting: str, method: str, undecided: str, resamples: int
 ) -> None:
-    for name, value, words in (
+    for name, value, choices in (
         ("weighting", weighting, ("rollout", "goal", "turn")),
         ("method", method, get_args(Method)),
         ("undecided", undecided, ("bounds", "drop", "censor")),
     ):
-        if value not in words:
-            raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), words)}")
+        if value not in choices:
+            raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), choices)}")
     for statistic in statistics or ():
         if (
             statistic not in {"mean", "median", "min", "max", "std", "restricted_mean"}
@@ -273,9 +275,9 @@ def _check_options(
 
 
 def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tuple[dict[str, Any], IntArray]]:
-    found = sheet.groups(by)
+    groups = sheet.groups(by)
     if not margins:
-        return found
+        return groups
     for name in by:
         column = sheet.frame[name]
         if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
@@ -284,7 +286,7 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
                 f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
             )
     for size in range(len(by) - 1, -1, -1):
-        for kept in combinations(by, size):
+        for names in combinations(by, size):
             pooled = dict.fromkeys(by, schema.POOLED)
-            found += [({**pooled, **key}, rows) for key, rows in sheet.groups(kept)]
-    return found
+            groups += [({**pooled, **key}, rows) for key, rows in sheet.groups(names)]
+    return groups

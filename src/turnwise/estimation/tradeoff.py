@@ -76,28 +76,28 @@ def tradeoff(
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
     sheet = Sheet(frame)
-    both = sheet.known(attack) & sheet.known(task)
+    is_known = sheet.known(attack) & sheet.known(task)
     rows = []
     for key, group in sheet.groups(by):
-        known: IntArray = group[both[group]]
-        unit = unit_of(sheet, known, attack, cluster)
-        won, done = (sheet.numbers(name)[known] == 1 for name in (attack, task))
-        for level_, (broke, useful) in product(levels, product((False, True), repeat=2)):
-            here = (won == broke) & (done == useful)
-            estimate = proportion(here.astype(np.float64), unit.codes, level=level_)
-            words = f"share of rollouts with {attack} {broke} and {task} {useful}, every rollout weighing the same"
-            found = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
+        known_rows: IntArray = group[is_known[group]]
+        unit = unit_of(sheet, known_rows, attack, cluster)
+        succeeded, solved = (sheet.numbers(name)[known_rows] == 1 for name in (attack, task))
+        for level_, (attack_outcome, task_outcome) in product(levels, product((False, True), repeat=2)):
+            mask = (succeeded == attack_outcome) & (solved == task_outcome)
+            estimate = proportion(mask.astype(np.float64), unit.codes, level=level_)
+            text = f"share of rollouts with {attack} {attack_outcome} and {task} {task_outcome}, every rollout weighing the same"
+            columns = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
             rows.append(
                 {
                     **key,
-                    **found,
-                    "attack_success": broke,
-                    "task_success": useful,
+                    **columns,
+                    "attack_success": attack_outcome,
+                    "task_success": task_outcome,
                     "level": level_,
-                    "count": int(here.sum()),
-                    "n": known.size,
-                    "n_missing": group.size - known.size,
-                    "estimand": f"{words}; unit: {unit.words}",
+                    "count": int(mask.sum()),
+                    "n": known_rows.size,
+                    "n_missing": group.size - known_rows.size,
+                    "estimand": f"{text}; unit: {unit.words}",
                 }
             )
     return rows_of(rows, frame, by, schema.TRADEOFF)

@@ -69,26 +69,36 @@ def trajectory(
     frame, by = frame_of(turns, "trajectory"), names_of(by)
     _check(frame, column, before, after)
     check_by(frame, by, schema.CURVE, "trajectory")
-    happened = pl.col("succeeded") if event is None else event
-    lacking = [name for name in happened.meta.root_names() if name not in frame.columns]
-    if lacking:
-        raise ArgumentError(f"trajectory: the event needs the column {listing(lacking)}, which this table lacks")
+    condition = pl.col("succeeded") if event is None else event
+    missing = [name for name in condition.meta.root_names() if name not in frame.columns]
+    if missing:
+        raise ArgumentError(f"trajectory: the event needs the column {listing(missing)}, which this table lacks")
     aligned = frame.with_columns(
-        (pl.col("turn") - pl.col("turn").filter(happened).min().over("rollout_id")).cast(pl.Int64).alias("\0since")
+        (pl.col("turn") - pl.col("turn").filter(condition).min().over("rollout_id")).cast(pl.Int64).alias("\0since")
     )
     # One row per rollout and position, each with the facts of its rollout.
-    spread = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
+    window = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
         pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")
     )
-    never = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
-    without = {tuple(key.values()): never.frame["rollout_id"].gather(rows).n_unique() for key, rows in never.groups(by)}
-    sheet = Sheet(spread)
+    without_event = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
+    number_without = {
+        tuple(key.values()): without_event.frame["rollout_id"].gather(rows).n_unique()
+        for key, rows in without_event.groups(by)
+    }
+    sheet = Sheet(window)
     rows = [
         {**key, **row}
         for key, group in sheet.groups(by)
         for level_ in check_levels(level)
         for row in _group(
-            sheet, group, column, range(-before, after + 1), cluster, level_, seed, without.get(tuple(key.values()), 0)
+            sheet,
+            group,
+            column,
+            range(-before, after + 1),
+            cluster,
+            level_,
+            seed,
+            number_without.get(tuple(key.values()), 0),
         )
     ]
     return rows_of(rows, frame, by, schema.CURVE)
@@ -112,12 +122,12 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
 
 
 def _group(
-    sheet: Sheet, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, without: int
+    sheet: Sheet, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, number_without: int
 ) -> list[dict[str, Any]]:
     since = sheet.frame["\0since"].to_numpy()[group]
     values = sheet.numbers(column)[group]
-    everyone = int((since == 0).sum())
-    made = []
+    with_event = int((since == 0).sum())
+    result = []
     for at in span:
         rows = np.asarray(group[(since == at) & ~np.isnan(values)])
         unit = unit_of(sheet, rows, column, cluster)
@@ -126,8 +136,10 @@ def _group(
         else:
             estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
         turns = "turn" if abs(at) == 1 else "turns"
-        said = f"mean {column} {at:+d} {turns} from the event, of rollouts that had it and reached there"
-        made.append(
+        position = f"{at:+d} {turns} from the event"
+        estimand = f"mean {column} {position}, of rollouts that had it and reached there, each weighing the same"
+        without = f"{counted(number_without, 'rollout')} without the event"
+        result.append(
             {
                 "metric": column,
                 "kind": "trajectory",
@@ -136,10 +148,10 @@ def _group(
                 "level": level,
                 **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
                 "at_risk": rows.size,
-                "events": everyone if at == 0 else 0,
-                "censored": everyone - rows.size,
+                "events": with_event if at == 0 else 0,
+                "censored": with_event - rows.size,
                 "competing": 0,
-                "estimand": f"{said}, each weighing the same; unit: {unit.words}; {counted(without, 'rollout')} without the event",
+                "estimand": f"{estimand}; unit: {unit.words}; {without}",
             }
         )
-    return made
+    return result

@@ -17,7 +17,7 @@ from turnwise.stats.clusters import Grouping, grouping
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.repeats import Stopping, stopping
 
-REPEATED = ("target", "attack", "goal", "task")
+REPEATED_IN = ("target", "attack", "goal", "task")
 """What attempts have in common: rollouts alike in these are attempts at the same thing."""
 
 
@@ -66,7 +66,7 @@ class Attempts:
     @classmethod
     def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
         """The attempts among these rows of the table."""
-        goals = _alike(sheet, rows, REPEATED, alone=("goal", "task"))
+        goals = _same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
         first = np.full(goals.count, rows.size, dtype=np.int64)
         np.minimum.at(first, goals.codes, np.arange(rows.size))
         unit = unit_of(sheet, rows[first], metric, cluster)
@@ -107,61 +107,61 @@ class Attempts:
     @property
     def short_of_others(self) -> bool:
         """Return whether a goal with a success has fewer judged attempts than another goal."""
-        successes, made = self.counts()
-        return bool((made[successes > 0] < made.max(initial=0)).any())
+        successes, judged = self.counts()
+        return bool((judged[successes > 0] < judged.max(initial=0)).any())
 
     def with_values(self, values: FloatArray) -> "Attempts":
         """Return these attempts with other values."""
         return replace(self, values=values)
 
     @property
-    def place(self) -> IntArray:
+    def position(self) -> IntArray:
         """Number the judged attempts of each loop: integer (n,) from 1, 0 where an attempt is not judged."""
         codes = (self.loops or self.goals).codes
-        known = ~np.isnan(self.values)
+        has_value = ~np.isnan(self.values)
         # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.
         order = np.lexsort((self.values == 1, self.rank, codes))
-        order = order[known[order]]
+        order = order[has_value[order]]
         size = np.bincount(codes[order], minlength=codes.max(initial=0) + 1)
-        place = np.zeros(codes.size, dtype=np.int64)
-        place[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
-        return place
+        position = np.zeros(codes.size, dtype=np.int64)
+        position[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
+        return position
 
     def first(self, most: int) -> "Attempts":
         """The first so many judged attempts of each loop; later ones are unjudged."""
-        return self.with_values(np.where(self.place <= most, self.values, np.nan))
+        return self.with_values(np.where(self.position <= most, self.values, np.nan))
 
     def counts(self) -> tuple[IntArray, IntArray]:
         """Successes and judged attempts of each goal: integer (goals,)."""
-        known = ~np.isnan(self.values)
+        has_value = ~np.isnan(self.values)
         return tuple(  # type: ignore[return-value]
             np.bincount(self.goals.codes[rows], minlength=self.goals.count)
-            for rows in (known & (self.values == 1), known)
+            for rows in (has_value & (self.values == 1), has_value)
         )
 
-    def watches(self) -> tuple[IntArray, IntArray, IntArray]:
+    def follow_up(self) -> tuple[IntArray, IntArray, IntArray]:
         """Each loop's judged attempts up to its first success, whether it came, and its goal; loops without any left out."""
         loops = self.loops or self.goals
-        place, won = self.place, self.values == 1
-        first = np.full(loops.count, place.size + 1)
-        np.minimum.at(first, loops.codes[won], place[won])
+        position, succeeded = self.position, self.values == 1
+        first = np.full(loops.count, position.size + 1)
+        np.minimum.at(first, loops.codes[succeeded], position[succeeded])
         size, goal = np.zeros(loops.count, dtype=np.int64), np.zeros(loops.count, dtype=np.int64)
-        np.maximum.at(size, loops.codes, place)
+        np.maximum.at(size, loops.codes, position)
         goal[loops.codes] = self.goals.codes
-        there = size > 0
-        return np.minimum(first, size)[there], (first <= size)[there].astype(np.int64), goal[there]
+        followed = size > 0
+        return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
 
 
-def _alike(sheet: Sheet, rows: IntArray, names: Sequence[str], alone: Sequence[str] = ()) -> Grouping:
+def _same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
     """Rollouts alike in these columns, nulls included; those without any of the columns `alone` are alike to no other."""
     codes = np.zeros(rows.size, dtype=np.int64)
     for name in names:
         words = sheet.fact(name).gather(rows).cast(pl.String)
-        found = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-        codes = np.unique(codes * (found.max(initial=0) + 1) + found, return_inverse=True)[1].astype(np.int64)
-    if alone:
-        nameless = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in alone], axis=0)
-        codes = np.where(nameless, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
+        ranks = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+        codes = np.unique(codes * (ranks.max(initial=0) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
+    if required:
+        unnamed = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
+        codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
     return grouping(codes)
 
 
@@ -170,7 +170,7 @@ def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Gro
     rank = number.fill_null(0).to_numpy()
     if number.null_count():
         return rank, None
-    for loops in (goals, _alike(sheet, rows, (*REPEATED, "run"), alone=("goal", "task"))):
+    for loops in (goals, _same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
         if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
             return rank, loops
     return rank, None

@@ -85,16 +85,16 @@ def convert(
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)
     out = address_of(out) or path_of(out)
-    former = manifest_of(out, storage_options) if overwrite else None
+    previous = manifest_of(out, storage_options) if overwrite else None
     with whole_folder(out, overwrite=overwrite, options=storage_options) as draft:
-        plan = _planned(lazy, by, rollouts_per_file)
-        with closing(_sorted_out(lazy, plan, draft)) as files:
-            parts = tuple(_written(number, rows, draft, by, compression) for number, rows in files)
+        plan = _plan_files(lazy, by, rollouts_per_file)
+        with closing(_sorted_files(lazy, plan, draft)) as files:
+            parts = tuple(_write_file(number, rows, draft, by, compression) for number, rows in files)
         manifest = Manifest(sum(part.rows for part in parts), plan.height, by, parts)
         (draft / MANIFEST).write_text(manifest.text(), encoding="utf-8")
-    if former is not None:
-        kept = {part.file for part in parts}
-        removed(out, [part.file for part in former.files if part.file not in kept], storage_options)
+    if previous is not None:
+        current = {part.file for part in parts}
+        removed(out, [part.file for part in previous.files if part.file not in current], storage_options)
     return out
 
 
@@ -123,7 +123,7 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
             )
 
 
-def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
+def _plan_files(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
     """Each rollout and the number of its file."""
     with reading():
         rollouts = lazy.group_by("rollout_id").agg(pl.col(name).first() for name in by).collect(engine="streaming")
@@ -132,12 +132,14 @@ def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) ->
     if rollouts["rollout_id"].null_count():
         raise SchemaError("convert: column `rollout_id` is null somewhere; `tw.turns(frame)` says in which row")
     ordered = rollouts.sort(*by, "rollout_id", nulls_last=True)
-    place = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
-    file = pl.struct(*by, place=place // rollouts_per_file).rle_id()
+    position = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+    file = pl.struct(*by, place=position // rollouts_per_file).rle_id()
     return ordered.select("rollout_id", file.cast(pl.Int32).alias(_FILE))
 
 
-def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Generator[tuple[int, pl.DataFrame], None, None]:
+def _sorted_files(
+    lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path
+) -> Generator[tuple[int, pl.DataFrame], None, None]:
     """The rows of each file, in order: batch by batch onto disk, file by file from there."""
     from tqdm.auto import tqdm
 
@@ -170,7 +172,7 @@ def _pieces(path: Path) -> Iterator[pl.DataFrame]:
             yield pl.DataFrame(pa.ipc.open_stream(file).read_all())
 
 
-def _written(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], compression: Compression) -> Part:
+def _write_file(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], compression: Compression) -> Part:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -224,8 +226,8 @@ def _row_groups(ids: pl.Series) -> Iterator[tuple[int, int]]:
     >>> list(_row_groups(pl.Series(["a", "a", "b"])))
     [(0, 3)]
     """
-    begins: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
-    wanted = np.arange(0, ids.len(), ROW_GROUP)
-    at = np.searchsorted(begins, wanted)
-    firsts = np.unique(begins[at[at < len(begins)]])
+    starts: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
+    steps = np.arange(0, ids.len(), ROW_GROUP)
+    index = np.searchsorted(starts, steps)
+    firsts = np.unique(starts[index[index < len(starts)]])
     yield from zip(firsts.tolist(), np.diff(firsts, append=ids.len()).tolist(), strict=True)

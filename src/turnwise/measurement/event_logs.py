@@ -93,22 +93,22 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
             raise SchemaError(
                 f"events: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
             )
-    whole = _as_steps(frame)
-    numbers = whole.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
-    made = _phases(_with_functions(whole.join(numbers, on="rollout_id", how="left", maintain_order="left")))
-    return _with_nova(made) if nova else made.select(_columns())
+    complete = _as_steps(frame)
+    numbers = complete.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
+    rows = _phases(_with_functions(complete.join(numbers, on="rollout_id", how="left", maintain_order="left")))
+    return _with_nova(rows) if nova else rows.select(_columns())
 
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with the columns of STEPS, which keeps what they promise."""
     for name, dtype in STEPS.dtypes.items():
-        found = frame.schema.get(name, dtype)
-        if pl.Series(dtype=dtype).dtype.is_numeric() and not (found.is_numeric() or found == pl.Null):
+        actual = frame.schema.get(name, dtype)
+        if pl.Series(dtype=dtype).dtype.is_numeric() and not (actual.is_numeric() or actual == pl.Null):
             raise SchemaError(
-                f"events: column `{name}` is {found}, no number; cast it, or take STEPS from `tw.steps(logs)`"
+                f"events: column `{name}` is {actual}, no number; cast it, or take STEPS from `tw.steps(logs)`"
             )
     try:
-        whole = frame.select(
+        complete = frame.select(
             pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
             for name, dtype in STEPS.dtypes.items()
         )
@@ -116,42 +116,44 @@ def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
         raise SchemaError(
             f"events: {str(error).splitlines()[0]}; correct it, or take STEPS from `tw.steps(logs)`"
         ) from error
-    return check(whole, STEPS)
+    return check(complete, STEPS)
 
 
 def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
     """The steps with the names and UUIDs of their function and of the function around that."""
     rows = steps.select("rollout_id", "step", "parent", "kind", "name").rows()
-    known: dict[Key, tuple[int | None, str | None, str | None]] = {
+    steps_by_key: dict[Key, tuple[int | None, str | None, str | None]] = {
         (rollout, step): (parent, kind, name) for rollout, step, parent, kind, name in rows
     }
 
-    inner: dict[Key, int | None] = {}
+    innermost_functions: dict[Key, int | None] = {}
 
     def innermost(rollout: str, step: int | None) -> int | None:
-        passed: list[Key] = []
-        while step is not None and (rollout, step) in known and (rollout, step) not in inner:
-            parent, kind, _ = known[rollout, step]
-            inner[rollout, step] = step if kind == _FUNCTION else None  # which ends circles as well
-            passed.append((rollout, step))
+        path: list[Key] = []
+        while step is not None and (rollout, step) in steps_by_key and (rollout, step) not in innermost_functions:
+            parent, kind, _ = steps_by_key[rollout, step]
+            innermost_functions[rollout, step] = step if kind == _FUNCTION else None  # which ends circles as well
+            path.append((rollout, step))
             step = step if kind == _FUNCTION else parent
-        function = None if step is None else inner.get((rollout, step))
-        inner.update(dict.fromkeys(passed, function))
+        function = None if step is None else innermost_functions.get((rollout, step))
+        innermost_functions.update(dict.fromkeys(path, function))
         return function
 
-    found: list[tuple[str | None, ...]] = []
+    functions: list[tuple[str | None, ...]] = []
     for rollout, step, *_ in rows:
-        own = innermost(rollout, step)
-        above = None if own is None else innermost(rollout, known[rollout, own][0])
-        found.append(
+        function_step = innermost(rollout, step)
+        parent_function = None if function_step is None else innermost(rollout, steps_by_key[rollout, function_step][0])
+        functions.append(
             tuple(
-                each
-                for at in (own, above)
-                for each in ((None, None) if at is None else (known[rollout, at][2], f"{rollout}/{at}"))
+                cell
+                for number in (function_step, parent_function)
+                for cell in (
+                    (None, None) if number is None else (steps_by_key[rollout, number][2], f"{rollout}/{number}")
+                )
             )
         )
     names = [name for name in EVENTS if "function_" in name]
-    return steps.hstack(pl.DataFrame(found, schema=dict.fromkeys(names, pl.String), orient="row"))
+    return steps.hstack(pl.DataFrame(functions, schema=dict.fromkeys(names, pl.String), orient="row"))
 
 
 def _phases(steps: pl.DataFrame) -> pl.DataFrame:
@@ -159,7 +161,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     is_model = pl.col("kind") == "model"
     tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
     has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
-    word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
+    event_word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
     common = {
         "example_number": pl.col("example_number"),
         "llm_name": pl.when(is_model).then("name"),
@@ -174,7 +176,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
         *functions,
         **common,
         **order,
-        event_type=pl.format("{}_START", word),
+        event_type=pl.format("{}_START", event_word),
         event_timestamp="start",
         llm_text_input=pl.when(is_model).then("input"),
         to_come=pl.when(is_model).then("response_tokens"),
@@ -183,34 +185,34 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
         *functions,
         **common,
         **(order | {"step": closing, "at": pl.coalesce("end", "start")}),
-        event_type=pl.format("{}_END", word),
+        event_type=pl.format("{}_END", event_word),
         event_timestamp="end",
         llm_text_output=pl.when(is_model).then("output"),
-        **{name: pl.col(own) for name, own in tokens.items()},
+        **{name: pl.col(column) for name, column in tokens.items()},
     )
     both = pl.concat([start.with_columns(phase=0), end.with_columns(phase=1)], how="diagonal")
-    lacking = (pl.lit(None, dtype).alias(name) for name, dtype in EVENTS.items() if name not in both.columns)
-    return both.with_columns(lacking).sort("example_number", "at", "step", "phase", nulls_last=True)
+    missing = (pl.lit(None, dtype).alias(name) for name, dtype in EVENTS.items() if name not in both.columns)
+    return both.with_columns(missing).sort("example_number", "at", "step", "phase", nulls_last=True)
 
 
 def _columns() -> list[pl.Expr]:
     return [pl.col(name).cast(dtype) for name, dtype in EVENTS.items()]
 
 
-def _with_nova(made: pl.DataFrame) -> pl.DataFrame:
+def _with_nova(rows: pl.DataFrame) -> pl.DataFrame:
     """The events with what is still to come, as the toolkit's documents define it; null where the event has no time."""
-    at = pl.col("event_timestamp")
-    requests = at.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
-    past = requests.search_sorted(at, side="right")
-    remaining = (requests.len().cast(pl.Int64) - past.cast(pl.Int64)).over(_SAME)
-    upcoming = (requests.gather(past, null_on_oob=True) - at).over(_SAME)
-    last = (requests.last() - at).over(_SAME)
-    ahead = {
+    time = pl.col("event_timestamp")
+    requests = time.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
+    index = requests.search_sorted(time, side="right")
+    remaining = (requests.len().cast(pl.Int64) - index.cast(pl.Int64)).over(_SAME)
+    upcoming = (requests.gather(index, null_on_oob=True) - time).over(_SAME)
+    last = (requests.last() - time).over(_SAME)
+    remainders = {
         "Requests-Remaining-In-Event": pl.when(requests.len().over(_SAME) > 0).then(remaining).otherwise(-1),
         "Time-To-Next-Event": (upcoming * _MS).fill_null(-1.0),
         "Time-To-Event-End": pl.when(last > 0).then(last * _MS).otherwise(-1.0),
         "Predicted-OSL": pl.col("to_come"),
-        "Time-To-Session-End": (at.max().over("example_number") - at) * _MS,
+        "Time-To-Session-End": (time.max().over("example_number") - time) * _MS,
     }
-    columns = [pl.when(at.is_not_null()).then(each).alias(f"NOVA-{name}") for name, each in ahead.items()]
-    return made.select(*_columns(), pl.col("function_name").alias("NOVA-Event-ID"), *columns)
+    columns = [pl.when(time.is_not_null()).then(value).alias(f"NOVA-{name}") for name, value in remainders.items()]
+    return rows.select(*_columns(), pl.col("function_name").alias("NOVA-Event-ID"), *columns)

@@ -56,11 +56,11 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
             raise SchemaError(
                 f"measure_steps: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
             )
-    lacking = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
-    whole = priced(frame.with_columns(lacking), {} if prices is None else prices)
-    chosen: list[Metric] = [*metrics] if metrics else [*EVENTS]
-    found = [metric if isinstance(metric, pl.Expr) else metric() for metric in chosen]
-    return whole.group_by("rollout_id", maintain_order=True).agg(found)
+    missing = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
+    priced_steps = priced(frame.with_columns(missing), {} if prices is None else prices)
+    selected: list[Metric] = [*metrics] if metrics else [*EVENTS]
+    expressions = [metric if isinstance(metric, pl.Expr) else metric() for metric in selected]
+    return priced_steps.group_by("rollout_id", maintain_order=True).agg(expressions)
 
 
 def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
@@ -75,18 +75,18 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
     >>> priced(steps, {"m": (2.0, 8.0)})["cost_usd"].item()
     0.006
     """
-    given: Mapping[str, Sequence[float]] = prices
-    for name, price in given.items():
-        if len(price) != 2 or not all(0 <= each < float("inf") for each in price):
+    prices_by_name: Mapping[str, Sequence[float]] = prices
+    for name, price in prices_by_name.items():
+        if len(price) != 2 or not all(0 <= dollars_per_million < float("inf") for dollars_per_million in price):
             raise ArgumentError(f"prices: {name!r} has {price!r}; give dollars for a million tokens read, and written")
     if not prices:
         return steps
     names, pairs = list(prices), list(prices.values())
-    read, written = (
+    read_price, written_price = (
         pl.col("name").replace_strict(
             names, [float(pair[side]) for pair in pairs], default=None, return_dtype=pl.Float64
         )
         for side in (0, 1)
     )
-    dollars = (read * pl.col("prompt_tokens") + written * pl.col("response_tokens")) / MILLION
+    dollars = (read_price * pl.col("prompt_tokens") + written_price * pl.col("response_tokens")) / MILLION
     return steps.with_columns(cost_usd=pl.coalesce("cost_usd", dollars))

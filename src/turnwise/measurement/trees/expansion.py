@@ -9,7 +9,7 @@ from turnwise.errors import SchemaError
 from turnwise.measurement.trees.forest import Forest, forest_of, typed
 from turnwise.schema import SUCCESS
 
-_OF_THE_TREE = ("queries", "total_tokens", "total_seconds", "total_cost_usd")
+_TREE_TOTALS = ("queries", "total_tokens", "total_seconds", "total_cost_usd")
 
 
 def paths(turns: Any) -> pl.DataFrame:
@@ -53,44 +53,44 @@ def paths(turns: Any) -> pl.DataFrame:
     steps = forest.depths[forest.leaves]
     ends = np.cumsum(steps)
     nodes = np.empty(steps.sum(), dtype=np.int64)
-    here, place = forest.leaves, ends - 1
-    while len(here):  # from the leaves up, all paths at once
-        nodes[place] = here
-        here, place = forest.parents[here], place - 1
-        below_root = here >= 0
-        here, place = here[below_root], place[below_root]
+    node, position = forest.leaves, ends - 1
+    while len(node):  # from the leaves up, all paths at once
+        nodes[position] = node
+        node, position = forest.parents[node], position - 1
+        below_root = node >= 0
+        node, position = node[below_root], position[below_root]
     path = np.repeat(np.arange(len(steps)), steps)
-    row = forest.rows[nodes]
-    number = pl.Series(np.arange(1, len(path) + 1) - np.repeat(ends - steps, steps), dtype=pl.Int32)
-    known = facts_of_paths(frame, forest)
+    rows = forest.rows[nodes]
+    numbers = pl.Series(np.arange(1, len(path) + 1) - np.repeat(ends - steps, steps), dtype=pl.Int32)
+    facts = facts_of_paths(frame, forest)
     if "pruned" in frame.columns:
-        known = known.with_columns(forest.ever(frame, "pruned").alias("pruned"))
-    return frame.select(pl.all().gather(row)).with_columns(
-        *known.select(pl.all().gather(path)),
-        turn=number.set(pl.Series(~forest.asked[row]), None),
+        facts = facts.with_columns(forest.ever(frame, "pruned").alias("pruned"))
+    return frame.select(pl.all().gather(rows)).with_columns(
+        *facts.select(pl.all().gather(path)),
+        turn=numbers.set(pl.Series(~forest.is_turn[rows]), None),
         **{name: pl.lit(None, pl.String) for name in ("node_id", "parent_id") if name in frame.columns},
     )
 
 
 def facts_of_paths(frame: pl.DataFrame, forest: Forest) -> pl.DataFrame:
     """One row a path: its id, its tree, and the facts that may differ from those of its tree."""
-    ours = [name for name in ("rollout_id", "node_id", "outcome", "ending", *_OF_THE_TREE) if name in frame.columns]
-    leaf = frame.select(pl.col(ours).gather(forest.rows[forest.leaves]))
-    told = [name for name in ours[1:] if name != "node_id" and leaf[name].null_count() < leaf.height]
-    lone = pl.lit(leaf["rollout_id"].is_unique() if told else None, pl.Boolean)
+    columns = [name for name in ("rollout_id", "node_id", "outcome", "ending", *_TREE_TOTALS) if name in frame.columns]
+    leaf = frame.select(pl.col(columns).gather(forest.rows[forest.leaves]))
+    present = [name for name in columns[1:] if name != "node_id" and leaf[name].null_count() < leaf.height]
+    is_single_path = pl.lit(leaf["rollout_id"].is_unique() if present else None, pl.Boolean)
     tree, outcome, ending = pl.col("rollout_id"), pl.col("outcome"), pl.col("ending")
     facts = {"rollout_id": tree, "tree": tree}
-    if "node_id" in ours:
+    if "node_id" in columns:
         facts["rollout_id"] = pl.coalesce(tree + "/" + pl.col("node_id"), tree)
-    if "outcome" in told:
-        facts["outcome"] = pl.when(lone | (outcome != SUCCESS)).then(outcome)
-    if "ending" in told:
-        won = pl.lit(forest.ever(frame, "succeeded"))
-        facts["ending"] = pl.when(lone | won | (ending != SUCCESS)).then(ending)
-    facts |= {name: pl.when(lone).then(pl.col(name)) for name in _OF_THE_TREE if name in told}
-    known = leaf.select(**facts)
-    _check_ids(leaf, known["rollout_id"])
-    return known
+    if "outcome" in present:
+        facts["outcome"] = pl.when(is_single_path | (outcome != SUCCESS)).then(outcome)
+    if "ending" in present:
+        has_success = pl.lit(forest.ever(frame, "succeeded"))
+        facts["ending"] = pl.when(is_single_path | has_success | (ending != SUCCESS)).then(ending)
+    facts |= {name: pl.when(is_single_path).then(pl.col(name)) for name in _TREE_TOTALS if name in present}
+    facts_of_leaves = leaf.select(**facts)
+    _check_ids(leaf, facts_of_leaves["rollout_id"])
+    return facts_of_leaves
 
 
 def _check_ids(leaf: pl.DataFrame, ids: pl.Series) -> None:

@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to an estimator: a frame of ROLLOUTS, and which of its columns are metrics."""
+"""Validation of the arguments of estimators: a frame of ROLLOUTS, and its columns of metrics."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ from turnwise.schema.arguments import By, Cluster, frame_of, names_of, require_r
 
 
 def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
-    """The data as a frame of ROLLOUTS, where 0 and 1 under the name of a Boolean metric are False and True.
+    """Return the data as ROLLOUTS, with 0 and 1 in columns named like a Boolean metric read as False and True.
 
-    R, Excel and pandas write Booleans as numbers; a share of successes is no mean of a number, whose interval needs variation.
+    R, Excel and pandas write Booleans as numbers. A share has an interval even if all values are equal, the mean of a number
+    has none.
 
     Examples
     --------
@@ -28,7 +29,7 @@ def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
 
 
 def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
-    """The columns named like a Boolean metric that are numbers, all of them 0 or 1, as Booleans; NaN is null."""
+    """Return casts to Boolean for numeric columns that are named like a Boolean metric and contain only 0 and 1; NaN is null."""
     numbers = [
         (pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name))
         for name, dtype in rollouts.collect_schema().items()
@@ -43,7 +44,7 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
 
 
 def no_metric(frame: pl.DataFrame, name: str) -> str:
-    """Why a column is no metric, and what to do.
+    """Return the reason why a column cannot be a metric, and how to make it one.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def no_metric(frame: pl.DataFrame, name: str) -> str:
 def metric_columns(
     rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str = "summarize"
 ) -> list[str]:
-    """The columns to summarize: those asked for, else every Boolean, numeric or time column that is no fact, group or cluster."""
+    """Return the requested metrics, or by default every Boolean, numeric or time column except facts, groups and clusters."""
     if metrics is not None:
         names = names_of(metrics)
         for name in names:
@@ -85,7 +86,7 @@ def metric_columns(
 
 
 def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:
-    """Refuse a metric that is no time to an event, and an ending that is none."""
+    """Raise an error if the metric is not a time to an event, or a competing ending does not exist."""
     times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
     if metric not in frame.columns:
         raise ArgumentError(

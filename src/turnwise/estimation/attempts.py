@@ -1,4 +1,4 @@
-"""ROLLOUTS -> CURVE over attempts: what k tries at the same goal reach, and what all of k do."""
+"""ROLLOUTS -> CURVE over attempts: the share of goals with at least one success in k attempts, and with k of k."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
@@ -46,52 +46,54 @@ def attempts(
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """CURVE over attempts: ASR@k and pass^k of a Boolean metric, or the expected best of k of a number.
+    """Estimate success over k attempts: ASR@k and pass^k of a Boolean metric, or the expected best of k of a number.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS. Rollouts alike in `target`, `attack`, `goal` and `task` are attempts at the same thing, in the order of
-        `attempt`; within a group every such goal weighs the same.
+        ROLLOUTS. Rollouts with the same `target`, `attack`, `goal` and `task` are attempts at the same goal, in the order of
+        `attempt`; within a group every goal weighs the same.
     metric
-        A Boolean column (kinds ``"asr@k"``, ``"pass@k"`` where the metric is of a task, and ``"pass^k"``) or a number
-        (kind ``"best@k"``, the expected largest of k).
+        A Boolean column (kinds ``"asr@k"``, or ``"pass@k"`` for a metric of the task, and ``"pass^k"``) or a number
+        (kind ``"best@k"``, the expected maximum of k).
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     k
-        How many attempts; by default every number up to the most that any goal of the group has.
+        Numbers of attempts; by default every number up to the largest of any goal in the group.
     cluster
         As in `summarize`.
     stopped
-        Whether attempts at a goal stopped at the first success. ``"detect"`` looks: they did where every success is the
-        last attempt at its goal and that had a chance below .01 under a fixed number. Then the combinatorial estimator,
-        which takes the number as fixed beforehand, is refused, and the share is Kaplan-Meier's over attempts; pass^k and
-        best@k have no estimate. Where too few successes tell, the share is Kaplan-Meier's as well if goals with a success have
-        fewer attempts than others, and the number is taken as fixed if not.
+        Whether attempts at a goal stopped at the first success. ``"detect"`` infers this from the data: attempts stopped if
+        every success is the last attempt at its goal and this would have a chance below .01 with a fixed number of attempts.
+        The combinatorial estimator, which requires a number fixed beforehand, is then replaced by Kaplan-Meier over attempts
+        for the share, and pass^k and best@k have no estimate. If there are too few successes to decide, Kaplan-Meier is used
+        if goals with a success have fewer attempts than others; otherwise the number is assumed to be fixed.
     level
         Nominal coverage, or several.
     seed
-        Of the bootstrap of a number.
+        Seed of the bootstrap, which only numbers need.
 
     Returns
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
-        at least k attempts, `censored` those left out for having fewer, `events` those at risk with a success (pass^k:
-        with nothing else). Of Kaplan-Meier they are as in `curve`. Attempts without a value are no attempts, and counted in
-        `reason` with the share if all of them had failed or succeeded; in a group with half-judged ones the estimate is
-        null and the interval holds whatever they are. Where no goal has k attempts the estimate is null: nothing is
-        extrapolated (`forecast` does).
+        at least k attempts, `censored` the goals left out because they have fewer, `events` the goals at risk with a success
+        (for pass^k: with successes only). For Kaplan-Meier they are defined as in `curve`. Attempts without a value are left
+        out; `reason` gives their number and the share if all of them had failed or succeeded. In a group with partially
+        judged attempts the estimate is null, and the interval holds whatever the missing verdicts are. If no goal has k
+        attempts the estimate is null: this function does not extrapolate (`forecast` does).
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     Notes
     -----
-    The interval is that of `summarize` for the values of the goals, whose effective number may reach that of all
-    disjoint choices of k attempts.
+    The interval is the one of `summarize` over the values of the goals. A goal's value averages several disjoint choices of k
+    attempts, so the effective sample size may exceed the number of goals.
 
     References
     ----------
@@ -181,10 +183,10 @@ def _kinds(repeats: Attempts) -> tuple[str, ...]:
 
 
 def _course(repeats: Attempts, evidence: Stopping | None, stopped: Stopped) -> Course:
-    """Assumption about how attempts came about.
+    """Return the assumption about the number of attempts: fixed, stopped at a success, or valid for either.
 
-    Where it cannot be told and goals with a success have fewer attempts than others, which leaves them out of a fixed number,
-    Kaplan-Meier holds either way.
+    If the data cannot decide and goals with a success have fewer attempts than others, a fixed number would leave these goals
+    out; Kaplan-Meier is valid either way.
     """
     if stopped is True or (stopped == "detect" and evidence is not None and evidence.design == "stopped"):
         return "stopped"
@@ -193,7 +195,7 @@ def _course(repeats: Attempts, evidence: Stopping | None, stopped: Stopped) -> C
 
 
 def _doubt(evidence: Stopping | None, stopped: Stopped, course: Course) -> str | None:
-    """Return the caveat of treating the number of attempts as fixed, or as either."""
+    """Return the caveat if the number of attempts is assumed to be fixed, or to be of either kind; None without one."""
     if course == "stopped":
         return None
     if evidence is None:
@@ -237,7 +239,7 @@ def _rows(
 
 
 def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[str, Any]:
-    """One number of attempts, by the combinatorial estimator: the goals with as many, their values, and their mean."""
+    """Return the combinatorial estimate for k attempts: the mean over all goals with at least k."""
     successes, judged = repeats.counts()
     enough = judged >= k
     unit = tuple(codes[enough] for codes in repeats.unit.codes)
@@ -253,7 +255,7 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
         estimate, events = mean(values, unit, level=level, rng=rng), None
     else:
         values = chance(k, successes[enough], judged[enough])
-        # Each value averages so many choices of k attempts that share none.
+        # Each value averages this many disjoint choices of k attempts.
         trials = float(judged[enough].mean()) / k if enough.any() else 1.0
         estimate = proportion(values, unit, level=level, trials=trials)
         events = int((successes[enough] == judged[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
@@ -295,7 +297,7 @@ def _bounds(repeats: Attempts, chance: Callable[..., FloatArray], k: int) -> str
 
 
 def _stopped_rows(repeats: Attempts, ks: Sequence[int], level: float, reason: str | None) -> list[dict[str, Any]]:
-    """Kaplan-Meier over attempts, at each number asked for."""
+    """Return the Kaplan-Meier estimate over attempts for each k."""
     duration, succeeded, goal = repeats.follow_up()
     clusters = repeats.unit.codes or (np.arange(repeats.goals.count),)
     survival = kaplan_meier(duration, succeeded, tuple(codes[goal] for codes in clusters), level=level, horizon=max(ks))

@@ -1,4 +1,4 @@
-"""ROLLOUTS and a statistic of your own -> SUMMARY: the bootstrap of whatever a function of columns returns."""
+"""ROLLOUTS and a function of columns -> SUMMARY: the bootstrap of any statistic."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ def bootstrap(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """SUMMARY of a statistic of your own: its value in each group, with a bootstrap interval over whole clusters.
+    """Estimate a statistic of your own in each group, with a bootstrap interval over whole clusters.
 
     Parameters
     ----------
@@ -50,33 +50,39 @@ def bootstrap(
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     statistic
         A function of NumPy arrays, one for each of `columns`, that returns a number: a correlation, a ratio, a trimmed mean.
-        None or a number that is not finite is no value.
+        None and numbers that are not finite count as undefined.
     columns
-        What it is called with; rollouts without a value in one of them are left out and counted as missing.
+        Arguments of the function; rollouts without a value in one of them are left out and counted as missing.
     name
-        What it is called in the column `statistic`; by default the function's own name.
+        Name of the statistic in the result; by default the name of the function.
     by, cluster, level
-        As in `summarize`; one way of clustering.
+        As in `summarize`, but with one way of clustering.
     strata
-        A column, constant within clusters, within whose values clusters are drawn: right where the number of goals of each
+        A column, constant within clusters, within whose values clusters are drawn: correct if the number of goals of each
         category was fixed by design, wrong for inference to new categories.
     interval
-        ``"percentile"``, ``"basic"`` (for what has no bounds) or ``"bca"`` (which calls the function once more for each cluster).
+        ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"`` (which calls the function once more for each
+        cluster).
     vectorized
-        Whether the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; clusters must have one size.
+        True if the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; all clusters must then have
+        the same size.
     resamples, seed
-        Of the bootstrap: 2,000 replicates are enough for percentiles, BCa wants 10,000.
+        Number of bootstrap replicates and their seed: 2,000 replicates suffice for percentiles, BCa needs 10,000.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. No interval of zero width: null, with a reason. Of fewer than 10 clusters an
-        interval is too narrow, and `reason` says so.
+        `by`, then the columns of `schema.SUMMARY`. An interval without width is null, with a reason. With fewer than 10
+        clusters the interval is too narrow, and `reason` says so.
 
     Raises
     ------
-    SchemaError, ArgumentError, MetricError
-        Where the table is no ROLLOUTS, an option names what is not there, or the function fails on the data themselves.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
+    MetricError
+        If the function fails on the original data.
 
     References
     ----------
@@ -130,7 +136,7 @@ def bootstrap(
 
 
 class _Options(NamedTuple):
-    """Options of the draws."""
+    """Options of the bootstrap."""
 
     statistic: Callable[..., object]
     name: str
@@ -144,7 +150,7 @@ class _Options(NamedTuple):
 
 
 def _rows(sheet: Sheet, rows: IntArray, options: _Options, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """The rows of SUMMARY of one group, whose known rollouts these are."""
+    """Return the rows of SUMMARY for one group, given its rollouts with all values known."""
     unit = unit_of(sheet, rows, options.columns[0], options.cluster)
     if len(unit.names) > 1:
         raise ArgumentError(f"bootstrap: rows are drawn by one way, and these are {unit.names}; name one with cluster=")
@@ -193,7 +199,7 @@ def _estimates(
 
 
 def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
-    """A column's values at these rows: numbers as float64, anything else as Polars gives it."""
+    """Return the values of a column in these rows: Booleans and numbers as float64, other dtypes as Polars converts them."""
     if sheet.kinds[column] in {"proportion", "number"}:
         return sheet.numbers(column)[rows]
     return sheet.frame[column].to_numpy()[rows]

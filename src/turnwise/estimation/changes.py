@@ -11,7 +11,7 @@ from turnwise.schema.arguments import By, check_by, names_of, value_in_words
 def changes(
     rollouts: object, *, of: str, group: str, baseline: str, metric: str, unit: str = "goal", by: By = ()
 ) -> pl.DataFrame:
-    """Goals side by side in two groups: what was gained, lost, added and removed between them, largest change first.
+    """Compare goals between two groups: gained, lost, added and removed goals, largest change first.
 
     Parameters
     ----------
@@ -20,23 +20,25 @@ def changes(
     of, group, baseline
         The column and two of its values, as in `contrast`.
     metric
-        A Boolean or numeric column; each goal's known values are averaged.
+        A Boolean or numeric column; the known values of each goal are averaged.
     unit
-        The column that names what is compared.
+        The column that names the goals.
     by
         Columns to group by first.
 
     Returns
     -------
     polars.DataFrame
-        `by`, the unit, `group` and `baseline` (each arm's mean; null where it has no known value), `difference` and `change`:
+        `by`, the unit, `group` and `baseline` (the mean in each arm; null without a known value), `difference` and `change`:
         ``"gained"`` and ``"lost"`` for a higher and a lower value than the baseline's, ``"same"``, ``"added"`` and
-        ``"removed"`` for goals that one arm alone tried, ``"unknown"`` for a goal without a known value in an arm.
+        ``"removed"`` for goals in only one arm, ``"unknown"`` for a goal without a known value in an arm.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or a column or value is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If a column or value does not exist.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def changes(
     check_by(frame, by, schema.CONTRAST, "changes")
     if unit in by:
         raise ArgumentError(
-            f"changes: unit={unit!r} stands in by={list(by)} too; a row is a {unit} of a group, so leave it out there"
+            f"changes: unit={unit!r} is also in by={list(by)}; each row is one {unit} of a group, so remove it from by"
         )
     for name in (of, unit):
         if name not in frame.columns:

@@ -1,4 +1,4 @@
-"""One group of rollouts against another, by one metric and statistic: the row of CONTRAST, and what a family needs of it."""
+"""Comparison of two groups by one metric and statistic: a row of CONTRAST, and its part in a family of comparisons."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -28,7 +28,7 @@ from turnwise.stats.unpaired_differences import unpaired_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of the comparison of all groups of a frame."""
+    """Options of `contrast` that all comparisons share."""
 
     of: str
     cluster: Cluster
@@ -40,27 +40,27 @@ class Options:
 
 
 class Family(NamedTuple):
-    """Input of max-T from one comparison: differences by goal, and the goals."""
+    """Data of one comparison for max-T: the differences, and their goals."""
 
     differences: FloatArray
     goals: list[str]
 
 
 class Match:
-    """Units that the two arms have in common, and whether they are paired by them.
+    """Units in two arms, and whether the arms are compared by their common units.
 
     Attributes
     ----------
     arms
         Row numbers of each arm.
     unit
-        The unit of the rows of both arms, the first arm's first.
+        The unit of the rows of both arms, those of the first arm first.
     clusters, codes
-        Each arm's units by way, and as one code (the unit, or the cell of two ways).
+        Units of each arm: by way, and as a single code (of two ways, their cell).
     common
         Sorted codes of the units in both arms.
-    pairs
-        Whether the arms are compared by common units.
+    is_paired
+        True if the arms are compared by common units.
 
     Examples
     --------
@@ -88,26 +88,26 @@ class Match:
         return clusters[0] if len(clusters) == 1 else clusters[0] * width + clusters[1]
 
     def of(self, values: tuple[FloatArray, FloatArray]) -> tuple[Arm, Arm]:
-        """The values as arms."""
+        """Return the values as arms for `turnwise.stats`."""
         return Arm(values[0], self.clusters[0]), Arm(values[1], self.clusters[1])
 
     @property
     def compared(self) -> tuple[BoolArray, ...]:
-        """Mark the rows of each arm that are compared: all, or those in common units."""
+        """Mark the rows of each arm that are compared: all of them, or only those in common units if paired."""
         return tuple(
             np.isin(codes, self.common) if self.is_paired else np.ones(codes.size, dtype=np.bool_)
             for codes in self.codes
         )
 
     def labels(self, units: IntArray) -> list[str]:
-        """Ids of the units, in order; cells of two ways by their number."""
+        """Return the ids of the units in order; numbers for cells of two ways."""
         if len(self.unit.names) == 1:
             names = self.unit.ids()
             return [names[code] for code in units]
         return [str(code) for code in units]
 
     def report(self) -> dict[str, int | None]:
-        """The pairing report; null counts where nothing pairs."""
+        """Return the counts of paired and unpaired units; null if rollouts themselves are independent."""
         if not self.unit.names:
             return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
         group_counts, baseline_counts = (np.unique(codes, return_counts=True) for codes in self.codes)
@@ -122,7 +122,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric and statistic of one group against another, within one group of the frame."""
+    """Comparison of a group with a baseline by one metric and statistic, within one group of `by`."""
 
     sheet: Sheet
     metric: str
@@ -137,11 +137,11 @@ class Comparison:
 
     @property
     def kind(self) -> str:
-        """Kind of the metric: a proportion, a number or a time."""
+        """Kind of the metric: proportion, number or time."""
         return self.sheet.kinds[self.metric] or "number"
 
     def row(self, level: float) -> dict[str, Any]:
-        """The comparison's row of CONTRAST, its p-value not yet adjusted."""
+        """Return the row of CONTRAST, without adjustment of its p-value."""
         arms = self._known_rows()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)
@@ -193,7 +193,7 @@ class Comparison:
         }
 
     def family(self) -> Family | str:
-        """Return the input of max-T, or the reason why this comparison has none."""
+        """Return the data for max-T, or the reason why this comparison cannot be part of the family."""
         arms = self._known_rows()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)
@@ -208,7 +208,7 @@ class Comparison:
         return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
 
     def _known_rows(self) -> tuple[IntArray, IntArray]:
-        """The rows of both arms whose value is known."""
+        """Return the rows of both arms with a known value."""
         known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.headings == VALUE
         return self.group_rows[known[self.group_rows]], self.baseline_rows[known[self.baseline_rows]]
 
@@ -219,7 +219,7 @@ class Comparison:
         return numbers[arms[0]], numbers[arms[1]]
 
     def _difference(self, match: Match, values: tuple[FloatArray, FloatArray], level: float) -> Difference:
-        """The comparison of these values by the statistic asked for."""
+        """Compare these values by the requested statistic."""
         arms = match.of(values)
         if self.kind == "time" or self.statistic == "restricted_mean":
             return self._times(match, level)
@@ -250,7 +250,7 @@ class Comparison:
 
     def _times(self, match: Match, level: float) -> Difference:
         if self.kind != "time" or self.statistic != "restricted_mean":
-            reason = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is no time"
+            reason = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is not a time"
             return Difference(reason=f"{self.statistic}: {reason}")
         if len(match.unit.names) > 1:
             return Difference(reason="no comparison of times over two crossed ways; name one with cluster=")
@@ -267,7 +267,10 @@ class Comparison:
         )
 
     def _bounds(self, level: float, partial: list[int]) -> Difference:
-        """An interval that holds whatever the half-judged rollouts are: from the worst case for each arm to the best."""
+        """Return an interval that holds whatever the missing verdicts of partially judged rollouts are.
+
+        It reaches from the difference if they are failures in the group and successes in the baseline to the opposite case.
+        """
         applicable = np.isin(self.headings, (VALUE, HALF_JUDGED))
         arms = self.group_rows[applicable[self.group_rows]], self.baseline_rows[applicable[self.baseline_rows]]
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
@@ -308,7 +311,7 @@ class Comparison:
         return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
     def _estimates(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
-        """The statistic of each arm, over what is compared; None where it is not finite."""
+        """Return the statistic of each arm over the compared rows; None if it is not finite."""
         with np.errstate(invalid="ignore", over="ignore"):
             group_estimate, baseline_estimate = self._estimate_arms(match, arms)
         return tuple(

@@ -1,4 +1,4 @@
-"""ROLLOUTS -> CONTRAST: one group against another, paired by goal where both tried the same goals."""
+"""ROLLOUTS -> CONTRAST: differences between groups, paired by goal if both groups tried the same goals."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -54,60 +54,62 @@ def contrast(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """CONTRAST: how much each group exceeds the baseline, paired by goal, with intervals, p-values and the pairing report.
+    """Compare groups with a baseline, paired by goal, with intervals, p-values and counts of paired units.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     of
-        The column whose values are compared, such as ``"target"``. Rollouts without one are left out.
+        The column whose values are compared, such as ``"target"``. Rollouts without a value are left out.
     baseline
-        The value that all others are compared with; None compares all pairs, each with the one before it in order.
+        The value that all others are compared with; None compares all pairs, with the earlier value in order as baseline.
     by
-        Columns to group by first; a null is a group of its own.
+        Columns to group by first; nulls form a group of their own.
     metrics
-        Columns to compare; by default every one that `summarize` would take.
+        Columns to compare; by default all that `summarize` would choose.
     statistics
         ``"mean"`` (of a proportion or a number), ``"median"`` and quantiles such as ``"q90"``, ``"improvement"`` (the
-        probability that a value of the group exceeds one of the baseline, ties counting half: in `difference` then stands
-        that probability, and 1/2 is no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
-        restricted mean.
+        probability that a value of the group exceeds one of the baseline, counting ties as half; `difference` then holds
+        this probability, and 1/2 means no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
+        restricted mean of a time.
     cluster
-        As in `summarize`: what is independent, and what pairs.
+        As in `summarize`: the independent unit, by which arms are also paired.
     paired
-        ``"auto"``: by goal wherever both arms have a goal in common, and then only common goals count; True, False.
+        ``"auto"`` pairs by goal if both arms have goals in common, and then only common goals count; or True or False.
     method
-        Interval of a mean. ``"auto"``: Newcombe's score interval for pairs of single 0/1 rollouts, t over goals for
-        several of them (score intervals where fewer than six goals differ) and for numbers; unpaired, clustered score intervals
-        and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` name one; ``"bootstrap"`` and
-        ``"resample"`` are as in `summarize`.
+        Interval of a mean. ``"auto"``: if paired, Newcombe's score interval for single 0/1 rollouts, t over goals for
+        numbers and for several rollouts per goal (score intervals if fewer than six goals differ); unpaired, clustered score
+        intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` request one;
+        ``"bootstrap"`` and ``"resample"`` are as in `summarize`.
     adjust
-        P-values for the whole frame as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which takes the
-        correlation between paired means from common sign flips and makes their intervals simultaneous; None for none.
+        Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
+        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous; None for no
+        adjustment.
     level
         Nominal coverage, or several.
     undecided
-        Half-judged rollouts: ``"bounds"`` leaves the difference open and gives an interval that holds whatever they are;
-        ``"drop"`` leaves them out.
+        How to treat partially judged rollouts: ``"bounds"`` gives no point estimate but an interval that holds whatever the
+        missing verdicts are; ``"drop"`` leaves these rollouts out.
     force
-        Compare arms that were judged by different judges all the same.
+        If True, compare arms even if they were judged by different judges.
     resamples, seed
-        Of bootstraps and tests. The same goals and seed give the same draws, whatever else is in the frame.
+        Number of replicates of bootstraps and tests, and their seed. The same goals and seed give the same draws, whatever
+        other rows the table has.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. Never an
-        interval of zero width and never a p-value of 0; what is undefined is null, and `reason` says why. Undefined
-        p-values leave the family.
+        `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. No interval
+        has zero width and no p-value is 0; undefined values are null, and `reason` explains why. Undefined p-values are not
+        part of the family.
 
     Raises
     ------
     SchemaError
-        Where the table is no ROLLOUTS.
+        If the table is not ROLLOUTS.
     ArgumentError
-        Where an option names what is not there or makes no sense, or the arms had different judges.
+        If an option names a missing column or has an invalid value, or the arms had different judges.
 
     References
     ----------
@@ -186,7 +188,7 @@ def contrast(
 
 
 def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:
-    """The values compared, in order."""
+    """Return the compared values in order."""
     if of not in frame.columns:
         raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
     if of in by:
@@ -222,6 +224,7 @@ def _check_options(
 
 
 def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:
+    """Raise an error if two compared groups have verdicts of different judges."""
     for name in JUDGED_BY:
         if not sheet.has(name):
             continue
@@ -235,7 +238,7 @@ def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:
                 raise ArgumentError(
                     f"contrast: `{name}` is {listing(group_judges)} for {comparison.group!r} but {listing(baseline_judges)} for "
                     f"{comparison.baseline!r}: a difference of judges would look like one of {plural(comparison.options.of)}; "
-                    "judge both alike, or compare all the same with force=True"
+                    "judge both with the same judge, or compare them anyway with force=True"
                 )
 
 
@@ -246,7 +249,7 @@ def _adjust(
     levels: tuple[float, ...],
     options: Options,
 ) -> None:
-    """P-values adjusted for the family, which is every comparison of the frame with a p-value."""
+    """Adjust the p-values, in place, for the family of all comparisons with a p-value."""
     if adjust is None or not rows_of_comparisons:
         return
     if adjust == "max-t":
@@ -268,6 +271,8 @@ def _max_t(
     levels: tuple[float, ...],
     options: Options,
 ) -> None:
+    """Adjust the p-values of paired means by max-T, in place, and make their intervals simultaneous."""
+    # A text in place of a family is the reason why this comparison has no part in it.
     families = [
         comparison.family() if rows[0]["p_value"] is not None else "no p-value to adjust"
         for comparison, rows in zip(comparisons, rows_of_comparisons, strict=True)
@@ -291,7 +296,9 @@ def _max_t(
             )
             if row["std_error"] is not None and np.isfinite(result.critical):
                 half_width = result.critical * row["std_error"]
-                limit = 1.0 if comparisons[index].kind == "proportion" else np.inf  # shares are no further apart
+                limit = (
+                    1.0 if comparisons[index].kind == "proportion" else np.inf
+                )  # a difference of shares lies in [-1, 1]
                 test = row["method"].rsplit("; ", 1)[-1]
                 row.update(
                     low=max(row["difference"] - half_width, -limit),

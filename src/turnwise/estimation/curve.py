@@ -1,4 +1,4 @@
-"""ROLLOUTS -> CURVE: the share of rollouts by turn, with what ended the others."""
+"""ROLLOUTS -> CURVE: the share of rollouts with an event by turn, with competing endings and censoring."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,50 +45,52 @@ def curve(
     seed: int = 0,
     merge: bool = False,
 ) -> pl.DataFrame:
-    """CURVE: each group's share by turn, with an interval, the rollouts at risk and what ended the watch of the others.
+    """Estimate each group's share with the event by turn, with intervals and the numbers at risk.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS with a column ``Struct{duration, observed}``, such as `metrics.time_to_success` measures.
+        ROLLOUTS with a ``Struct{duration, observed}`` column, such as `metrics.time_to_success` measures.
     metric
-        That column.
+        The name of that column.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     kind
-        ``"success"``: the share as run, by Aalen-Johansen; `competing` endings compete, and `budget`, `error` and
-        null endings censor. ``"survival"``: Kaplan-Meier, where nothing competes and every other ending censors.
-        ``"hazard"``: events among those at risk. ``"incidence"``: as ``"success"``, one curve for each way to end,
-        named in `ending`.
+        ``"success"``: the observed share, by Aalen-Johansen; `competing` endings compete, and `budget`, `error` and
+        null endings censor. ``"survival"``: Kaplan-Meier, in which nothing competes and every other ending censors.
+        ``"hazard"``: the share of events among the rollouts at risk. ``"incidence"``: as ``"success"``, with one curve for
+        each ending, named in `ending`.
     axis
-        What the watch is counted in. Over ``"target_call"``, ``"tokens"``, ``"cost_usd"`` or ``"seconds"`` the success is
-        charged at what it had taken by then, which `metrics.spent_to_success(axis)` measures beside the time; positions are
-        the amounts at which a watch ended in the event or a competing ending.
+        Unit of the follow-up. ``"target_call"``, ``"tokens"``, ``"cost_usd"`` and ``"seconds"`` place a success at the amount
+        spent by then, which `metrics.spent_to_success(axis)` measures in addition to the time. Positions are the amounts at
+        which a follow-up ended in the event or a competing ending.
     cluster
-        As in `summarize`; the intervals stand on the influence of whole clusters.
+        As in `summarize`; intervals use the influence of whole clusters.
     competing
-        Endings that preclude the event. One competes only where the rollout was watched to its last turn; for
-        another event than the attack's success, an ending in success competes too.
+        Endings that preclude the event. An ending competes only if the rollout was followed to its last turn; for
+        events other than the attack's success, an ending in success competes too.
     band
-        ``"pointwise"``: each interval holds by itself. ``"simultaneous"``: all of a curve hold at once (sup-t); not for a
-        hazard.
+        ``"pointwise"``: each interval is valid by itself. ``"simultaneous"``: all intervals of a curve are valid together
+        (sup-t); not for a hazard.
     level
         Nominal coverage, or several.
     seed
-        Of the process behind a simultaneous band.
+        Seed of the random process behind a simultaneous band.
     merge
-        As in `summarize`: work from counts by group and cluster, for a `LazyFrame` beyond memory.
+        As in `summarize`: work from counts by group and cluster, for a `LazyFrame` larger than memory.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CURVE`: one row per group and turn from 0 (1 for a hazard) to the last
-        turn watched. `at_risk` counts the rollouts watched into the turn.
+        `by`, then the columns of `schema.CURVE`: one row per group and turn, from 0 (1 for a hazard) to the last turn of any
+        follow-up. `at_risk` counts the rollouts still followed at the start of the turn.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -158,10 +160,12 @@ def curve(
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.DataFrame:
-    """Estimate curves from a state: all groups at once, with their times counted."""
+    """Estimate curves from a state, whose times are counted by group and cluster."""
     table = rollouts if isinstance(rollouts, State | pl.LazyFrame) else frame_of(rollouts, "curve")
     dtypes = table.dtypes if isinstance(table, State) else table.collect_schema()
-    empty = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
+    empty = curve(
+        pl.DataFrame(schema=dtypes), by=by, **options
+    )  # invalid arguments raise an error before anything is read
     columns = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
     state = table if isinstance(table, State) else state_of(table, *columns)
     rows = [curve(part, by=by, **options) for block in blocks(state, by) for part in block if part.width]
@@ -171,7 +175,7 @@ def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.Data
 def curve_to_merge(
     dtypes: pl.Schema, *, by: By = (), metric: str = "time_to_success", axis: Axis = "turn", cluster: Cluster = "auto"
 ) -> tuple[list[str], list[str]]:
-    """The columns of ROLLOUTS that a state for `curve` counts, and those that it keeps: amounts, which seldom repeat.
+    """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat.
 
     Examples
     --------
@@ -207,7 +211,7 @@ def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """Options of the curves; `seed` is None where each position has an interval of its own."""
+    """Options of the curves; a `seed` requests simultaneous bands."""
 
     metric: str
     kind: Kind
@@ -245,14 +249,14 @@ def _group(
 def _positions(
     sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
 ) -> tuple[IntArray, FloatArray]:
-    """The position at which each watch ended, 0 where unknown, and where positions 0, 1, ... stand on the axis."""
+    """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis."""
     duration = sheet.times(options.metric)[0][group]
     if options.axis == "turn":
         return duration, np.arange(duration.max(initial=0) + 1.0)
     spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
     has_amount = (duration > 0) & ~np.isnan(spent)
     ended = has_amount & np.any([happened[group] for happened in ways.values()], axis=0)
-    # Watches cut short before the first ending were at risk until then: the least amount is a position too.
+    # Follow-ups censored before the first ending were at risk until then, so the smallest amount is a position too.
     amounts = (
         np.unique(np.concatenate([spent[ended], spent[has_amount].min(keepdims=True)]))
         if has_amount.any()

@@ -1,4 +1,4 @@
-"""ROLLOUTS -> the difference of two groups' curves, by turn and as one test."""
+"""ROLLOUTS -> differences between the curves of two groups: a CURVE by turn, and a CONTRAST with one test."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -39,7 +39,7 @@ def curve_difference(
     competing: Sequence[str] = schema.COMPETING,
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """CURVE of differences: each group's share with the event by turn, as run, less the baseline's.
+    """Estimate the difference between each group's curve and the baseline's, turn by turn.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def curve_difference(
     -------
     polars.DataFrame
         `by`, `group` and `baseline`, then the columns of `schema.CURVE` with kind ``"difference"``: a row per turn from 1 to
-        the last that both arms were watched to. `at_risk` and the counts are the group's. The interval is that of
+        the last one that follow-ups of both arms reached. `at_risk` and the other counts describe the group. The interval is
         `stats.two_curves.incidence_difference`: pointwise, within [-1, 1], never of zero width.
 
     Raises
     ------
     SchemaError, ArgumentError
-        As for `curve`, and where the baseline is not there.
+        As for `curve`, and if the baseline does not occur.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def curve_test(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """CONTRAST of two curves in one number each: the log-rank test, and the difference of restricted mean times.
+    """Compare two curves by one number each: the log-rank test, and the difference between restricted mean times.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def curve_test(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CONTRAST`, two rows per group. ``statistic="log_rank"``: `difference` is the
-        group's events less those expected, `p_value` of equal hazards, clustered; it has no interval. ``"restricted_mean"``:
-        turns to the event, up to the last turn that both arms were watched to, group less baseline. Both treat any other
-        ending as the end of a watch. `n_pairs` counts clusters in both arms.
+        group's number of events minus the expected one, `p_value` tests equal hazards over clusters; it has no interval.
+        ``"restricted_mean"``: turns to the event, up to the last turn that follow-ups of both arms reached, group minus
+        baseline. Both treat any other ending as censoring. `n_pairs` counts clusters in both arms.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _check_arguments(
 
 
 class _Arms:
-    """One group and its baseline, watched: the rows of both, which are the group's, and their common unit."""
+    """A group and its baseline: the followed rows of both, a mask of the group's rows, and their common unit."""
 
     def __init__(
         self, sheet: Sheet, rows: IntArray, in_group: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
@@ -219,7 +219,7 @@ class _Arms:
 
     @property
     def pairing(self) -> dict[str, int]:
-        """Count the clusters that both arms have, and those that only one has."""
+        """Numbers of clusters in both arms, and in one of them only."""
         way = (
             min(self.unit.codes, key=lambda codes: np.unique(codes).size)
             if self.unit.codes
@@ -255,7 +255,7 @@ def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str
 def _frame_of(
     records: list[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema
 ) -> pl.DataFrame:
-    """The finished frame; a CURVE gets the two columns that a CONTRAST has already."""
+    """Return the result frame; a CURVE gets the columns `group` and `baseline`, which a CONTRAST already has."""
     arms = tuple(name for name in ("group", "baseline") if name not in result.names)
     typed = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in arms)
     ordered = [{name: row.get(name) for name in (*by, *arms, *result.names)} for row in records]

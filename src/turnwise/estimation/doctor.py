@@ -1,4 +1,4 @@
-"""TURNS -> which analyses are valid on this table, which are not and why, and the call for each."""
+"""TURNS -> DOCTOR: the analyses that this table allows, with their calls, and the reasons against the others."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -23,28 +23,28 @@ from turnwise.stats.sizes import intraclass_correlation
 USUAL_GROUPS = ("target", "attack", "category", "source", "run")
 MOST_GROUPS = 30
 Finding = tuple[str, str | None, str | None, str | None]
-"""An analysis, what blocks it, what to know of it, and its call."""
+"""Name of an analysis, the reason why it is invalid (or None), a caveat (or None), and its call."""
 
 
 def doctor(turns: object) -> pl.DataFrame:
-    """DOCTOR: each analysis, whether it is valid on this table, why not or what to know, and the call that does it.
+    """List the analyses: whether this table allows them, why not or with which caveat, and the Python call.
 
     Parameters
     ----------
     turns
-        TURNS, trees included.
+        TURNS, including trees.
 
     Returns
     -------
     polars.DataFrame
-        The columns of `schema.DOCTOR`, valid analyses first. `call` is Python that runs as it stands where `turns` is this table,
-        `tw` is turnwise and `m` its metrics; null where the analysis is blocked. `reason` says what blocks it, and of a valid
-        one what to keep in mind, if anything.
+        The columns of `schema.DOCTOR`, valid analyses first. `call` is executable Python in which `turns` is this table, `tw`
+        is turnwise and `m` its metrics; null if the analysis is invalid. `reason` explains why an analysis is invalid, or
+        gives the caveat of a valid one, if any.
 
     Raises
     ------
     SchemaError
-        Where the table is no TURNS.
+        If the table is not TURNS.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def doctor(turns: object) -> pl.DataFrame:
 
 
 def scores_in(turns: pl.DataFrame) -> list[str]:
-    """Columns of rewards and scores with values.
+    """Return the columns of rewards and scores that have values.
 
     Examples
     --------
@@ -83,14 +83,14 @@ def scores_in(turns: pl.DataFrame) -> list[str]:
 
 
 class _Table:
-    """The table with what the checks look at, each found once."""
+    """The table and the facts about it that several checks need; each is computed once."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
         self.measured = "tw.trees.measure_paths(turns)" if self.tree else "tw.measure(turns)"
         self.sheet = Sheet(measure_paths(frame) if self.tree else measure(frame))
-        self.rollouts = self.sheet.frame  # in the order of what is found in the sheet
+        self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
 
     def has_values(self, name: str) -> bool:
         """Return whether a column of turns has any value."""
@@ -98,29 +98,29 @@ class _Table:
 
     @cached_property
     def groups(self) -> str:
-        """The option that groups by the first usual column that varies, as it stands in a call."""
+        """The `by` option of a call that groups by the first usual column that varies; empty without one."""
         name = self.varying
         return f", by={name!r}" if name else ""
 
     @cached_property
     def varying(self) -> str | None:
-        """The first usual column with a few values."""
+        """The first usual grouping column with several values, but not too many."""
         for name in USUAL_GROUPS:
             if 1 < self.rollouts[name].drop_nulls().n_unique() <= MOST_GROUPS:
                 return name
         return None
 
     def headings_of(self, metric: str) -> IntArray:
-        """The heading of each rollout for a metric."""
+        """Return the heading of each rollout for a metric."""
         return headings(self.sheet, metric).astype(np.int64)
 
     def attempts(self, metric: str) -> Attempts:
-        """All rollouts that the metric applies to, as attempts."""
+        """Return all rollouts that the metric applies to, as attempts."""
         return Attempts.of(self.sheet, np.flatnonzero(self.headings_of(metric) != INAPPLICABLE), metric, "auto")
 
     @cached_property
     def metric(self) -> str:
-        """Name the metric of attempts: the attack's success, or the task's where no attack was judged."""
+        """The metric of attempts: success of the attack, or of the task if no attack was judged."""
         return next(
             (name for name in ("attack_success", "task_success") if (self.headings_of(name) == VALUE).any()),
             "attack_success",
@@ -128,7 +128,7 @@ class _Table:
 
     @cached_property
     def flag(self) -> str | None:
-        """The first Boolean column of the user's own, which may hold verdicts."""
+        """The first Boolean column outside the schema, which may hold verdicts."""
         flags = [name for name, dtype in self.frame.schema.items() if dtype == pl.Boolean]
         return next((name for name in flags if name not in schema.TURNS.names and self.has_values(name)), None)
 
@@ -225,7 +225,7 @@ def _of_time(table: _Table) -> Iterator[Finding]:
 
 
 def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
-    """The values of a column, those that share the most goals (or tasks) with others first: a baseline is to be paired with."""
+    """Return the values of a column, first the ones that share most goals (or tasks) with others: a baseline needs pairs."""
     units = rollouts.select(name, unit=pl.coalesce("goal", "task")).drop_nulls(name).unique()
     shared = units.with_columns(shared=pl.col("unit").is_not_null() & (pl.len().over("unit") > 1))
     return (

@@ -25,7 +25,7 @@ from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import reached_in
 
 FAR = 10
-"""Times the attempts made beyond which a forecast is marked as far out."""
+"""A forecast beyond this multiple of the observed attempts carries a warning."""
 
 
 def forecast(
@@ -39,45 +39,48 @@ def forecast(
     resamples: int = 1000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """FORECAST: the share of goals that k attempts would break, by how much goals are seen to differ.
+    """Forecast the share of goals that k attempts would break, from the observed differences between goals.
 
-    Goals' chances of success are taken as Beta(α, β), fitted by maximum likelihood; ASR(k) = 1 - B(α, β + k) / B(α, β), whose
-    tail k^-α is the power law seen at large budgets. It does not matter whether attempts stopped at the first success.
+    Success probabilities of goals are modeled as Beta(α, β), fitted by maximum likelihood; then ASR(k) = 1 - B(α, β + k) /
+    B(α, β), whose tail k^-α is the power law observed at large budgets. The likelihood is the same whether or not attempts
+    stopped at the first success.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS, with several attempts at each goal: see `attempts` for which belong together.
+        ROLLOUTS, with several attempts at each goal; `attempts` explains which rollouts belong together.
     metric
         A Boolean column.
     k
-        How many attempts.
+        Numbers of attempts.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     cluster
         As in `summarize`; of two crossed ways the first.
     level
         Nominal coverage, or several.
     resamples, seed
-        Of the bootstrap over clusters.
+        Number of replicates of the bootstrap over clusters, and their seed.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.FORECAST`. The interval has the bootstrap's standard error of the logit and t(G - 1).
-        `holdout_error` says how far the first two thirds of the attempts miss what all of them reached. Without a success
-        (or with too few for the bootstrap) there is only an upper bound that holds for any distribution of goals: k/n times
-        that of n attempts. One attempt at each goal, or fewer than ten goals, identify nothing: null, with a reason. Beyond
-        ten times the attempts made, `reason` warns.
+        `by`, then the columns of `schema.FORECAST`. The interval uses the bootstrap's standard error of the logit and
+        t(G - 1). `holdout_error` is the error of a forecast from the first two thirds of the attempts. Without a success (or
+        with too few for the bootstrap) there is only an upper bound, valid for any distribution of goals: k/n times the bound
+        for n attempts. With one attempt at each goal, or fewer than ten goals, the model is not identified: null, with a
+        reason. Beyond ten times the observed attempts, `reason` contains a warning.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     Notes
     -----
-    A line fitted to cumulative points on log-log axes, as Hughes et al. fit it, discards the zeros.
+    A line fitted to cumulative points on log-log axes, as in Hughes et al., would discard zeros.
 
     References
     ----------
@@ -160,7 +163,7 @@ def _clusters(repeats: Attempts) -> IntArray:
 
 
 def _flaw(n: IntArray, count: int) -> str | None:
-    """Why nothing can be forecast; None where something can."""
+    """Return the reason why a forecast is impossible; None if it is possible."""
     if not n.size:
         return "no attempt has a value"
     if n.max() == 1:
@@ -212,7 +215,7 @@ def _row(
 def _bounds_only(
     successes: IntArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
 ) -> dict[str, Any]:
-    """Return bounds only, where successes are too few (or everything succeeds), valid however goals differ.
+    """Return bounds that are valid for any distribution of goals, if successes are too few (or all attempts succeed).
 
     ASR(k)/k falls with k and ASR(k) rises, so ASR(k) is at most k/n times ASR(n) for k > n, and at least ASR(n).
     """
@@ -232,7 +235,7 @@ def _bounds_only(
 
 
 def _held_out(repeats: Attempts) -> dict[str, Any]:
-    """Compare a forecast from the first two thirds of the attempts with what all of them reached."""
+    """Compare a forecast from the first two thirds of the attempts with the observed share over all of them."""
     stopped = repeats.stopping is not None and repeats.stopping.design == "stopped"
     duration, succeeded, _ = repeats.follow_up()
     successes, judged = repeats.counts()

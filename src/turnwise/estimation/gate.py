@@ -1,4 +1,4 @@
-"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets what is required."""
+"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets the requirements."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
@@ -36,45 +36,46 @@ def gate(
     seed: int = 0,
     unknown: Unknown = "fail",
 ) -> pl.DataFrame:
-    """GATE: for each requirement and group, whether the bound of the interval meets it, and why not.
+    """Check requirements such as ``"attack_success < 0.01"`` against the interval of each group.
 
-    ``"attack_success < 0.01"`` passes where the *upper* end of the interval is below .01, ``"task_success >= 90%"`` where the
-    *lower* end is at least .9. What is not known never helps to pass: no data and no interval fail, and every rollout without
-    a verdict (in error, undetermined, half-judged or missing) counts against the requirement.
+    ``"attack_success < 0.01"`` passes if the *upper* end of the interval is below .01, ``"task_success >= 90%"`` if the
+    *lower* end is at least .9. Missing information never helps to pass: without data or without an interval a requirement
+    fails, and every rollout without a verdict (in error, undetermined, partially judged or missing) counts against it.
 
     Parameters
     ----------
     frame
-        ROLLOUTS, which are summarized here, or a SUMMARY.
+        ROLLOUTS, which are summarized first, or a SUMMARY.
     require
-        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``; the number may be per cent, the metric
-        wrapped in a statistic as in ``median(num_turns) >= 3``. By default the statistic is the mean, the restricted mean of
-        a time.
+        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``. The number may be a percentage; the metric
+        may be an argument of a statistic, as in ``median(num_turns) >= 3``. The default statistic is the mean, or the
+        restricted mean of a time.
     by
-        Columns to group by: every group must pass. A SUMMARY keeps the groups it has.
+        Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
-        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the chance to pass wrongly is .025.
+        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the probability of passing wrongly is
+        .025.
     unknown
-        ``"fail"``: of a share, a rollout without a verdict counts as a success where the upper end is compared, as a failure
-        where the lower one is, and what is known must pass alone too; other statistics have no such worst case and fail.
-        ``"ignore"`` leaves these rollouts out.
+        ``"fail"``: for a share, a rollout without a verdict counts as a success if the upper end is compared, and as a
+        failure if the lower end is; the known rollouts must also pass by themselves. Other statistics have no such worst case
+        and fail. ``"ignore"`` leaves these rollouts out.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end compared. For a share it is the largest upper
-        end over the successes there are and every stage of fewer (`stats.release`), so that one more success never helps to
-        pass: clustered intervals are wider at none than at one. From a SUMMARY the stages are those at hand: none and all,
-        and unknown rollouts are taken at the design effect of the known ones. `estimate, low, high` are of the known ones.
-        `reason` says why a group fails, how many rollouts have a verdict where some have none, or that the bound comes from
-        a stage.
+        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end that is compared. For a share it is the
+        largest upper end over the observed and every smaller number of successes (`stats.release`), because a clustered
+        interval is wider without any success than with one, and one more success must never help to pass. From a SUMMARY only
+        two of these are known, zero and the observed number, and the design effect of unknown rollouts is assumed to equal
+        that of the known ones. `estimate, low, high` describe the known rollouts. `reason` explains why a group fails, how
+        many rollouts have a verdict if not all do, or that the bound belongs to a smaller number of successes.
 
     Raises
     ------
     ArgumentError
-        Where a requirement cannot be read, or names a metric, statistic or level that is not there.
+        If a requirement cannot be parsed, or names a metric, statistic or level that does not exist.
     SchemaError
-        Where the table is neither ROLLOUTS nor SUMMARY, of which the optional columns may be missing.
+        If the table is neither ROLLOUTS nor SUMMARY; optional columns of SUMMARY may be missing.
 
     Examples
     --------
@@ -98,13 +99,11 @@ def gate(
     texts = requirements if isinstance(requirements, Iterable) and not isinstance(requirements, str) else [requirements]
     required = [parsed(words) for words in texts]
     if not required:
-        raise ArgumentError("gate: nothing is required; write a requirement such as 'attack_success < 0.01'")
+        raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     by = names_of(by)
     (level,) = check_levels(level)
     if unknown not in get_args(Unknown):
-        raise ArgumentError(
-            f"gate: unknown={unknown!r} is no way to count rollouts without a verdict; it is fail or ignore"
-        )
+        raise ArgumentError(f"gate: unknown={unknown!r} is unknown; it is fail or ignore")
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
             "gate: this is a CONTRAST, whose differences are of two groups; pass the rollouts or their SUMMARY "
@@ -166,7 +165,7 @@ def _bound_in_words(row: dict[str, Any], unit: str) -> str:
 
 
 def _number_unknown(row: dict[str, Any]) -> int:
-    """Count the rollouts that the metric applies to and that have no verdict."""
+    """Count the rollouts without a verdict to which the metric applies."""
     return sum(row[name] or 0 for name in _UNKNOWN)
 
 
@@ -230,7 +229,7 @@ def _of_rollouts(
 def _worst_end(
     sheet: Sheet, required: Required, applicable: IntArray, rows: IntArray, cluster: Cluster, level: float
 ) -> float | None:
-    """The end of the interval of a share that one more success (or failure) cannot help; what is unknown counts against it."""
+    """Return the end of a share's interval that one more success (or failure) cannot improve; unknown rollouts count against it."""
     names = unit_of(sheet, applicable, required.metric, cluster).names or None
     codes = unit_of(sheet, rows, required.metric, names).codes
     end = upper_end if required.below else lower_end
@@ -238,7 +237,7 @@ def _worst_end(
 
 
 def _strictest(ends: Sequence[float], required: Required) -> float | None:
-    """The end that is hardest to pass with; None of none."""
+    """Return the end that is hardest to pass with; None without ends."""
     return max(ends, default=None) if required.below else min(ends, default=None)
 
 
@@ -251,7 +250,7 @@ def _row_of_gate(
     *,
     share: bool,
 ) -> dict[str, Any]:
-    """The row of GATE: what is not known does not help to pass, and the row says so."""
+    """Return the row of GATE, with a reason if unknown rollouts decide or the bound is not an end of the interval."""
     end = row["high"] if required.below else row["low"]
     side, outcome = ("upper", "successes") if required.below else ("lower", "failures")
     end_of_known = "" if end is None or bound is None or row["estimate"] is None else f" (of these alone: {end:.4g})"
@@ -337,7 +336,7 @@ def _first_statistic(rows: pl.DataFrame) -> str:
 
 
 def _end_of_summary(row: dict[str, Any], required: Required, level: float, unknown: Unknown) -> float | None:
-    """The end of a SUMMARY's row, or one further out: without a success (a failure) in as many clusters, all unknown against it."""
+    """Return the strictest end for a row of SUMMARY: its own, without any success (or failure), or with all unknown against it."""
     end: float | None = row["high"] if required.below else row["low"]
     if end is None or row["bound_low"] is None or not row["n_clusters"]:
         return end

@@ -21,7 +21,7 @@ from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
 
 FEWEST_GOALS = 8
-"""Below this many goals an interquartile mean drops next to nothing, or next to everything."""
+"""With fewer goals, an interquartile mean drops almost nothing or almost everything."""
 _WORDS = {
     "iqm": "interquartile mean",
     "optimality_gap": "optimality gap",
@@ -44,39 +44,41 @@ def iqm(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """SUMMARY of aggregates that outliers cannot move: interquartile mean, optimality gap, mean and median over goals.
+    """Estimate robust aggregates: interquartile mean, optimality gap, mean and median over goals.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     by, metrics, cluster, level
-        As in `summarize`; times have no such aggregate.
+        As in `summarize`; times to events have no such aggregate.
     statistics
-        Of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
+        Any of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
         fall short of `target` on average), ``"mean"`` and ``"median"`` (of the goals' means).
     over
-        What iqm and gap are taken over: all rollouts' values, or the goals' means. Outcomes that are 0 or 1 are always taken
-        as rates of goals: over the outcomes themselves an interquartile mean is 0 at a rate of .2 and 1 at .8.
+        Values that iqm and gap aggregate: those of all rollouts, or the means of goals. Outcomes of 0 and 1 are always
+        averaged within goals first: the interquartile mean of the outcomes themselves is 0 at a rate of .2 and 1 at .8.
     draws
-        ``"goals"``: whole goals are drawn, for goals like these; ``"attempts"``: rollouts within each goal, which says
-        nothing of other goals (rliable's stratified bootstrap). The interval of goals is expanded for their number, as that of
-        a mean is, without which it holds .91 of the time for 12 of them; fewer than 10 are too few to be drawn.
+        ``"goals"``: resample whole goals, for inference to similar goals. ``"attempts"``: resample rollouts within each goal,
+        for inference to these goals only (rliable's stratified bootstrap). The interval over goals is expanded for few goals,
+        as the one of a mean is; without that its coverage is .91 for 12 goals. Fewer than 10 goals are too few to resample.
     target
-        Of the optimality gap.
+        Target value of the optimality gap.
     resamples, seed
-        Of the bootstrap.
+        Number of bootstrap replicates and their seed.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. An interquartile mean of fewer than 8 goals, and one of goals with a
+        `by`, then the columns of `schema.SUMMARY`. An interquartile mean over fewer than 8 goals, or over goals with a
         single 0/1 rollout each, is null with a reason.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -142,7 +144,7 @@ def iqm(
 
 
 class Goals:
-    """The known values of one metric in one group, by goal."""
+    """Known values of one metric in one group, by goal."""
 
     def __init__(self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster) -> None:
         self.metric = metric
@@ -157,12 +159,12 @@ class Goals:
 
     @property
     def means(self) -> FloatArray:
-        """Each goal's mean: float (G,)."""
+        """Mean of each goal: float (G,)."""
         counts = np.bincount(self.codes, minlength=self.count)
         return np.asarray(np.bincount(self.codes, weights=self.values, minlength=self.count) / np.maximum(counts, 1))
 
     def flaw(self, statistic: str, over: str, target: float) -> str | None:
-        """Why there is no such aggregate; None where there is."""
+        """Return the reason why the aggregate is undefined; None if it is defined."""
         if not self.values.size:
             return "no values"
         rates = over == "goals" or self.binary
@@ -184,7 +186,7 @@ class Goals:
     def replicates(
         self, statistics: tuple[str, ...], over: str, draws: Drawn, target: float, resamples: int, seed: int
     ) -> dict[str, FloatArray]:
-        """Bootstrap replicates of the aggregates that there are, all of the same draws."""
+        """Return bootstrap replicates of all aggregates that are defined, from the same draws."""
         defined: list[Aggregate] = [statistic for statistic in statistics if self.flaw(statistic, over, target) is None]  # type: ignore[misc]
         if not defined or (self.count < 2 and draws == "goals"):
             return {}
@@ -203,7 +205,7 @@ class Goals:
     def estimate(
         self, statistic: str, level: float, over: str, draws: Drawn, target: float, replicates: FloatArray | None
     ) -> Estimate:
-        """The aggregate with the percentile interval of its bootstrap, of goals expanded as that of a mean is."""
+        """Return the aggregate with its percentile bootstrap interval, expanded for few goals if goals are drawn."""
         row = Estimate(n=self.values.size, n_clusters=self.count)
         if flaw := self.flaw(statistic, over, target):
             return replace(row, reason=flaw)

@@ -1,8 +1,8 @@
-"""ROLLOUTS without their ids: what of them can be put together, wherever its parts were measured.
+"""Mergeable states of ROLLOUTS, for tables larger than memory or measured in parts.
 
-Shares and times are **counted**: how often each combination of values stands in each group and cluster. Numbers are
-**kept** as they are, in the bytes they have. Ids put parts in order and show that none is there twice; then they are
-forgotten.
+Shares and times are **counted**: the number of rollouts for each combination of values within a group and cluster. Numbers are
+**kept** row by row, in as few bytes as possible. Ids order the parts and prove that no rollout occurs in two of them; they are
+not stored.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,15 +17,24 @@ from turnwise.errors import SchemaError
 
 _COUNT, _ROW = "\0count", "rollout_id"
 ROWS_AT_A_TIME = 1_000_000
-"""Rollouts that are spread out together again; a group is never divided."""
-_COMPACT = 1_000_000  # counted rows that may pile up before equal ones are joined
+"""Number of rollouts in a block; a group is never divided."""
+_COMPACT = 1_000_000  # counted rows to collect before equal ones are added up
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Some rollouts: the first and the last id, the counted columns with how often, and the kept columns in order of the ids.
+    """State of some rollouts.
 
-    `dtypes` are those of the columns of ROLLOUTS; words are held as categories.
+    Attributes
+    ----------
+    first, last
+        The smallest and the largest id; None without rollouts.
+    counted
+        Distinct combinations of the counted columns, with their number of rollouts.
+    kept
+        The kept columns, one row per rollout in the order of the ids.
+    dtypes
+        Dtypes of the columns of ROLLOUTS. Text is stored as categories in the frames above.
     """
 
     first: object
@@ -36,23 +45,23 @@ class State:
 
 
 class _MixedError(SchemaError):
-    """Ids of one part lie between those of another."""
+    """The ids of two parts overlap."""
 
 
 def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
-    """The state of ROLLOUTS, eager or lazy, which are read batch by batch.
+    """Return the state of ROLLOUTS; a lazy frame is read batch by batch.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS, eager or lazy. Those in order of their ids need no memory beside the state.
+        ROLLOUTS, eager or lazy. A lazy frame sorted by id needs no memory apart from the state.
     counted, kept
-        Columns of either kind, groups and clusters among them; none at all where there is nothing of that kind.
+        Columns to count and to keep, each including groups and clusters; empty without metrics of that kind.
 
     Raises
     ------
     SchemaError
-        Where an id stands twice, or is null.
+        If an id occurs twice or is null.
 
     Examples
     --------
@@ -87,7 +96,7 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
     ids = rollouts[_ROW]
     if ids.null_count():
         raise SchemaError(
-            f"column `{_ROW}` is null somewhere; give each rollout an id, or drop those without one with "
+            f"column `{_ROW}` is null somewhere; give each rollout an id, or drop rollouts without one with "
             f'`rollouts.drop_nulls("{_ROW}")`'
         )
     duplicates = ids.filter(ids == ids.shift())
@@ -105,19 +114,19 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
 
 
 def _shrink(kept: pl.DataFrame) -> pl.DataFrame:
-    """Shrink columns: words as categories, integers in the shortest type, columns of nulls as nothing."""
+    """Store text as categories, integers in the smallest dtype, and columns of nulls without data."""
     all_null = pl.col(name for name in kept.columns if kept[name].null_count() == kept.height)
     compact = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(all_null.cast(pl.Null))
     return compact.with_columns(compact[name].shrink_dtype() for name in compact.select(cs.integer()).columns)
 
 
 def merged(states: Iterable[State]) -> State:
-    """All states as one, the same whatever order they come in and however many rollouts each holds.
+    """Merge states into one, independent of their order and sizes.
 
     Raises
     ------
     SchemaError
-        Where the ids of one reach into those of another: their rollouts may stand twice, and their order is not settled.
+        If the ids of two states overlap: a rollout could be in both, and the order of the rows is not determined.
 
     Examples
     --------
@@ -160,15 +169,14 @@ def _add_up(tallies: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _duplicate_id(rollout_id: object) -> str:
-    return f"rollout {rollout_id!r} stands twice; this looks like a table of turns, or the same log read twice"
+    return f"rollout {rollout_id!r} occurs twice; this looks like a table of turns, or the same log read twice"
 
 
 def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """The counted and the kept rollouts again, a row for each under a number as its id: in blocks of whole groups, in their order.
+    """Expand the counted and the kept rollouts to one row each, with a number as id, in blocks of whole groups in order.
 
-    Groups of what stands in lists share rollouts, and so one block.
-
-    The rows of a group stand in an order that its own values settle (counted) or its ids did (kept).
+    Groups by a column of lists share rollouts, so they form a single block. The rows of a group are ordered by their own values
+    (counted) or by the original ids (kept), so the result does not depend on how the parts were divided.
 
     Examples
     --------
@@ -183,7 +191,7 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
         yield _repeat_rows(state.counted, state.dtypes), _number_rows(state.kept, state.dtypes)
         return
     dtypes = {name: pl.Categorical() if state.dtypes[name] == pl.String else state.dtypes[name] for name in by}
-    casts = [pl.col(name).cast(dtype) for name, dtype in dtypes.items()]  # kept in fewer bytes, or none
+    casts = [pl.col(name).cast(dtype) for name, dtype in dtypes.items()]  # undo `_shrink` for the keys
     tally, kept_rows = (frame.with_columns(casts) if frame.width else frame for frame in (state.counted, state.kept))
     sizes = [
         frame.group_by(by).agg(size.cast(pl.Int64).alias(_COUNT))

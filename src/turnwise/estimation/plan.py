@@ -1,4 +1,4 @@
-"""Goals, attempts and what they can tell -> PLAN: before anything is rolled out."""
+"""Expected rates -> PLAN: precision and required numbers of goals and attempts, before an experiment."""
 
 import math
 from collections.abc import Sequence
@@ -42,32 +42,32 @@ def plan(
     power: float = 0.8,
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """PLAN: what so many goals and attempts can tell, and how many a question needs.
+    """Compute the precision of planned numbers of goals and attempts, and the numbers that a question needs.
 
     Parameters
     ----------
     pilot
-        ROLLOUTS of one target and attack, from which `rate` and `icc` are taken where they are not given.
+        ROLLOUTS of one target and attack, to estimate `rate` and `icc` unless they are given.
     rate, icc
-        Expected share of successes, and how alike attempts at one goal are (0 independent, 1 copies).
+        Expected share of successes, and the correlation of attempts at one goal (0 independent, 1 copies).
     goals
-        Numbers of goals to look at: a row of ``"detectable difference"`` each, null where no rate is as far off, with the
-        half-width of a rate's interval, cut at 0 and 1.
+        Numbers of goals to evaluate: one row of ``"detectable difference"`` for each, null if no rate is that far away, with
+        the half-width of a rate's interval, cut at 0 and 1.
     attempts
-        Attempts at each goal, one or several to compare: more of them never make up for few goals, since the variance
-        is icc·p(1-p)/G + (1-icc)·p(1-p)/(G·m).
+        Attempts at each goal, one number or several to compare. More attempts never compensate for too few goals, because
+        the variance is icc·p(1-p)/G + (1-icc)·p(1-p)/(G·m).
     difference
-        A difference between two arms with the same goals: ``"goals for a difference"``. The other arm's rate is higher or lower
-        by so much, of a negative difference lower; it must lie between 0 and 1.
+        A difference between two arms with the same goals: ``"goals for a difference"``. The rate of the other arm may be
+        higher or lower, or only lower for a negative difference; it must lie between 0 and 1.
     below
-        A rate to be shown by no success at all: ``"goals for none"``, with attempts worth 1 + (m-1)·icc less than independent
-        ones, and ``"goals for the gate"``, which trusts no icc and counts goals alone.
+        A rate to be excluded by observing no success: ``"goals for none"``, where m attempts at a goal count as
+        m / (1 + (m-1)·icc) independent ones, and ``"goals for the gate"``, which counts goals only and does not use the icc.
     correlation
-        Of goals' chances between the two arms; 0 where the arms have different goals.
+        Correlation of the success probabilities of goals between the two arms; 0 if the arms have different goals.
     metric, cluster
-        Of the pilot.
+        Options for the pilot.
     power, level
-        Of a two-sided test of the difference, and of the intervals.
+        Power and level of a two-sided test of the difference, and of the intervals.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def plan(
     Raises
     ------
     ArgumentError
-        Where nothing is asked, a number makes no sense, or the pilot cannot tell the rate or the icc.
+        If no question is asked, a number is invalid, or the pilot does not determine the rate or the icc.
 
     References
     ----------
@@ -125,13 +125,13 @@ def plan(
 
 
 def _check_shares(*ends: float, **shares: float | None) -> None:
-    """Refuse what is no number between 0 and 1, or one of these ends."""
+    """Raise an error unless each value is a number between 0 and 1, or equals one of the allowed ends."""
     for name, share in shares.items():
         numbers = (0.5,) if share is None else finite_numbers(share, f"plan: {name}")
         size = abs(numbers[0]) if name == "difference" else numbers[0]
         if len(numbers) > 1 or not (0 < size < 1 or size in ends):
             noun = "correlation; give a number within 0 and 1" if ends else "share; give a number between 0 and 1"
-            raise ArgumentError(f"plan: {name}={share} is no {noun}")
+            raise ArgumentError(f"plan: {name}={share} is not a {noun}")
 
 
 def _of_pilot(
@@ -210,7 +210,7 @@ def _of_difference(
 
 
 def _half_width(rate: float, variance: float, goals: int, level: float) -> tuple[float, str | None]:
-    """Half the width of a rate's interval, and that it was cut where it reaches beyond 0 and 1."""
+    """Return half the width of a rate's interval, and a note if it is cut at 0 or 1."""
     half_width = t_quantile(level, goals - 1) * math.sqrt(variance / goals)
     if half_width <= min(rate, 1 - rate):
         return half_width, None

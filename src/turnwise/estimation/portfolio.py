@@ -18,7 +18,7 @@ from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
 
 _SMALLEST_ERROR = 2.0**-50
-"""What a level that holds for many choices leaves out at least, so that it can still be told from 1."""
+"""Smallest error probability of a level adjusted for many choices, so that the level stays below 1."""
 
 
 def portfolio(
@@ -30,38 +30,40 @@ def portfolio(
     unit: str = "goal",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """PORTFOLIO: which goals each pair of attacks reaches alone and together, and the order in which attacks add most.
+    """Count the goals that each pair of attacks reaches alone and together, and order attacks by how many goals they add.
 
-    A goal is reached by an attack with any success; it is not reached where all its rollouts are known failures; otherwise it is
-    not known, and left out of what it would be compared in (and counted): unknown is not safe.
+    An attack reaches a goal if any of its rollouts succeeds, and does not reach it if all its rollouts are known failures.
+    Otherwise the outcome is unknown; such goals are left out of the comparison and counted, since unknown does not mean safe.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     of
-        The column whose values are the members of the portfolio; benign runs (`none`) are left out of attacks.
+        The column whose values are the members of the portfolio; benign runs (`none`) do not count as an attack.
     metric
         A Boolean column.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     unit
-        The column that names what is reached.
+        The column that names the goals.
     level
-        Nominal coverage of the share reached by either, or by all so far. Those so far were chosen on the same goals, where
-        luck counts for them: their interval holds for all sets of as many members at once (Bonferroni), and reaches further
-        down than up from the share seen.
+        Nominal coverage of the share reached by either member, or by all members so far. The greedy order selects members on
+        the same goals that it is evaluated on, so their interval is valid for all sets of the same size at once (Bonferroni)
+        and extends further below the observed share than above.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.PORTFOLIO`: rows of kind ``"pair"`` for each two members (a null union where no
-        goal is known for both), then of kind ``"greedy"`` over the goals known for all members.
+        `by`, then the columns of `schema.PORTFOLIO`: rows of kind ``"pair"`` for each two members (the estimate is null if no
+        goal is known for both), then rows of kind ``"greedy"`` over the goals known for all members.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -122,7 +124,7 @@ def portfolio(
 def _rows_of_group(
     table: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple[float, ...]
 ) -> list[dict[str, Any]]:
-    """The rows of one group: its pairs, then its greedy order."""
+    """Return the rows of one group: all pairs, then the greedy order."""
     members = sorted(name for name in table.columns if name != "\0unit")
     rows: list[dict[str, Any]] = []
     for member, other in combinations(members, 2):
@@ -162,7 +164,7 @@ def _rows_of_pair(
     unit: str,
     sets: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the row of two members at each level; both together may be one of many sets."""
+    """Return a row for each level; with `sets`, the interval is valid for that many sets at once."""
     either = reached | reached_other
     counts = {
         "only_member": int((reached & ~reached_other).sum()),
@@ -176,7 +178,7 @@ def _rows_of_pair(
     rows = []
     for level in levels:
         error = max((1 - level) / (sets or 1), _SMALLEST_ERROR)
-        # So far out Wilson's ends are no longer reached once in `least` times; those of the binomial law are.
+        # Wilson's interval is too narrow for such small error probabilities; the exact binomial interval is not.
         estimate = proportion(either.astype(np.float64), (), level=1 - error, interval="exact" if sets else "wilson")
         columns = {
             name: getattr(estimate, name) for name in ("estimate", "std_error", "low", "high", "method", "reason")

@@ -29,10 +29,10 @@ def profile(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """PROFILE: the share of goals whose rate (or mean score) exceeds each threshold, as a step function with a band.
+    """Estimate the share of goals whose rate (or mean score) exceeds each threshold, as a step function with a band.
 
-    It answers "how many goals are broken more than half the time", which a mean hides: a success rate of one half may be every
-    goal half the time, or half the goals every time.
+    It answers "how many goals are broken more than half of the time", which a mean cannot: a success rate of one half may mean
+    every goal half of the time, or half of the goals every time.
 
     Parameters
     ----------
@@ -41,25 +41,27 @@ def profile(
     metric
         A Boolean or numeric column; its values are averaged within each goal first.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     at
-        Thresholds; by default every distinct goal mean of any group, where the profile falls, and 0, 0.05 ... 1 for a rate.
+        Thresholds; by default all distinct goal means of any group, where the profile falls, and 0, 0.05 ... 1 for a rate.
     band
         ``"pointwise"``: Wilson's interval at each threshold. ``"simultaneous"``: the Dvoretzky-Kiefer-Wolfowitz band, which
-        holds at all thresholds together.
+        is valid at all thresholds together.
     cluster, level
-        As in `summarize`; one way.
+        As in `summarize`, with one way of clustering.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.PROFILE`. Where every goal has a single 0/1 rollout the profile is flat, and `reason`
+        `by`, then the columns of `schema.PROFILE`. If every goal has a single 0/1 rollout, the profile is flat, and `reason`
         says so.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -99,7 +101,9 @@ def profile(
     else:
         grid = np.linspace(0.0, 1.0, 21) if sheet.kinds[metric] == "proportion" else np.zeros(0)
         steps = np.unique(np.concatenate([grid, *(goals.means for _, _, goals in groups)]))
-        thresholds = steps[np.diff(steps, prepend=-inf) > 1e-12] if grid.size else steps  # 3 of 10 is 0.3 of the grid
+        thresholds = (
+            steps[np.diff(steps, prepend=-inf) > 1e-12] if grid.size else steps
+        )  # a rate of 3/10 and the 0.3 of the grid are one threshold
     rows: list[dict[str, Any]] = []
     for key, group, goals in groups:
         all_units = unit_of(sheet, group, metric, cluster)
@@ -116,7 +120,7 @@ def _steps(goals: Goals, thresholds: FloatArray, level: float, band: str, missin
     half_width = sqrt(log(2 / (1 - level)) / (2 * number)) if number else 0.0
     result = []
     for at in thresholds:
-        # A rate of 0.3 is three tenths whatever its last bit.
+        # The tolerance makes a rate of 3/10 equal to the threshold 0.3, despite rounding.
         above = int(np.count_nonzero(means > at + 1e-12))
         share = above / number if number else None
         if share is None:

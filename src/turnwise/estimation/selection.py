@@ -1,4 +1,4 @@
-"""Result frames -> the rows with the best estimate, and those that no other row dominates."""
+"""Result frames -> the rows with the best estimate, and the rows on the Pareto front."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -21,34 +21,34 @@ def best(
     where: pl.Expr | None = None,
     better: Better | None = None,
 ) -> pl.DataFrame:
-    """The row of a SUMMARY with the best estimate of a metric (of each group), among those that meet a condition.
+    """Return the row of a SUMMARY with the best estimate of a metric, in each group and under a condition.
 
     Parameters
     ----------
     frame
         SUMMARY, or any frame with the columns `metric` and `estimate`.
     metric
-        Which metric.
+        The metric to compare.
     statistic
-        Which of its statistics, where the frame has several: by default the mean, or the restricted mean of a time. Of
-        several levels, rows of the greatest compete.
+        The statistic to compare, if the frame has several: by default the mean, or the restricted mean of a time. If there
+        are several levels, only rows of the highest one are considered.
     by
-        Columns within whose values the best is looked for; the others tell the candidates apart.
+        Columns to find the best row within; all other columns identify the candidates.
     where
-        What a candidate must meet, such as ``pl.col("high") < 0.05``. A null does not meet it.
+        Condition that candidates must meet, such as ``pl.col("high") < 0.05``. A null does not meet it.
     better
-        ``"higher"`` or ``"lower"``; by default as the catalog says of the metric.
+        ``"higher"`` or ``"lower"``; by default the direction in the catalog of metrics.
 
     Returns
     -------
     polars.DataFrame
-        Rows of the frame, one for each group; several where they tie. Their estimates and intervals are those of any row: of many
-        candidates the best was lucky as well, so try it on other goals before you tell its rate.
+        Rows of the frame, one for each group, or several if they tie. The estimate of the best of many candidates is biased
+        by selection: evaluate it on other goals before you report its rate.
 
     Raises
     ------
     ArgumentError
-        Where no row has that metric, nothing meets the condition, or it is not known which way is better.
+        If no row has that metric, none meets the condition, or the better direction is unknown.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def best(
 
 
 def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
-    """The rows whose estimates mean the same: of one statistic, and once for each candidate."""
+    """Return the rows with comparable estimates: one statistic and one level, so one row per candidate."""
     if "statistic" in rows.columns:
         statistics = rows["statistic"].unique().to_list()
         default = next((name for name in ("mean", "restricted_mean") if name in statistics), None)
@@ -97,26 +97,26 @@ def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
 
 
 def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.DataFrame:
-    """The frame with a column `pareto`: whether no other row is at least as good in every column and better in one.
+    """Add a Boolean column `pareto`: true if no other row is at least as good in every column and better in one.
 
     Parameters
     ----------
     frame
-        Any frame with a row for each candidate, such as targets with their rates side by side.
+        Any frame with a row for each candidate, such as targets with several rates.
     better
-        The columns that count, each with ``"higher"`` or ``"lower"``.
+        The columns to compare, each with ``"higher"`` or ``"lower"``.
     by
-        Columns within whose values rows compete.
+        Columns within whose values rows are compared.
 
     Returns
     -------
     polars.DataFrame
-        Every row, in the same order; `pareto` is null where one of the columns is: such a row neither wins nor beats another.
+        All rows in the same order. `pareto` is null if a compared column is null; such a row does not dominate any other.
 
     Raises
     ------
     ArgumentError
-        Where a column is missing or no number.
+        If a column is missing or not numeric.
 
     Examples
     --------
@@ -164,12 +164,12 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
-    """Return the direction in which a metric is better: as given, else as in the catalog.
+    """Return the direction in which a metric is better: the argument, else the entry of the catalog.
 
     Raises
     ------
     ArgumentError
-        Where neither says.
+        If neither defines it.
 
     Examples
     --------
@@ -180,6 +180,6 @@ def direction(metric: str, better: Better | None = None, *, verb: str = "best") 
     choice = better or (about.better if about is not None else None)
     if choice not in {"higher", "lower"}:
         raise ArgumentError(
-            f"{verb}: nothing says which way {metric!r} is better; say better='higher' or better='lower'"
+            f"{verb}: it is not known which way {metric!r} is better; pass better='higher' or better='lower'"
         )
     return "higher" if choice == "higher" else "lower"

@@ -1,4 +1,4 @@
-"""Choices of parameters -> a frame of configurations, which evaluations and rollouts run over."""
+"""Spaces of parameters -> a frame of configurations to evaluate or roll out."""
 
 import hashlib
 import json
@@ -22,47 +22,47 @@ MOST_FAILED_DRAWS = 1000  # draws in a row that give nothing new
 
 
 class _EndlessError(ArgumentError):
-    """A distribution stands where every value is asked for."""
+    """A grid contains a distribution, which has no list of values."""
 
 
 def sweep(
     *spaces: Space, strategy: Literal["grid", "random"] = "grid", n: int | None = None, seed: int = 0
 ) -> pl.DataFrame:
-    """A frame of configurations: `configuration` as the id of each, and a column per parameter in order of appearance.
+    """Build a frame of configurations: the id `configuration`, and a column per parameter in order of appearance.
 
     Parameters
     ----------
     *spaces
-        What there is to choose; several are combined, each with each.
+        Spaces of parameters; several are combined, each configuration of one with each of the others.
 
-        - A mapping of parameters to lists of values, or to one value. Mappings in it are names within names, with a dot
-          between: ``{"llm": {"temperature": [0, 1]}}`` is ``{"llm.temperature": [0, 1]}``, which is what ``override=`` takes;
-          of texts it takes the `json.dumps`, so that none is read as YAML.
+        - A mapping of parameters to lists of values, or to one value. Nested mappings give nested names, joined by dots:
+          ``{"llm": {"temperature": [0, 1]}}`` is ``{"llm.temperature": [0, 1]}``. `override=` takes these names; for texts
+          pass the result of `json.dumps`, so that none is read as YAML.
         - A list of configurations as dicts, whose parameters change together.
-        - A function of the configuration so far (a dict by dotted names), instead of such a mapping, also one within another,
-          list or parameter's values; one that gives ``[]`` leaves that configuration out.
+        - A function of the configuration so far (a dict by dotted names) that returns such a mapping; also within another
+          mapping or list, or in place of a parameter's values. A function that returns ``[]`` excludes that configuration.
 
-        With ``strategy="random"`` a distribution of SciPy (whatever has `rvs`) may stand for the values of a parameter.
+        With ``strategy="random"`` a parameter may have a SciPy distribution (any object with `rvs`) in place of values.
     strategy
-        ``"grid"``: every combination, the last parameter changing fastest. ``"random"``: `n` of them, all different: a sample
-        of the grid without replacement where it has up to 100,000 rows, else drawn parameter by parameter.
+        ``"grid"``: every combination, the last parameter changing fastest. ``"random"``: `n` distinct ones: a sample of the
+        grid without replacement if it has up to 100,000 rows, else drawn parameter by parameter.
     n
-        How many to draw.
+        Number of configurations to draw.
     seed
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
     polars.DataFrame
-        None stands for a parameter that is left as it is, and null is where a configuration does not have one: both are the
-        reference of `plots.sensitivity`. The same configuration twice is one row. An id is eight digits of the MD5 of the
-        sorted JSON of the values as they are given, without None, as AISteer360 calls its configurations (`config_id` of
-        `tw.read`), more where two would be the same; it says nothing of model and data.
+        None is a parameter left unchanged, and null a parameter that the configuration does not have; both are the reference
+        of `plots.sensitivity`. Equal configurations form one row. An id is eight digits of the MD5 of the sorted JSON of the
+        values, without None, as AISteer360 names its configurations (`config_id` of `tw.read`), or more digits if two would be
+        equal; it does not depend on model or data.
 
     Raises
     ------
     ArgumentError
-        Where a space is none of these, a parameter has no values or values of several kinds, or there are fewer than `n`.
+        If a space has another type, a parameter has no values or values of several kinds, or fewer than `n` exist.
 
     Examples
     --------
@@ -116,13 +116,13 @@ def sweep(
 
 
 def _full_grid(spaces: Sequence[Any]) -> list[Configuration] | None:
-    """Every configuration once; None where there are more than `MOST`."""
+    """Return every distinct configuration; None if there are more than `MOST_CONFIGURATIONS`."""
     configurations = list(islice(_combinations(spaces, {}), MOST_CONFIGURATIONS + 1))
     return None if len(configurations) > MOST_CONFIGURATIONS else list(_distinct(configurations).values())
 
 
 def _distinct(configurations: Iterable[Configuration]) -> dict[str, Configuration]:
-    """The first of those that are the same, by what makes them so."""
+    """Return distinct configurations by their keys, the first of equal ones."""
     distinct: dict[str, Configuration] = {}
     for configuration in configurations:
         distinct.setdefault(_key(configuration), configuration)
@@ -130,7 +130,7 @@ def _distinct(configurations: Iterable[Configuration]) -> dict[str, Configuratio
 
 
 def _random_sample(spaces: Sequence[Any], n: int, rng: np.random.Generator) -> list[Configuration]:
-    """So many different ones."""
+    """Draw n distinct configurations."""
     try:
         grid = _full_grid(spaces)
     except _EndlessError:
@@ -143,6 +143,7 @@ def _random_sample(spaces: Sequence[Any], n: int, rng: np.random.Generator) -> l
     failures = 0
     while len(distinct) < n:
         before = len(distinct)
+        # A draw yields at most one configuration: none if a function excludes it.
         for configuration in _combinations(spaces, {}, rng):
             distinct.setdefault(_key(configuration), configuration)
         failures = 0 if len(distinct) > before else failures + 1
@@ -156,7 +157,7 @@ def _random_sample(spaces: Sequence[Any], n: int, rng: np.random.Generator) -> l
 def _combinations(
     spaces: Sequence[Any], so_far: Configuration, rng: np.random.Generator | None = None
 ) -> Iterator[Configuration]:
-    """Every configuration, the first space changing slowest; with `rng` one that is drawn."""
+    """Yield every configuration, the first space changing slowest; with `rng`, only one, drawn at random."""
     if not spaces:
         yield so_far
         return
@@ -173,8 +174,8 @@ def _extend_by_space(space: Any, so_far: Configuration, rng: np.random.Generator
         return
     if not isinstance(choices, Sequence) or not all(isinstance(configuration, Mapping) for configuration in choices):
         text = f"{choices!r:.60}"
-        shown = text if "\n" not in text else f"a {type(choices).__name__}"  # a frame is drawn over many lines
-        raise ArgumentError(f"sweep: {shown} is no space; give a mapping of names to lists, or a list of dicts")
+        shown = text if "\n" not in text else f"a {type(choices).__name__}"  # the repr of a frame has many lines
+        raise ArgumentError(f"sweep: {shown} is not a space; give a mapping of names to lists, or a list of dicts")
     if not choices and not is_function:
         raise ArgumentError(
             "sweep: an empty list has no configurations; give at least one, {} for none of the parameters"
@@ -200,7 +201,7 @@ def _extend_by_choices(
 
 
 def _parameters(space: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Names with what there is to choose from, those of mappings in mappings with a dot between."""
+    """Yield the full name of each parameter with its values, names of nested mappings joined by dots."""
     for name, values in space.items():
         if isinstance(values, Mapping):
             yield from _parameters(values, f"{_full_name(name, prefix)}.")
@@ -209,7 +210,7 @@ def _parameters(space: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[st
 
 
 def _values_of(name: str, choice: Any, rng: np.random.Generator | None, *, may_be_empty: bool) -> Sequence[Any]:
-    """The values of a parameter, one of them where it is drawn."""
+    """Return the values of a parameter; with `rng`, only one, drawn at random."""
     if hasattr(choice, "rvs"):
         if rng is None:
             raise _EndlessError(
@@ -249,7 +250,7 @@ def _joined(so_far: Configuration, more: Configuration) -> Configuration:
 
 
 def _flat(mapping: Mapping[Any, Any], prefix: str = "") -> Configuration:
-    """A configuration by dotted names; None is left out.
+    """Flatten a configuration to dotted names, without None.
 
     Examples
     --------
@@ -268,12 +269,12 @@ def _flat(mapping: Mapping[Any, Any], prefix: str = "") -> Configuration:
 
 def _full_name(name: Any, prefix: str) -> str:
     if not isinstance(name, str) or not name or prefix + name == ID or name != writable(name):
-        raise ArgumentError(f"sweep: {name!r:.40} is no name of a parameter; give a text other than {ID!r}")
+        raise ArgumentError(f"sweep: {name!r:.40} is not the name of a parameter; give a text other than {ID!r}")
     return prefix + name
 
 
 def _as_json(name: str, value: Any) -> Any:
-    """The value as JSON holds it."""
+    """Return the value as it is after a round trip through JSON."""
     try:
         return json.loads(
             json.dumps(value, default=lambda item: item.tolist(), allow_nan=False, ensure_ascii=False).encode()
@@ -293,7 +294,7 @@ def _key(configuration: Configuration) -> str:
 
 
 def _convert_numbers(value: Any, *, convert: Callable[[Any], Any]) -> Any:
-    """The value, each number in it made what it is to be."""
+    """Convert each number in the value; Booleans are not numbers."""
     if isinstance(value, list):
         return [_convert_numbers(item, convert=convert) for item in value]
     return convert(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -308,6 +309,7 @@ def _ids(configurations: Sequence[Configuration]) -> list[str]:
         hashlib.md5(json.dumps(_nested(configuration), sort_keys=True).encode(), usedforsecurity=False).hexdigest()
         for configuration in configurations
     ]
+    # The shortest prefix that keeps all ids distinct; 32 digits are the whole digest.
     for digits in (8, 16, 32):
         short = [digest[:digits] for digest in digests]
         if len({*short}) == len(short):
@@ -316,7 +318,7 @@ def _ids(configurations: Sequence[Configuration]) -> list[str]:
 
 
 def _nested(configuration: Configuration) -> dict[str, Any]:
-    """Blocks in blocks, as files hold them.
+    """Return a configuration as nested mappings, as in configuration files.
 
     Examples
     --------
@@ -330,7 +332,7 @@ def _nested(configuration: Configuration) -> dict[str, Any]:
         for part in blocks:
             block = block.setdefault(part, {})
             if not isinstance(block, dict):
-                raise ArgumentError(f"sweep: `{name}` stands in `{part}`, which has a value itself; choose one of them")
+                raise ArgumentError(f"sweep: `{name}` is inside `{part}`, which has a value itself; choose one of them")
         if last in block:
             raise ArgumentError(f"sweep: `{name}` has a value, and parameters within; choose one of them")
         block[last] = value
@@ -346,7 +348,10 @@ def _frame(configurations: Sequence[Configuration]) -> pl.DataFrame:
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    """The values as they are, whole numbers among others as such; JSON tells True from 1, as Polars does not."""
+    """Return the values as a column, integers as floats if floats occur too.
+
+    The comparison as JSON detects values that Polars changed silently, such as True among integers.
+    """
     for convert in (None, float):
         try:
             converted = values if convert is None else [_convert_numbers(value, convert=convert) for value in values]

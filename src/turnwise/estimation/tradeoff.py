@@ -25,17 +25,17 @@ def tradeoff(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """TRADEOFF: security by utility, the share of rollouts with each combination of attack and task outcome.
+    """Estimate the share of rollouts with each combination of attack and task outcome: security and utility together.
 
-    A defense that refuses everything is secure and useless; one rate beside the other cannot show whether the rollouts that
-    were safe are those that were useful.
+    A defense that refuses everything is secure and useless. Two separate rates cannot show whether the safe rollouts are also
+    the useful ones.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS with both columns, such as AgentDojo's logs give.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     attack, task
         The two Boolean columns.
     cluster, level
@@ -45,12 +45,14 @@ def tradeoff(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.TRADEOFF`: four rows for each group and level, whose estimates add up to one. A
-        rollout with one unknown outcome is in none of them and is counted.
+        rollout with an unknown outcome is in none of them, but counted in `n_missing`.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or a column is missing or not Boolean.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If a column is missing or not Boolean.
 
     References
     ----------

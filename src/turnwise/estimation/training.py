@@ -1,4 +1,4 @@
-"""ROLLOUTS of several steps of training -> TRAINING: the rate by step, its change, and which groups still teach anything."""
+"""ROLLOUTS of several training steps -> TRAINING: the rate by step, its change, and the share of groups without a signal."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -31,7 +31,7 @@ def training(
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """TRAINING: each step's rate with a band over goals, the paired change since the step before, and the groups alike.
+    """Estimate the rate at each training step, its paired change since the previous step, and the share of uniform groups.
 
     Parameters
     ----------
@@ -40,27 +40,29 @@ def training(
     metric
         A Boolean column, or a number such as a reward.
     step
-        The column of steps, in any unit; rollouts without one (null or NaN) are left out and counted in the estimand.
+        The column of steps, in any unit; rollouts without a step (null or NaN) are left out and counted in the estimand.
     by, cluster, level, seed
         As in `summarize`.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.TRAINING`, steps in order; empty without a step. `difference` is the mean over
-        goals in both steps of the goal's change since the step before (null at the first), with t over goals; where every
-        goal changed alike, the interval is put together from those of the two rates. `all_success` and `all_fail` are
-        shares of the groups (attempts at the same goal in the same step, at least two) in which a group-relative advantage
-        is zero, so that they teach nothing; null for a number.
+        `by`, then the columns of `schema.TRAINING`, with steps in order; empty without steps. `difference` is the mean change
+        of goals in both steps since the previous step (null at the first), with t over goals; if all goals changed equally,
+        the interval is computed from the intervals of the two rates. `all_success` and `all_fail` are the shares of groups
+        (at least two attempts at the same goal in the same step) whose group-relative advantage is zero, so that they do not
+        contribute to training; null for a number.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     Notes
     -----
-    Groups are those of GRPO (Shao et al.); those without a signal are what DAPO (Yu et al.) passes over.
+    Groups are defined as in GRPO (Shao et al.). DAPO (Yu et al.) skips groups without a signal.
 
     References
     ----------
@@ -91,7 +93,9 @@ def training(
             f"training: step={step!r} is no column of numbers beside `by`; there is {listing(numbers)} "
             "(`tw.measure(turns, ..., keep=[...])` carries a column along)"
         )
-    unit_of(Sheet(frame.clear()), np.arange(0), metric, cluster)  # a mistake is told with the columns that there are
+    unit_of(
+        Sheet(frame.clear()), np.arange(0), metric, cluster
+    )  # invalid clusters raise an error before `step` is renamed
     numbers_of_step = pl.col(step).fill_nan(None) if frame.schema[step].is_float() else pl.col(step)
     with_step = frame.with_columns(numbers_of_step).filter(pl.col(step).is_not_null()).rename({step: "\0step"})
     if with_step.is_empty():
@@ -136,7 +140,7 @@ def training(
 
 
 def _uniform_groups(repeats: Attempts) -> dict[str, Any]:
-    """Count the groups of at least two attempts, and the shares that succeeded or failed throughout."""
+    """Count the groups of at least two attempts, and return the shares in which all succeeded or all failed."""
     if not repeats.share:
         return {}
     successes, judged = repeats.counts()
@@ -155,7 +159,7 @@ def _change(
     level: float,
     open_steps: set[float],
 ) -> dict[str, Any]:
-    """The goals' mean change from one step to the next."""
+    """Return the mean change of goals from one step to the next, with its interval."""
     (before, rate_before), (after, rate_after) = pair
     if open_steps & {float(before), float(after)}:
         return {"reason": "half-judged rollouts leave the change open"}
@@ -169,7 +173,7 @@ def _change(
     low, high, method = estimate.low, estimate.high, estimate.method and f"paired {estimate.method}"
     reason = None if low is not None else f"change: {estimate.reason}"
     if repeats.share and low is not None and high is not None:
-        low, high = max(low, -1.0), min(high, 1.0)  # shares are no further apart
+        low, high = max(low, -1.0), min(high, 1.0)  # a difference of shares lies in [-1, 1]
     if (
         low is None
         and repeats.share
@@ -191,7 +195,7 @@ def _change(
 
 
 def _means(repeats: Attempts, rows: BoolArray) -> FloatArray:
-    """Each goal's mean over its known attempts among the rows: float (goals,), NaN without any."""
+    """Return the mean of each goal over its known attempts among the rows: float (goals,), NaN without any."""
     is_known = rows & ~np.isnan(repeats.values)
     count = np.bincount(repeats.goals.codes[is_known], minlength=repeats.goals.count)
     total = np.bincount(repeats.goals.codes[is_known], weights=repeats.values[is_known], minlength=repeats.goals.count)

@@ -1,4 +1,4 @@
-"""TURNS -> CURVE of a score by turns before and after an event: what leads up to it, and what follows."""
+"""TURNS -> CURVE of a score by turns before and after an event."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,37 +27,39 @@ def trajectory(
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """CURVE of the mean score by turns since the event: at 0 the turn of the event, at -1 the one before.
+    """Estimate the mean score by turns since an event: at 0 the turn of the event, at -1 the turn before it.
 
-    Rollouts with the event are laid over each other at its first turn; those without are left out and counted. So every
-    position is a mean among rollouts that *did* have the event and reached that far: it describes how they went, and says
-    nothing of how likely the event is.
+    Rollouts with the event are aligned at its first turn; rollouts without it are left out and counted. Every position is thus
+    a mean over rollouts that *did* have the event and have a turn there: it describes their course, not the probability of
+    the event.
 
     Parameters
     ----------
     turns
-        TURNS, no tree.
+        TURNS, but not a tree.
     column
-        The number to follow, or the Boolean, whose share it is.
+        The number to follow, or a Boolean, whose share is followed.
     event
-        Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` it is the
-        mean by turn, of all rollouts that came so far.
+        Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` the
+        result is the mean by turn over all rollouts that reached it.
     before, after
-        How many turns to follow on each side.
+        Number of turns on each side of the event.
     by, cluster, level, seed
         As in `summarize`; a `by` column is a fact of the rollout.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CURVE` with kind ``"trajectory"``. `at_risk` counts the rollouts with a score there,
-        `censored` those with the event that were not scored there or did not reach that far, `events` those with the event
-        in that turn. No score at a position: null, with a reason.
+        `by`, then the columns of `schema.CURVE` with kind ``"trajectory"``. `at_risk` counts the rollouts with a score at this
+        position, `censored` the rollouts with the event but without a score or turn there, `events` the rollouts with the
+        event in that turn. A position without any score is null, with a reason.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no TURNS or a column is not there.
+    SchemaError
+        If the table is not TURNS.
+    ArgumentError
+        If a column does not exist.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
+"""Reduction of TURNS in batches of whole rollouts, so that memory does not grow with their number."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,29 +23,29 @@ ErrorOf: TypeAlias = Callable[[pl.exceptions.PolarsError, pl.LazyFrame], Excepti
 def reduced(
     turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], error_of: ErrorOf | None = None
 ) -> pl.LazyFrame:
-    """A row for each rollout in order of first rows: its id, its facts, its values.
+    """Reduce turns to one row per rollout, in order of first rows: its id, its facts, its values.
 
-    Nothing is read before the result is asked for, and then only the columns that it needs. Where ids ascend, which is
-    looked at first, turns are reduced batch by batch, else all at once. Sums of floats have the same last digits whatever
-    the batches, but for ids out of order.
+    Nothing is read before the result is collected, and then only the columns that it needs. If ids are in ascending order,
+    which is checked first, turns are reduced batch by batch, otherwise all at once. With ids in order, sums of floats have the
+    same last digits for any batch size.
 
     Parameters
     ----------
     turns
         TURNS, lazy.
     facts
-        Columns whose first value counts.
+        Columns whose first value in the rollout is taken.
     values
         Expressions that reduce a rollout's turns to one value.
-    refused
-        What is raised where these turns, some of all, could not be reduced.
+    error_of
+        A function that returns the error to raise if these turns, or a batch of them, cannot be reduced.
 
     Raises
     ------
     ReadError
-        As the result is asked for, where the turns cannot be read.
+        On collecting, if the turns cannot be read.
     SchemaError
-        Likewise, where a turn has no `rollout_id`.
+        On collecting, if a turn has no `rollout_id`.
 
     Examples
     --------
@@ -74,12 +74,12 @@ def reduced(
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn the engine's read error into one sentence; the engine does not say which file it is.
+    """Turn an error of the engine while reading into one sentence; the engine does not name the file.
 
     Raises
     ------
     ReadError
-        Where it cannot.
+        If the turns cannot be read.
     """
     try:
         yield
@@ -109,7 +109,7 @@ def _parts(
         raise error_of(error, turns) from error
     if rollouts["rollout_id"].null_count():
         raise SchemaError(
-            "measure: column `rollout_id` is null somewhere; give each turn an id, or drop those without one with "
+            "measure: column `rollout_id` is null somewhere; give each turn an id, or drop turns without one with "
             '`turns.drop_nulls("rollout_id")`'
         )
     yield rollouts
@@ -150,7 +150,7 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     [('b', 2), ('a', 1)]
     """
     if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
-        return pl.concat(_reduce_batches(_slices(turns), facts, values))  # what stays in the cache is faster
+        return pl.concat(_reduce_batches(_slices(turns), facts, values))  # batches fit into the cache of the processor
     if not _are_contiguous(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
@@ -158,7 +158,7 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
 
 
 def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
-    """A table in memory, in order, in batches that are not copied."""
+    """Yield slices of whole rollouts of a table in memory, without copies."""
     ids = turns.select("rollout_id").collect(engine="in-memory").to_series()
     starts = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
     for start, end in pairwise([*dict.fromkeys(starts), len(ids)]):
@@ -166,7 +166,7 @@ def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
 
 
 def _are_contiguous(turns: pl.LazyFrame) -> bool:
-    """Return whether no rollout's turns are apart."""
+    """Return whether the turns of each rollout are in consecutive rows."""
     ids = pl.col("rollout_id")
     starts = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
     return not starts.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
@@ -177,16 +177,16 @@ def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr
 
 
 def _reduce_contiguous(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same of turns in memory, where those of a rollout stand together."""
-    # The number of a run is known to be sorted, so Polars takes each group as a slice of rows. Of other keys it may divide
-    # the rows of one group among threads, and the last digits of a sum of floats would depend on how many there are.
+    """Reduce turns in memory whose rollouts are contiguous."""
+    # The run number is marked as sorted, so Polars takes each group as a slice of rows. With other keys it may divide the rows
+    # of a group among threads, and the last digits of a sum of floats would depend on the number of threads.
     run = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
     grouped = turns.group_by(run, maintain_order=True).agg(pl.col("rollout_id", *facts).first(), *values)
     return grouped.drop("\0run").collect(engine="in-memory")
 
 
 def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:
-    """The columns that are read, in batches; the others are there too, and null."""
+    """Yield batches with the columns that are needed; the others are null."""
     columns, read = turns.collect_schema(), {"rollout_id", *_columns_read(turns, facts, values)}
     unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
     for batch in whole_rollouts(turns.select(name for name in columns if name in read)):
@@ -194,7 +194,7 @@ def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr
 
 
 def in_order(turns: pl.LazyFrame) -> bool:
-    """Return whether ids ascend, so that the turns of a rollout stand together.
+    """Return whether ids are in ascending order, so that each rollout is contiguous.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def in_order(turns: pl.LazyFrame) -> bool:
 
 
 def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """The rows in batches, none of which ends within a rollout; rollouts stand together. An empty table is one empty batch.
+    """Yield batches that end between contiguous rollouts; an empty table gives one empty batch.
 
     Examples
     --------
@@ -230,19 +230,19 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def in_batches(turns: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """The rows in their order, about so many at a time.
+    """Yield the rows in order, in batches of about this size.
 
     Raises
     ------
     ReadError
-        Where they cannot be read.
+        If they cannot be read.
     """
     with reading():
         yield from turns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
 
 
 def _columns_read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:
-    """The columns that facts and values are made of, as the engine itself sees it."""
+    """Return the columns that facts and values need: those that the query engine requests from a source without rows."""
     columns = turns.collect_schema()
     read: list[str] = []
 
@@ -254,6 +254,6 @@ def _columns_read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl
 
     try:
         _grouped(register_io_source(probe, schema=columns), facts, values).collect(engine="in-memory")
-    except Exception:  # noqa: BLE001  # a function of the user's that cannot take no turns at all: it will get some
+    except Exception:  # noqa: BLE001  # a user's function may fail on zero turns; then all columns are read
         return columns.names()
     return read

@@ -1,4 +1,4 @@
-"""STEPS -> one row per event, under the names that profilers of the NeMo Agent Toolkit read."""
+"""STEPS -> one row per event, with the column names of the NeMo Agent Toolkit's profiler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,38 +34,38 @@ _WORDS = {
     **{word: word.upper() for word in ("workflow", "task", "ttc", "function", "span")},
 }
 _FUNCTION = "function"
-_SAME = ("example_number", "function_name")  # what NOVA calls one event
+_SAME = ("example_number", "function_name")  # NOVA treats a function call as one event
 _MS = 1000.0
 Key = tuple[str, int]
 
 
 def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
-    """One row per event, named as in `standardized_data_all.csv` of the NeMo Agent Toolkit's profiler.
+    """List the events of steps, one per row, named as in `standardized_data_all.csv` of the NeMo Agent Toolkit's profiler.
 
-    Each step is a ``..._START`` and, where it is known to have ended or what came out of it, an ``..._END``, which has the tokens.
+    Each step gives a ``..._START`` and, if its end or its output is known, an ``..._END``, which contains the tokens.
 
     Parameters
     ----------
     steps
         STEPS, from `tw.steps`.
     nova
-        Whether to add the columns ``NOVA-...``: per row what is still to come, times in ms. Requests are those of models by
-        the same function of the same rollout, strictly later; the times to the next and the last of
-        them are -1 where there is none, the number where the function asks no model. All are null for an event without a time.
+        If True, add the columns ``NOVA-...`` with what is still to come after each event, times in ms. Requests are model calls
+        by the same function of the same rollout, strictly later; the times to the next and the last of them are -1 if there
+        are none, and their number is -1 if the function never calls a model. All are null for an event without a time.
 
     Returns
     -------
     polars.DataFrame
-        In order of the rollouts, and within one of time. `event_timestamp` is in seconds since the first event of its rollout,
-        and null where no time is known. `example_number` counts rollouts from 0; `UUID` is ``rollout_id/step``, the same at
-        start and end, and the ids of functions are such UUIDs too. A function is the innermost step of kind ``function``
-        around the event, or itself; null outside of all, and in logs without them, such as the toolkit keeps by default.
-        Kinds that the toolkit does not know are ``CUSTOM``. What STEPS do not hold is null: `framework`, `llm_new_token`.
+        Events in the order of rollouts, and of time within each. `event_timestamp` is in seconds since the first event of its
+        rollout, null if unknown. `example_number` counts rollouts from 0; `UUID` is ``rollout_id/step``, equal for start and
+        end, and function ids are such UUIDs too. The function of an event is the innermost step of kind ``function`` around
+        it, or the step itself; null outside of functions, and in logs without them, as the toolkit writes by default. Kinds
+        unknown to the toolkit are ``CUSTOM``. Columns that STEPS cannot fill are null: `framework`, `llm_new_token`.
 
     Raises
     ------
     SchemaError
-        Where a column is missing or of another kind than in STEPS, or a step stands there twice.
+        If a column is missing or has another dtype than in STEPS, or a step occurs twice.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
 
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the columns of STEPS, which keeps what they promise."""
+    """Return the frame with all columns of STEPS, checked against the schema."""
     for name, dtype in STEPS.dtypes.items():
         actual = frame.schema.get(name, dtype)
         if pl.Series(dtype=dtype).dtype.is_numeric() and not (actual.is_numeric() or actual == pl.Null):
             raise SchemaError(
-                f"events: column `{name}` is {actual}, no number; cast it, or take STEPS from `tw.steps(logs)`"
+                f"events: column `{name}` is {actual}, not a number; cast it, or take STEPS from `tw.steps(logs)`"
             )
     try:
         complete = frame.select(
@@ -120,7 +120,7 @@ def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
-    """The steps with the names and UUIDs of their function and of the function around that."""
+    """Add the names and UUIDs of each step's innermost function, and of the function around that one."""
     rows = steps.select("rollout_id", "step", "parent", "kind", "name").rows()
     steps_by_key: dict[Key, tuple[int | None, str | None, str | None]] = {
         (rollout, step): (parent, kind, name) for rollout, step, parent, kind, name in rows
@@ -132,7 +132,9 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
         path: list[Key] = []
         while step is not None and (rollout, step) in steps_by_key and (rollout, step) not in innermost_functions:
             parent, kind, _ = steps_by_key[rollout, step]
-            innermost_functions[rollout, step] = step if kind == _FUNCTION else None  # which ends circles as well
+            innermost_functions[rollout, step] = (
+                step if kind == _FUNCTION else None
+            )  # stored before the parent is visited, so a cycle of parents ends here
             path.append((rollout, step))
             step = step if kind == _FUNCTION else parent
         function = None if step is None else innermost_functions.get((rollout, step))
@@ -157,7 +159,7 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _phases(steps: pl.DataFrame) -> pl.DataFrame:
-    """A row for the start and a row for the end of each step, in order of time."""
+    """Return a row for the start and a row for the end of each step, in order of time."""
     is_model = pl.col("kind") == "model"
     tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
     has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
@@ -171,7 +173,9 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     functions = [name for name in EVENTS if "function_" in name]
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
     takes_time = pl.col("start") < pl.col("end")
-    closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")  # at one time, inner ones first
+    closing = (
+        pl.when(takes_time).then(-pl.col("step")).otherwise("step")
+    )  # of ends at the same time, inner steps come first
     start = steps.select(
         *functions,
         **common,
@@ -200,7 +204,7 @@ def _columns() -> list[pl.Expr]:
 
 
 def _with_nova(rows: pl.DataFrame) -> pl.DataFrame:
-    """The events with what is still to come, as the toolkit's documents define it; null where the event has no time."""
+    """Add the number of and the times to later requests, as the toolkit's documentation defines them; null without a time."""
     time = pl.col("event_timestamp")
     requests = time.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
     index = requests.search_sorted(time, side="right")

@@ -36,37 +36,34 @@ def measure(
 def measure(
     turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
 ) -> pl.DataFrame | pl.LazyFrame:
-    """ROLLOUTS: one row per rollout with its facts, `num_turns`, `num_judged` and one column per metric.
+    """Measure rollouts: one row per rollout with its facts, `num_turns`, `num_judged` and one column per metric.
 
     Parameters
     ----------
     turns
-        TURNS. A `LazyFrame` stays lazy, and where its rollouts stand in order of their ids, as in files of
-        ``turnwise convert``, they are measured in batches: memory does not grow with the turns. Anything else is read
-        into memory.
+        TURNS. A `LazyFrame` stays lazy. If its rollouts are sorted by id, as in files of ``turnwise convert``, they are
+        measured in batches, so memory does not grow with the number of turns. Any other table is read into memory.
     *metrics
         Expressions that reduce a rollout's turns to one value, metric functions that need no argument, or tuples of
-        them such as `metrics.OUTCOME`. None at all stands for `metrics.OUTCOME` and `metrics.TIMING`.
+        them such as `metrics.OUTCOME`. The default is `metrics.OUTCOME` and `metrics.TIMING`.
     keep
-        Numeric or Boolean extra columns to carry along, each constant within its rollout. Facts of the rollout
-        always come along, and in an eager frame so does every other text, Enum or temporal column that is constant
-        within rollouts.
+        Numeric or Boolean extra columns to keep, each constant within its rollout. Facts of the rollout are always kept,
+        and in an eager frame so is every other text, Enum or temporal column that is constant within rollouts.
     **named
-        Further metrics under the names given here.
+        Further metrics by their names.
 
     Returns
     -------
     polars.DataFrame or polars.LazyFrame
-        In order of each rollout's first row. A missing schema column counts as null throughout. Of a lazy one, ask a median
-        over many rollouts in a group-by of its own, and join: Polars keeps every column of a group-by that has one.
+        Rows in the order of each rollout's first turn. Missing columns of the schema count as null. In a lazy query over many
+        rollouts, compute a median in a separate group-by and join it: with a median, Polars keeps all columns in memory.
 
     Raises
     ------
     MetricError
-        Where a metric needs a column that is not there, has no single name, shares one, or does not reduce a
-        rollout to one value.
+        If a metric needs a missing column, has no unique name, or does not reduce a rollout to one value.
     SchemaError
-        Where the table is no TURNS, or a fact varies within a rollout.
+        If the table is not TURNS, or a fact varies within a rollout.
 
     Examples
     --------
@@ -92,11 +89,13 @@ def measure(
     kept_columns = names_of(keep or ())
     for name in kept_columns:
         if name not in columns:
-            raise MetricError(f"measure: keep names {name!r}, which is no column; there is {listing(columns, most=30)}")
+            raise MetricError(
+                f"measure: keep names {name!r}, which is not a column; there is {listing(columns, most=30)}"
+            )
     constant_columns = _constant(frame, columns, kept_columns) if isinstance(frame, pl.DataFrame) else ()
     carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
     _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
-    # In one piece: where a rollout lies in two chunks, sums of floats are added otherwise.
+    # One chunk: if a rollout spans two chunks, its floats are summed in another order.
     table = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
     values = [expression.alias(name) for name, expression in {**_COUNTS, **expressions_by_name, **_COUNTS}.items()]
     present = [name for name in carried if name in columns]
@@ -116,12 +115,12 @@ def measure(
 
 
 def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
-    """Refuse a table that lacks a column without which there are no turns.
+    """Raise an error if the table lacks a required column of TURNS.
 
     Raises
     ------
     SchemaError
-        Naming the verb and the column.
+        Names the verb and the missing column.
 
     Examples
     --------
@@ -156,7 +155,7 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
 def expressions(
     metrics: Sequence[Metric | Iterable[Metric]], named: Mapping[str, pl.Expr] = MappingProxyType({})
 ) -> dict[str, pl.Expr]:
-    """Each metric's expression by its output name; a name asked for twice is refused."""
+    """Return each metric's expression by its output name; two metrics of one name raise an error."""
     expressions_by_name: dict[str, pl.Expr] = {}
     pairs: list[tuple[str, pl.Expr]] = []
     for metric in _flat(metrics if metrics or named else (OUTCOME, TIMING)):
@@ -186,14 +185,14 @@ def _called(metric: Any) -> pl.Expr:
     if not callable(metric):
         example = f"m.{metric}()" if isinstance(metric, str) and metric.isidentifier() else "m.attack_success()"
         raise MetricError(
-            f"measure: {metric!r} is no metric; a metric is an expression, such as `{example}` after "
+            f"measure: {metric!r} is not a metric; a metric is an expression, such as `{example}` after "
             "`from turnwise import metrics as m`"
         )
     try:
         expression = metric()
     except TypeError as error:
         name = ABOUT[metric].name if metric in ABOUT else repr(metric)
-        raise MetricError(f"measure: {name} is no metric by itself ({error}); call it with its arguments") from error
+        raise MetricError(f"measure: {name} is not a metric by itself ({error}); call it with its arguments") from error
     if not isinstance(expression, pl.Expr):
         raise MetricError(f"measure: {metric!r} is not a Polars expression; write one such as `pl.col('score').max()`")
     return expression
@@ -210,7 +209,7 @@ def _with_schema_columns(frame: pl.LazyFrame, columns: pl.Schema) -> pl.LazyFram
 
 def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
     for name, expression in expressions.items():
-        roots = filter(None, expression.meta.root_names())  # the elements of a list are a root without a name
+        roots = filter(None, expression.meta.root_names())  # the element of a list is a root without a name
         missing = [root for root in roots if root not in columns]
         if missing:
             raise MetricError(
@@ -222,7 +221,10 @@ def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
 def _error_of_metric(
     error: pl.exceptions.PolarsError, turns: pl.LazyFrame, expressions_by_name: dict[str, pl.Expr], *, is_valid: bool
 ) -> MetricError:
-    """Return the metric that cannot be measured on this table, and the reason; the turns themselves are checked where `known`."""
+    """Return an error that names the first metric that fails on this table, with the reason.
+
+    If the turns can be read (`is_valid`), the metrics are computed one by one; otherwise only their dtypes are checked.
+    """
     columns = turns.collect_schema()
     for name, expression in expressions_by_name.items():
         query = turns.group_by("rollout_id").agg(expression)
@@ -247,7 +249,7 @@ def _check_clashes(expressions: dict[str, pl.Expr], names: list[str]) -> None:
     for name in expressions:
         if name in names and name != "num_turns":
             raise MetricError(
-                f"measure: metric `{name}` has the name of a column that comes along; name it otherwise: `my_{name}=...`"
+                f"measure: metric `{name}` has the name of a column that is kept; give it another name: `my_{name}=...`"
             )
 
 
@@ -261,7 +263,7 @@ def _check_values(columns: pl.Schema, expressions: dict[str, pl.Expr]) -> None:
 
 
 def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Extra text, Enum and temporal columns that are constant within rollouts; facts and kept columns must be."""
+    """Return the extra text, Enum and temporal columns that are constant within rollouts; check that facts and kept ones are."""
     facts = [name for name in schema.ROLLOUTS.facts if name in columns]
     text_columns = cs.expand_selector(frame, cs.string() | cs.categorical() | cs.enum() | cs.temporal())
     extras = [name for name in text_columns if name not in schema.TURNS.names]

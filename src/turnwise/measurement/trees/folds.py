@@ -1,4 +1,4 @@
-"""TURNS of nodes -> metrics of paths, level by level: what holds at a node follows from what holds at its parent."""
+"""TURNS of nodes -> metrics of paths, computed level by level from the values of the parents."""
 
 import re
 from collections.abc import Callable
@@ -18,32 +18,32 @@ from turnwise.schema import ERROR, FAILURE, SUCCESS
 
 
 def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
-    """ROLLOUTS of all paths from a root to a leaf, without writing the paths out.
+    """Measure all paths from a root to a leaf, without writing the paths out.
 
-    The same as ``tw.measure(tw.trees.paths(turns), ...)`` with the metrics of these names, but faster: what holds at a node
-    follows from what holds at its parent, so that one pass over the levels gives all.
+    Equal to ``tw.measure(tw.trees.paths(turns), ...)`` with the metrics of these names, but faster: the value at a node follows
+    from the value at its parent, so one pass over the levels is enough.
 
     Parameters
     ----------
     turns
         TURNS with `node_id` and `parent_id`, as for `paths`.
     *metrics
-        Names of the catalog: any of `OUTCOME`, `TIMING`, `EFFORT`, `CONDUCT` and `AST`, ``success_within_<k>``, and
-        ``total_``, ``average_``, ``highest_`` and ``final_<column>``. None at all stands for `OUTCOME` and `TIMING`.
+        Names in the catalog: any of `OUTCOME`, `TIMING`, `EFFORT`, `CONDUCT` and `AST`, ``success_within_<k>``, and
+        ``total_``, ``average_``, ``highest_`` and ``final_<column>``. By default `OUTCOME` and `TIMING`.
 
     Returns
     -------
     polars.DataFrame
-        One row a path, in the order of their leaves' rows: `rollout_id`, facts, `tree`, `num_turns`, `num_judged` and
-        a column a metric.
+        ROLLOUTS, one row per path, in the order of their leaves' rows: `rollout_id`, facts, `tree`, `num_turns`, `num_judged`
+        and one column per metric.
 
     Raises
     ------
     MetricError
-        Where no metric has that name, its column is not there, or it does not follow from the parent's value, as
+        If no metric has that name, its column is missing, or its value does not follow from the parent's, as for
         `distinct_2`.
     SchemaError
-        As `paths`, and where a fact varies along a path.
+        As `paths`, and if a fact varies along a path.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
     """
     for name in metrics:
         if not isinstance(name, str):
-            raise MetricError(f"measure_paths: {name} is no name; pass names of the catalog, such as 'attack_success'")
+            raise MetricError(
+                f"measure_paths: {name} is not a name; pass names in the catalog, such as 'attack_success'"
+            )
     frame = typed(turns, "measure_paths")
     expressions = [
         catalog.expression(name) for name in metrics or ("attack_success", "task_success", "time_to_success")
@@ -78,7 +80,7 @@ _TOO_WIDE = (pl.UInt64, pl.Int128, pl.UInt128)
 
 
 def _dtype_of(expression: pl.Expr, frame: pl.DataFrame) -> pl.DataType:
-    """The dtype of a metric over the rollouts of this frame."""
+    """Return the dtype of a metric over the rollouts of this frame."""
     name = expression.meta.output_name()
     columns = {**schema.TURNS.dtypes, **frame.schema}
     missing = [root for root in expression.meta.root_names() if root not in columns]
@@ -95,9 +97,9 @@ def _dtype_of(expression: pl.Expr, frame: pl.DataFrame) -> pl.DataType:
 
 
 class _Leaves:
-    """Values at the leaves: the facts of each path, and values joined along it, each computed once.
+    """Values at the leaves: the facts of each path, and values combined along it, each computed once.
 
-    A value is asked for as an expression over turns and had as an expression over the leaves.
+    Methods take expressions over turns and return expressions over the frame of leaves.
     """
 
     def __init__(self, frame: pl.DataFrame, forest: Forest, needed: set[str]) -> None:
@@ -134,20 +136,20 @@ class _Leaves:
         self.carried = ("rollout_id", *schema.ROLLOUTS.facts, *extras, "tree")
 
     def frame(self) -> pl.DataFrame:
-        """One row a leaf."""
+        """Return the frame of leaves, one row per path."""
         return pl.DataFrame(self._columns)
 
     def first(self, condition: pl.Expr) -> pl.Expr:
-        """The first turn where the condition is true; null where none is."""
+        """Return the first turn in which the condition is true; null if it never is."""
         return self._null_if(self._joined(pl.when(condition).then(_TURN).fill_null(_NEVER), np.minimum), _NEVER)
 
     def last(self, condition: pl.Expr | None = None) -> pl.Expr:
-        """The last turn where the condition is true, or at all; null where there is none."""
+        """Return the last turn in which the condition is true, or the last turn of all; null without one."""
         turn = _TURN if condition is None else pl.when(condition).then(_TURN)
         return self._null_if(self._joined(turn.fill_null(0), np.maximum), 0)
 
     def ever(self, condition: pl.Expr) -> pl.Expr:
-        """Return whether the condition is true in some turn, by Kleene's logic."""
+        """Return whether the condition is true in any turn, by Kleene's logic."""
         return decoded(self._joined(coded(condition), np.maximum))
 
     def count(self, values: pl.Expr) -> pl.Expr:
@@ -155,25 +157,25 @@ class _Leaves:
         return self._joined(values.is_not_null().cast(pl.Int64), np.add)
 
     def total(self, values: pl.Expr) -> pl.Expr:
-        """The sum of the values; null where no turn has one."""
+        """Return the sum of the values; null if no turn has one."""
         return pl.when(self.count(values) > 0).then(self._joined(self._number(values).fill_null(0), np.add))
 
     def average(self, values: pl.Expr) -> pl.Expr:
-        """The mean of the values; null where no turn has one."""
+        """Return the mean of the values; null if no turn has one."""
         return self.total(values) / self.count(values)
 
     def highest(self, values: pl.Expr) -> pl.Expr:
-        """The largest of the values; null where no turn has one."""
+        """Return the largest value; null if no turn has one."""
         number = self._number(values)
         return pl.when(self.count(values) > 0).then(self._joined(number.fill_null(number.min()), np.maximum))
 
     def lowest(self, values: pl.Expr) -> pl.Expr:
-        """The smallest of the values; null where no turn has one."""
+        """Return the smallest value; null if no turn has one."""
         number = self._number(values)
         return pl.when(self.count(values) > 0).then(self._joined(number.fill_null(number.max()), np.minimum))
 
     def final(self, values: pl.Expr) -> pl.Expr:
-        """The value in the last turn; null where there is no turn."""
+        """Return the value in the last turn; null without turns."""
         key = f"final {values}"
         values_of_turns = self._nodes.select(pl.when(_TURN.is_not_null()).then(values)).to_series()
         self._columns[key] = values_of_turns.gather(self._forest.leaves)
@@ -185,9 +187,9 @@ class _Leaves:
         return dtype == pl.Boolean or dtype.is_float() or (dtype.is_integer() and dtype not in _TOO_WIDE)
 
     def _varies(self, values: pl.Series) -> bool:
-        """Return whether a node has another value than its parent."""
+        """Return whether any node has another value than its parent."""
         if not len(values) or not values.ne_missing(values.new_from_index(0, 1)).any():
-            return False  # one value for all, which is soon seen
+            return False  # a cheap check: all rows have the same value
         forest = self._forest
         values_of_children = values.gather(forest.rows[forest.parents >= 0])
         values_of_parents = values.gather(forest.rows[forest.parents[forest.parents >= 0]])
@@ -209,7 +211,7 @@ class _Leaves:
 
 
 def _folded(name: str, leaves: _Leaves) -> pl.Expr:
-    """The metric of this name as an expression over the leaves."""
+    """Return the metric of this name as an expression over the leaves."""
     if name in _FOLDS:
         return _FOLDS[name](leaves)
     if match := re.fullmatch(r"success_within_(\d+)", name):
@@ -253,7 +255,7 @@ def _attack_success(leaves: _Leaves) -> pl.Expr:
 
 
 def _follow_up(leaves: _Leaves) -> tuple[pl.Expr, pl.Expr]:
-    """Last turn watched for the attack's success, and whether the success came in it; as in `time_to_success`."""
+    """Return the duration of follow-up for the attack's success, and whether it was observed; as in `time_to_success`."""
     first, unjudged, last = leaves.first(_SUCCEEDED), leaves.first(_SUCCEEDED.is_null()), leaves.last()
     before_gap = first.is_not_null() & (unjudged.is_null() | (first < unjudged))
     duration = (

@@ -1,4 +1,4 @@
-"""Position of each node in a forest: its parent, its level, the leaves."""
+"""Structure of the trees in a frame: parents, levels and leaves."""
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -16,22 +16,22 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The trees of a frame. Nodes have places, in an order in which each level comes after the one above.
+    """The trees of a frame. Nodes are numbered level by level, from the roots down.
 
     Attributes
     ----------
     rows
         The row of each node in the frame.
     parents
-        The place of each node's parent, -1 at a root.
-    begins
-        The place where each level begins, and the end.
+        The number of each node's parent, -1 at a root.
+    starts
+        The number of the first node of each level, and the number of nodes.
     depths
         The depth of each node, 1 at a root.
     leaves
-        The places of the nodes without children, in the order of their rows.
-    asked
-        For each row of the frame, whether it is a turn, and not a rollout where nothing was ever asked.
+        The numbers of the nodes without children, in the order of their rows.
+    is_turn
+        Boolean for each row of the frame; False for the row of a rollout without turns.
     """
 
     rows: IntArray
@@ -42,14 +42,14 @@ class Forest:
     is_turn: npt.NDArray[np.bool_]
 
     def at_leaves(self, values: pl.Series, join: np.ufunc) -> pl.Series:
-        """The values of the nodes, joined along the path to each leaf: a node's from its parent's, level by level."""
+        """Combine the values of nodes along the path to each leaf, level by level: each node with its parent."""
         joined = values.to_numpy(writable=True)
         for start, end in zip(self.starts[1:-1].tolist(), self.starts[2:].tolist(), strict=True):
             joined[start:end] = join(joined[self.parents[start:end]], joined[start:end])
         return pl.Series(values.name, joined[self.leaves])
 
     def ever(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        """Return whether a Boolean column is true somewhere on the path to each leaf; null where that is not known."""
+        """Return whether a Boolean column is true anywhere on the path to each leaf; null if unknown."""
         if name not in frame.columns or frame[name].null_count() == frame.height:
             return pl.Series(name, [None], dtype=pl.Boolean).new_from_index(0, len(self.leaves))
         values = frame.select(coded(pl.col(name).gather(self.rows))).to_series()
@@ -57,17 +57,17 @@ class Forest:
 
 
 def coded(condition: pl.Expr) -> pl.Expr:
-    """False, unknown and true as 0, 1 and 2, of which the largest is Kleene's `any`."""
+    """Encode false, unknown and true as 0, 1 and 2, so that the maximum is Kleene's `any`."""
     return (condition.cast(pl.Int8) * 2).fill_null(1)
 
 
 def decoded(code: pl.Expr) -> pl.Expr:
-    """The inverse of `coded`."""
+    """Invert `coded`."""
     return pl.when(code != 1).then(code == 2)
 
 
 def typed(turns: Any, verb: str) -> pl.DataFrame:
-    """The frame, once it is known to be TURNS; columns of TURNS that are null throughout have their dtypes."""
+    """Validate TURNS, and cast columns of the schema that contain only nulls to their dtypes."""
     frame = frame_of(turns, verb)
     dtypes = schema.TURNS.dtypes
     for name in schema.TURNS.required:
@@ -90,7 +90,7 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
 
 
 def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
-    """The trees of a frame; a rollout without node ids is a chain in the order of its turns."""
+    """Return the trees of a frame; a rollout without node ids is a chain in the order of its turns."""
     node = frame["node_id"].is_not_null() if "node_id" in frame.columns else pl.Series([False] * frame.height)
     rows_above = _rows_above(frame, node, verb)
     children = np.bincount(rows_above[rows_above >= 0], minlength=frame.height)
@@ -121,7 +121,7 @@ def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
 
 
 def _rows_above(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArray:
-    """The row of the turn before that of each row, -1 where there is none."""
+    """Return the row of the previous turn for each row, -1 at a root."""
     rows_above = np.full(frame.height, -1, dtype=np.int64)
     if node.any():
         rows_above = _rows_of_parents(frame, node, verb)
@@ -153,13 +153,13 @@ def _rows_of_parents(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArra
         keys = frame.filter(node).select("rollout_id", "node_id")
         rollout, name = keys.filter(keys.is_duplicated()).row(0)
         raise SchemaError(
-            f"{verb}: node {name!r} of rollout {rollout!r} stands in two rows; drop one, or give them different ids"
+            f"{verb}: node {name!r} of rollout {rollout!r} occurs in two rows; drop one, or give them different ids"
         ) from None
     is_missing = joined["above"].is_null() & joined["parent_id"].is_not_null()
     if is_missing.any():
         row = joined.row(int(is_missing.arg_max() or 0), named=True)
         raise SchemaError(
-            f"{verb}: the parent {row['parent_id']!r} of node {row['node_id']!r} is no node of rollout "
+            f"{verb}: the parent {row['parent_id']!r} of node {row['node_id']!r} is not a node of rollout "
             f"{row['rollout_id']!r}; add it, or make the node a root, with a null `parent_id`"
         )
     return joined["above"].cast(pl.Int64).fill_null(-1).to_numpy(writable=True)

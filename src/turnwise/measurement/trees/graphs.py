@@ -1,4 +1,4 @@
-"""Graphs of objects with children -> TURNS: what the nodes say, appended to columns while they are met."""
+"""Graphs of Python objects -> TURNS: the content of their nodes, collected in columns."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from turnwise.errors import ArgumentError, SchemaError, counted, listing
 IntArray = npt.NDArray[np.int64]
 
 PROMPTS = ("attack", "probe", "prompt", "audit", "utterance", "challenge")
-_CHECKED_AFTER = 4096  # nodes of a chain, before it is searched for one reached twice
+_CHECKED_AFTER = 4096  # number of nodes after which a chain is checked for repeated nodes
 
 
 def flatten(
@@ -27,36 +27,33 @@ def flatten(
     ids: Sequence[str | int] | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    """TURNS of trees of objects such as ASTRA-RL's `Graph` and `Node`.
+    """Convert trees of objects, such as ASTRA-RL's `Graph` and `Node`, to TURNS.
 
-    A graph has `children`; so has each node, beside `response`, `reward`, `context` and what was asked, under one of
-    the names ``attack, probe, prompt, audit, utterance, challenge``. Dicts with these keys will do as well. Other
-    attributes are ignored. What is missing or None is null, and so is a reward that is NaN; text that is a list or a
-    dict becomes JSON text. The context of a first turn is its graph's where it has none itself. A graph without
-    children is one row without a turn.
+    A graph has `children`, and so has each node, in addition to `response`, `reward`, `context` and the prompt under one of
+    the names ``attack, probe, prompt, audit, utterance, challenge``. Dicts with these keys work as well. Other attributes are
+    ignored. Missing attributes, None, and a reward of NaN are null; lists and dicts become JSON text. A first turn without a
+    context has the context of its graph. A graph without children is one row without a turn.
 
     Parameters
     ----------
     graphs
-        The roots, or one of them. A root is where the attack began, not a turn.
+        The roots, or a single one. A root is the start of an attack, not a turn.
     branches
-        ``"first"`` follows the first child of each node, as ASTRA-RL's evaluator does, and leaves out all others: one
-        rollout a graph. ``"all"`` keeps every node once: `node_id` and `target_call` number the nodes of a graph from
-        1 in breadth-first order, level by level with siblings in their order; `turn` is the depth. `paths` makes
-        rollouts of them.
+        ``"first"`` follows the first child of each node, as ASTRA-RL's evaluator does, and ignores all others: one
+        rollout per graph. ``"all"`` keeps every node once: `node_id` and `target_call` number the nodes of a graph from
+        1 in breadth-first order, level by level with siblings in order; `turn` is the depth. `paths` makes rollouts of them.
     ids
-        The `rollout_id` of each graph. Without it, its place among the graphs, from 0; after ``run`` and a slash if
-        that fact is given.
+        The `rollout_id` of each graph. By default its position, from 0; with the fact ``run``, preceded by it and a slash.
     **facts
         Facts of the rollouts (``target=, attack=, goal=, ...``): one value for all, or a list with one for each graph.
 
     Raises
     ------
     SchemaError
-        Where a node is reached twice (it is shared, or its own ancestor), a root is itself a turn, or a node has
-        neither text nor reward, or of a type that is none.
+        If a node is reached twice (it is shared, or its own ancestor), a root is itself a turn, or a node has
+        neither text nor reward, or one of an unsupported type.
     ArgumentError
-        Where `ids` or a fact does not fit the graphs.
+        If `ids` or a fact does not fit the graphs.
 
     Examples
     --------
@@ -100,8 +97,8 @@ def flatten(
 class _Walk:
     """Content of the nodes of all graphs, in order: columns that grow node by node.
 
-    `sizes` has the nodes of each graph; `turns` the depth of each node and `parents` the place of its parent, -1 where
-    it has none.
+    `sizes` is the number of nodes of each graph, `turns` the depth of each node, and `parents` the position of its parent, -1
+    without one.
     """
 
     context: list[Any] = field(default_factory=list)
@@ -123,7 +120,7 @@ _OTHER_ATTRIBUTES = ("response", "reward", "children")
 
 
 def reader(node: Any) -> Callable[[Any, str, None], Any]:
-    """Return a function that reads a part of the node by name: a node is a dict, or an object with attributes."""
+    """Return the function that reads an attribute by name from a node, which is a dict or an object."""
     return dict.get if isinstance(node, dict) else getattr
 
 
@@ -133,7 +130,7 @@ def _children(node: Any) -> Sequence[Any]:
 
 
 def _read_carefully(node: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Read a node whose attributes may be missing or have any of the names."""
+    """Read a node whose attributes may be missing, and whose prompt may have any of the names."""
     read = reader(node)
     prompt = next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
     context, response, reward = (read(node, name, None) for name in ("context", "response", "reward"))
@@ -141,7 +138,10 @@ def _read_carefully(node: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def _walk_graphs(walker: _Walker, roots: list[Any], names: pl.Series) -> tuple[pl.DataFrame, IntArray]:
-    """One row a node, and the nodes of each graph: by plain attributes, or where these are not all there, with care."""
+    """Return one row per node, and the number of nodes of each graph.
+
+    First by `attrgetter` with the attribute of the first prompt, which is fast; if any node lacks an attribute, node by node.
+    """
     first = next((child for root in roots for child in _children(root)[:1]), None)
     if type(first) in set(map(type, roots)):
         _check_roots(roots, names)
@@ -210,7 +210,7 @@ def _every_child(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Walk:
         nodes = list(top or ())
         firsts.append(len(nodes))
         limit = _CHECKED_AFTER
-        for node in nodes:  # grows while it is read, so that the order is breadth first
+        for node in nodes:  # the list grows during the loop, so the order is breadth first
             context, prompt, response, reward, children = fetch(node)
             add_context(context)
             add_prompt(prompt)
@@ -228,13 +228,13 @@ def _every_child(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Walk:
     walk.parents = np.full(len(children_of), -1, dtype=np.int64)
     walk.parents[position >= np.repeat(firsts, walk.sizes)] = np.repeat(
         np.arange(len(children_of)), np.fromiter(children_of, np.int64, len(children_of))
-    )  # the children of the nodes stand one after another in the nodes' order
+    )  # children follow each other in the order of their parents
     walk.turns = _depths(walk.parents)
     return walk
 
 
 def _depths(parents: IntArray) -> IntArray:
-    """The depth of each node, 1 at a root, by jumps of 1, 2, 4, ... ancestors; there must be no cycle."""
+    """Return the depth of each node, 1 at a root, by jumps over 1, 2, 4, ... ancestors. The graph must not have cycles."""
     depths, ancestors = np.ones_like(parents), parents
     while (has_parent := ancestors >= 0).any():
         depths[has_parent] += depths[ancestors[has_parent]]
@@ -246,7 +246,7 @@ _WALKS = {"first": _first_children, "all": _every_child}
 
 
 def _check_chain(children: Any, steps: int, name: str, fetch: _Fetch) -> None:
-    """Refuse a chain that comes back to itself within so many steps."""
+    """Raise an error if a chain reaches a node twice within this number of steps."""
     nodes = []
     for _ in range(steps):
         nodes.append(children[0])
@@ -263,7 +263,7 @@ def _check_met_once(nodes: list[Any], name: str) -> None:
 
 
 def _content_frame(walk: _Walk, names: pl.Series) -> pl.DataFrame:
-    """One row a node: what it says, and where it stands."""
+    """Return one row per node with its content and its position in the tree."""
     graph = np.repeat(np.arange(len(walk.sizes)), walk.sizes)
 
     def location(node: int) -> str:
@@ -303,7 +303,7 @@ def _tree_columns(walk: _Walk) -> dict[str, pl.Series]:
 
 
 def _text(values: list[Any], name: str, location: Callable[[int], str]) -> pl.Series:
-    """The values as text: lists and dicts as JSON."""
+    """Return the values as text, lists and dicts as JSON."""
     if isinstance(next((value for value in values if value is not None), ""), str):
         with suppress(TypeError, UnicodeEncodeError, pl.exceptions.PanicException):
             return pl.Series(name, values, dtype=pl.String, strict=True)
@@ -322,18 +322,18 @@ def _text_of(value: Any, name: str, location: Callable[[int], str], index: int) 
     if value is None:
         return None
     if isinstance(value, str):
-        return value.encode(errors="replace").decode()  # half of a surrogate pair is no text
+        return value.encode(errors="replace").decode()  # half of a surrogate pair is not valid text
     raise SchemaError(f"flatten: the {name} of {location(index)} is a {type(value).__name__}; make it text")
 
 
 def _numbers(values: list[Any], location: Callable[[int], str]) -> pl.Series:
-    """The values as numbers, NaN as null."""
+    """Return the values as numbers, NaN as null."""
     if isinstance(next((value for value in values if value is not None), 0.0), int | float):
         with suppress(TypeError, OverflowError, pl.exceptions.PanicException):
             return pl.Series("reward", values, dtype=pl.Float64, strict=True).fill_nan(None)
     numbers = [
         _number(value, location, index) for index, value in enumerate(values)
-    ]  # scalars of their own kind, as tensors are
+    ]  # scalars of other types, such as tensors
     return pl.Series("reward", numbers, dtype=pl.Float64).fill_nan(None)
 
 
@@ -353,18 +353,18 @@ def _roots(graphs: object) -> list[Any]:
         return [graphs]
     if not isinstance(graphs, Iterable) or isinstance(graphs, str):
         raise ArgumentError(
-            f"flatten: a {type(graphs).__name__} holds no graphs; pass a list of objects with `children`"
+            f"flatten: a {type(graphs).__name__} does not contain graphs; pass a list of objects with `children`"
         )
     return list(graphs)
 
 
 def _facts(graphs: int, ids: Sequence[str | int] | None, facts: dict[str, Any]) -> dict[str, pl.Series]:
-    """The id of each graph, and each fact as a series of one value or one for each graph."""
+    """Return the id of each graph, and each fact as a series with one value, or one for each graph."""
     series: dict[str, pl.Series] = {}
     for name, argument in facts.items():
         if name not in schema.TURNS.facts:
             raise ArgumentError(
-                f"flatten: {name!r} is no fact of a rollout; there is {listing(schema.TURNS.facts, most=20)}"
+                f"flatten: {name!r} is not a fact of a rollout; there is {listing(schema.TURNS.facts, most=20)}"
             )
         values = list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
         if len(values) not in {1, graphs}:

@@ -101,5 +101,5 @@ def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb:
     for ending in names_of(competing):
         if ending not in schema.ENDINGS.categories:
             raise ArgumentError(
-                f"{verb}: competing={ending!r} is no ending; it is one of {listing(schema.ENDINGS.categories)}"
+                f"{verb}: competing={ending!r} is not an ending; it is one of {listing(schema.ENDINGS.categories)}"
             )

@@ -29,9 +29,9 @@ _ESTIMANDS = {
     "pass^k": "share of {goal}s with success in all of {attempts}",
     "best@k": "expected largest value of {attempts}",
 }
-_UNDETERMINED = "whether attempts stopped at a success cannot be told"
+_UNDETERMINED = "it is not known whether attempts stopped at a success"
 _REFUSED = (
-    "attempts stopped at the first success: the combinatorial estimate is refused, since it takes their number as fixed"
+    "attempts stopped at the first success: the combinatorial estimate is not valid, because it assumes a fixed number"
 )
 
 
@@ -206,10 +206,10 @@ def _doubt(evidence: Stopping | None, stopped: Stopped, course: Course) -> str |
             if evidence.successes == 1
             else f"all {evidence.successes:,} successes are the last attempt at their goal"
         )
-        return f"taken as fixed on request, though {last} (chance {evidence.chance:.1g} if it were)"
+        return f"assumed to be fixed on request, although {last} (chance {evidence.chance:.1g} if it were)"
     if stopped == "detect" and evidence.design == "undetermined":
-        assumption = "taken as fixed" if course == "fixed" else "Kaplan-Meier, which holds either way"
-        return f"{_UNDETERMINED} from {counted(evidence.successes, 'success')}; {assumption}"
+        assumption = "assumed to be fixed" if course == "fixed" else "Kaplan-Meier, which is valid either way"
+        return f"{_UNDETERMINED}, with only {counted(evidence.successes, 'success')}; {assumption}"
     return None
 
 
@@ -234,7 +234,7 @@ def _rows(
     if not partial:
         return estimator(repeats)
     low, high = (estimator(repeats.with_values(np.nan_to_num(repeats.values, nan=value))) for value in (0.0, 1.0))
-    note = counted(partial, "attempt is half-judged", "attempts are half-judged")
+    note = counted(partial, "attempt is partially judged", "attempts are partially judged")
     return [{**worst, **at_the_bounds(note, [worst, best])} for worst, best in zip(low, high, strict=True)]
 
 

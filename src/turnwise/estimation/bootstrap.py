@@ -119,7 +119,7 @@ def bootstrap(
         raise ArgumentError("bootstrap: no bca interval over strata; ask for interval='percentile'")
     if not callable(statistic):
         raise ArgumentError(
-            f"bootstrap: statistic={statistic!r} is no function; `tw.summarize` takes statistics by name"
+            f"bootstrap: statistic={statistic!r} is not a function; `tw.summarize` takes statistics by name"
         )
     sheet = Sheet(frame)
     statistic_name = str(name or getattr(statistic, "__name__", "statistic"))

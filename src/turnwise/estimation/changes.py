@@ -72,7 +72,7 @@ def changes(
     group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
     for value in (group, baseline):
         if value not in values:
-            raise ArgumentError(f"changes: {value!r} is no value of `{of}`; there is {listing(values)}")
+            raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
     numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, unit]
     pairs = (

@@ -54,7 +54,7 @@ class Match:
     arms
         Row numbers of each arm.
     unit
-        The unit of the rows of both arms, those of the first arm first.
+        The unit of the rows of both arms, first arm first.
     clusters, codes
         Units of each arm: by way, and as a single code (of two ways, their cell).
     common
@@ -164,7 +164,7 @@ class Comparison:
             estimates = self._estimates(match, arms)
             if any(partial) and self.kind == "proportion":
                 result = replace(
-                    result, reason=also(result.reason, f"{counted(sum(partial), 'half-judged rollout')} left out")
+                    result, reason=also(result.reason, f"{counted(sum(partial), 'partially judged rollout')} left out")
                 )
         return {
             **self.key,
@@ -289,7 +289,7 @@ class Comparison:
             high=best.high,
             n_clusters=worst.n_clusters,
             method=worst.method and f"{worst.method.split(';')[0]} at the bounds",
-            reason=f"{partial[0]:,} of the group's and {partial[1]:,} of the baseline's rollouts are half-judged: "
+            reason=f"{partial[0]:,} of the group's and {partial[1]:,} of the baseline's rollouts are partially judged: "
             "the interval holds whether they are failures or successes",
             resamples=worst.resamples,
         )

@@ -24,10 +24,10 @@ from turnwise.stats.survival import hazard
 Kind = Literal["success", "survival", "hazard", "incidence"]
 Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
 _ESTIMANDS = {
-    "success": "share with the event by turn t, as run",
-    "survival": "share without the event after turn t, if nothing else ended a run",
-    "hazard": "share with the event in turn t, of those watched into it",
-    "incidence": "share ended this way by turn t, as run",
+    "success": "observed share with the event by turn t",
+    "survival": "share without the event after turn t, if nothing else ended a rollout",
+    "hazard": "share with the event in turn t, of the rollouts followed into it",
+    "incidence": "observed share ended this way by turn t",
 }
 
 
@@ -103,7 +103,7 @@ def curve(
 
     Examples
     --------
-    >>> watched = pl.DataFrame(
+    >>> rollouts = pl.DataFrame(
     ...     {
     ...         "rollout_id": list("abcd"),
     ...         "ending": ["success", "budget", "gave_up", "success"],
@@ -116,7 +116,7 @@ def curve(
     ...         ],
     ...     }
     ... )
-    >>> curve(watched).select("at", "estimate", "at_risk", "events", "censored", "competing")
+    >>> curve(rollouts).select("at", "estimate", "at_risk", "events", "censored", "competing")
     shape: (3, 6)
     ┌─────┬──────────┬─────────┬────────┬──────────┬───────────┐
     │ at  ┆ estimate ┆ at_risk ┆ events ┆ censored ┆ competing │

@@ -82,7 +82,7 @@ def curve_difference(
             differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
             followed = watch(arms.duration[arms.in_group], cause[arms.in_group], horizon=len(differences))
             shared = {
-                **arms.words(metric, level_, "share with the event by turn t, as run"),
+                **arms.words(metric, level_, "observed share with the event by turn t"),
                 "kind": "difference",
                 "axis": "turn",
                 "method": "Aalen-Johansen, difference by square-and-add",
@@ -95,7 +95,13 @@ def curve_difference(
                 result.append({**shared, **numbers, "estimate": row.difference, "at": float(t), **counts})
             if not differences:
                 result.append(
-                    {**shared, "at": 0.0, "at_risk": 0, "method": None, "reason": "one of the two has nobody watched"}
+                    {
+                        **shared,
+                        "at": 0.0,
+                        "at_risk": 0,
+                        "method": None,
+                        "reason": "no rollout of one of the two was followed",
+                    }
                 )
     return _frame_of(result, frame, by, schema.CURVE)
 
@@ -152,7 +158,7 @@ def curve_test(
             test = log_rank(arms.duration, event * EVENT, arms.in_group, arms.unit.codes)
             mean, last = restricted_mean_difference(arms.duration, event, arms.in_group, arms.unit.codes, level=level_)
             equal = "test of equal hazards of the event, every other ending censoring"
-            area = f"restricted mean time to the event up to {last}, if nothing else ended a watch"
+            area = f"restricted mean time to the event up to {last}, if nothing else ended a follow-up"
             for statistic, method, row, statistic_words in (
                 ("log_rank", "clustered log-rank", test, equal),
                 ("restricted_mean", "influence, t", mean, area),
@@ -182,12 +188,12 @@ def _check_arguments(
     check_time(frame, metric, competing, verb)
     if of not in frame.columns or of in by:
         raise ArgumentError(
-            f"{verb}: of={of!r} is no column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
+            f"{verb}: of={of!r} is not a column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
         )
     check_one_value(frame, of, verb)
     values = frame[of].cast(pl.String).drop_nulls().unique().to_list()
     if value_in_words(frame[of], baseline) not in values:
-        raise ArgumentError(f"{verb}: baseline={baseline!r} is no value of {of!r}; there is {listing(values)}")
+        raise ArgumentError(f"{verb}: baseline={baseline!r} is not a value of {of!r}; there is {listing(values)}")
     return frame, by, check_levels(level)
 
 
@@ -219,7 +225,7 @@ class _Arms:
 
     @property
     def pairing(self) -> dict[str, int]:
-        """Numbers of clusters in both arms, and in one of them only."""
+        """Numbers of clusters in both arms, in one of them only, and in total."""
         way = (
             min(self.unit.codes, key=lambda codes: np.unique(codes).size)
             if self.unit.codes

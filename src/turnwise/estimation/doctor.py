@@ -161,7 +161,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
             if metric[0] == "a" and table.flag:
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `tw.turns(turns, succeeded={table.flag!r})`"
         partial, unit_column = int((row_headings == HALF_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
-        subject = counted(partial, "half-judged rollout leaves", "half-judged rollouts leave")
+        subject = counted(partial, "partially judged rollout leaves", "partially judged rollouts leave")
         notes = [f"{subject} the rate open: it gets bounds, no point"] if partial else []
         units = table.rollouts.filter(pl.Series(row_headings == VALUE))[unit_column].drop_nulls()
         if with_verdict and not len(units):
@@ -185,12 +185,12 @@ def _of_time(table: _Table) -> Iterator[Finding]:
     undated = int((observed & (judged == 0) & (turns > 1)).sum())
     flaw = note = None
     if not followed.any():
-        flaw = "no rollout was watched: turns have no verdicts, and rollouts no outcome"
+        flaw = "no rollout was followed: turns have no verdicts, and rollouts no outcome"
     elif undated and undated == int((observed & (turns > 1)).sum()):
         later = counted(undated, "later success")
-        flaw = f"verdicts are of whole rollouts: none of {later} says when it came; judge the turns"
+        flaw = f"verdicts describe whole rollouts: the turn of {later} is unknown; judge the turns"
     elif duration.max() == 1:
-        flaw = "every rollout was watched for one turn only"
+        flaw = "every rollout was followed for one turn only"
     elif undated:
         note = (
             f"{counted(undated, 'success of unknown turn counts', 'successes of unknown turn count')} at the last one"
@@ -216,7 +216,7 @@ def _of_time(table: _Table) -> Iterator[Finding]:
     )
     if name and not flaw:
         arms = _arms(table.rollouts.filter(pl.Series(followed)), name)
-        comparison_flaw = None if len(arms) > 1 else f"only one value of {name} was watched"
+        comparison_flaw = None if len(arms) > 1 else f"only one value of {name} was followed"
         arguments = f"{measured}, of={name!r}, baseline={arms[0]!r}" if arms else ""
     else:
         arguments = ""
@@ -270,7 +270,7 @@ def _of_spending(table: _Table) -> Iterator[Finding]:
         elif table.tree:
             flaw = "a path of a tree shares what it spent with others; `tw.trees.paths(turns)` makes rollouts of the paths first"
         elif not (table.sheet.times("time_to_success")[0] > 0).any():
-            flaw = "no rollout was watched for the attack's success"
+            flaw = "no rollout was followed for the attack's success"
         measured = f"tw.measure(turns, m.time_to_success(), m.spent_to_success({axis!r}))"
         yield f"attack success over {axis}", flaw, None, f"tw.curve({measured}{table.groups}, axis={axis!r})"
 
@@ -286,9 +286,9 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     evidence = repeats.stopping
     stops = evidence is not None and evidence.design == "stopped"
     if stops:
-        note = "attempts stopped at the first success: Kaplan-Meier over attempts takes the place of the combinatorial estimate"
+        note = "attempts stopped at the first success: Kaplan-Meier over attempts replaces the combinatorial estimate"
     elif evidence is None or evidence.design == "undetermined":
-        note = "whether attempts stopped at a success cannot be told; pass stopped=True if they did"
+        note = "it is not known whether attempts stopped at a success; pass stopped=True if they did"
     metric_option = "" if metric == "attack_success" else f", metric={metric!r}"
     call = f"tw.attempts({table.measured}{metric_option}{table.groups})"
     yield "success at least once in k attempts", flaw, note, call
@@ -305,7 +305,7 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
         else None
     )
     partial_flaw = (
-        "half-judged rollouts: judge them first" if (table.headings_of(metric) == HALF_JUDGED).any() else None
+        "partially judged rollouts: judge them first" if (table.headings_of(metric) == HALF_JUDGED).any() else None
     )
     forecast_call = f"tw.forecast({table.measured}{metric_option}, k={10 * int(judged.max(initial=1))})"
     yield "forecast at more attempts", flaw or few_flaw or partial_flaw, None, forecast_call
@@ -332,7 +332,7 @@ def _plan_flaw(repeats: Attempts, flaw: str | None) -> str | None:
     rate = repeats.values[has_value].mean()
     codes = repeats.unit.codes[0][repeats.goals.codes] if repeats.unit.codes else None
     if not 0 < rate < 1 or codes is None or intraclass_correlation(repeats.values[has_value], codes[has_value]) is None:
-        return "rate and icc cannot be told from this table; give `tw.plan` rate= and icc= instead"
+        return "rate and icc cannot be estimated from this table; give `tw.plan` rate= and icc= instead"
     return None
 
 
@@ -341,11 +341,11 @@ def _of_turns(table: _Table) -> Iterator[Finding]:
     has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].any())
     flaw = None
     if table.tree:
-        flaw = "nodes of a tree are no course of turns; `tw.trees.paths(turns)` makes rollouts of the paths first"
+        flaw = "nodes of a tree are not a sequence of turns; `tw.trees.paths(turns)` makes rollouts of the paths first"
     elif score is None:
         flaw = "no turn has a score"
     elif not has_event:
-        flaw = "no turn is known to have succeeded, so there is nothing to align at"
+        flaw = "no turn is known to have succeeded, so turns cannot be aligned"
     yield "score before and after success", flaw, None, f"tw.trajectory(turns, column={score!r})"
     refusal_flaw = (
         None

@@ -131,7 +131,7 @@ def _group(
     shared = {"metric": repeats.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
     flaw = _flaw(n, count)
     if partial:
-        note = counted(partial, "attempt is half-judged", "attempts are half-judged")
+        note = counted(partial, "attempt is partially judged", "attempts are partially judged")
         flaw = f"{note}, and one False never settles one; judge them, or leave them out"
     if flaw:
         return [

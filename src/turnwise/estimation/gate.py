@@ -344,7 +344,7 @@ def _end_of_summary(row: dict[str, Any], required: Required, level: float, unkno
     df = None if unclustered else row["n_clusters"] - 1
     ends = [end, wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0]
     ends[1] = ends[1] if required.below else 1 - ends[1]
-    at_the_bounds = row["estimate"] is None  # half-judged: the ends hold whatever the unknown are
+    at_the_bounds = row["estimate"] is None  # partially judged: the ends hold whatever the unknown are
     if unknown == "fail" and _number_unknown(row) and not at_the_bounds:
         total = row["n"] + _number_unknown(row)
         size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]

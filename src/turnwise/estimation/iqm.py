@@ -56,7 +56,7 @@ def iqm(
         Any of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
         fall short of `target` on average), ``"mean"`` and ``"median"`` (of the goals' means).
     over
-        Values that iqm and gap aggregate: those of all rollouts, or the means of goals. Outcomes of 0 and 1 are always
+        Whether iqm and gap aggregate the values of all rollouts or the means of goals. Outcomes of 0 and 1 are always
         averaged within goals first: the interquartile mean of the outcomes themselves is 0 at a rate of .2 and 1 at .8.
     draws
         ``"goals"``: resample whole goals, for inference to similar goals. ``"attempts"``: resample rollouts within each goal,

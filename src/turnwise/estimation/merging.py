@@ -148,7 +148,7 @@ def merged(states: Iterable[State]) -> State:
             tallies = [_add_up(tallies)]
     if not parts:
         if empty is None:
-            raise ValueError("there is no state to merge")
+            raise ValueError("no states were given")
         return empty
     parts.sort(key=lambda part: part.first)  # type: ignore[arg-type, return-value]  # ids of one table are of one kind
     for part, following in pairwise(parts):

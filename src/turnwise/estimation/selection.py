@@ -62,7 +62,7 @@ def best(
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
         raise ArgumentError(
-            f"best: this is no SUMMARY frame, it lacks {listing(missing)} (there is {listing(table.columns)}); "
+            f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
             "make one with `tw.summarize(rollouts)`"
         )
     for name in by:

@@ -90,7 +90,7 @@ def training(
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != metric]
     if step not in numbers or step in by:
         raise ArgumentError(
-            f"training: step={step!r} is no column of numbers beside `by`; there is {listing(numbers)} "
+            f"training: step={step!r} is not a numeric column outside `by`; there is {listing(numbers)} "
             "(`tw.measure(turns, ..., keep=[...])` carries a column along)"
         )
     unit_of(
@@ -162,7 +162,7 @@ def _change(
     """Return the mean change of goals from one step to the next, with its interval."""
     (before, rate_before), (after, rate_after) = pair
     if open_steps & {float(before), float(after)}:
-        return {"reason": "half-judged rollouts leave the change open"}
+        return {"reason": "partially judged rollouts leave the change open"}
     means_before, means_after = (_means(repeats, steps == at) for at in (before, after))
     in_both = ~np.isnan(means_before) & ~np.isnan(means_after)
     change = (means_after - means_before)[in_both]

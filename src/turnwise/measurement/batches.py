@@ -242,7 +242,7 @@ def in_batches(turns: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
 
 
 def _columns_read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:
-    """Return the columns that facts and values need: those that the query engine requests from a source without rows."""
+    """Return the columns that facts and values need, which the query engine requests from a source without rows."""
     columns = turns.collect_schema()
     read: list[str] = []
 

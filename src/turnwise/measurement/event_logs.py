@@ -50,8 +50,8 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
         STEPS, from `tw.steps`.
     nova
         If True, add the columns ``NOVA-...`` with what is still to come after each event, times in ms. Requests are model calls
-        by the same function of the same rollout, strictly later; the times to the next and the last of them are -1 if there
-        are none, and their number is -1 if the function never calls a model. All are null for an event without a time.
+        by the same function of the same rollout, strictly later; the times to the next and the last of them are -1
+        without any, and their number is -1 if the function never calls a model. All are null for an event without a time.
 
     Returns
     -------

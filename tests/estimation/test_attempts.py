@@ -137,10 +137,10 @@ STOPPED = tried({f"g{i:02}": [False] * (i % 4) + [i % 5 > 0] for i in range(30)}
 
 
 def test_stopping_at_success_is_found_and_routed() -> None:
-    """Every success is the last attempt: the combinatorial estimator is refused in a sentence, Kaplan-Meier used."""
+    """Every success is the last attempt: the combinatorial estimator is not valid, says a sentence, Kaplan-Meier used."""
     got = tw.attempts(STOPPED, k=(1, 3))
     row = at(got, 3)
-    assert "the combinatorial estimate is refused" in row["reason"]
+    assert "the combinatorial estimate is not valid" in row["reason"]
     assert row["method"].startswith("clustered Kaplan-Meier over attempts")
     # by hand: of 30, 6 of 8 come at the first attempt, then ...
     durations = [len(values) for _, values in STOPPED.group_by("goal", maintain_order=True)]
@@ -159,7 +159,7 @@ def test_what_the_user_knows_outranks_what_is_found() -> None:
     """stopped=False takes the number as fixed and says what speaks against it; stopped=True needs no proof."""
     forced = at(tw.attempts(STOPPED, k=1, stopped=False), 1)
     assert forced["method"].startswith("combinatorial")
-    assert "taken as fixed on request, though all 24 successes are the last" in forced["reason"]
+    assert "assumed to be fixed on request, although all 24 successes are the last" in forced["reason"]
     assert at(tw.attempts(tried(FOUR), k=2, stopped=True), 2)["method"].startswith("clustered Kaplan-Meier")
 
 
@@ -170,7 +170,10 @@ def test_goals_that_may_have_stopped_are_not_left_out() -> None:
     row = at(got, 5)
     assert (row["estimate"], row["at_risk"]) == (pytest.approx(2 / 40), 38)
     assert row["method"].startswith("clustered Kaplan-Meier over attempts")
-    assert "cannot be told from 2 successes; Kaplan-Meier, which holds either way" in row["reason"]
+    assert (
+        "is not known whether attempts stopped at a success, with only 2 successes; Kaplan-Meier, which is valid either way"
+        in row["reason"]
+    )
     assert at(got, 5, "pass^k")["method"].startswith("combinatorial")
     assert at(tw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == 0
     even = {**goals, "x": [False] * 4 + [True], "y": [False] * 4 + [True]}
@@ -182,7 +185,9 @@ def test_what_cannot_be_told_is_said() -> None:
     unordered = at(tw.attempts(STOPPED.drop("attempt"), k=1), 1)
     assert "no column `attempt` orders them" in unordered["reason"]
     few = at(tw.attempts(tried({"a": [False, True], "b": [False, False]}), k=1), 1)
-    assert "cannot be told from 1 success; taken as fixed" in few["reason"]
+    assert (
+        "is not known whether attempts stopped at a success, with only 1 success; assumed to be fixed" in few["reason"]
+    )
     # stopped on request without an order: the success is the last, as it must have been
     assert at(tw.attempts(STOPPED.drop("attempt"), k=3, stopped=True), 3)["estimate"] == pytest.approx(
         at(tw.attempts(STOPPED, k=3), 3)["estimate"]
@@ -197,7 +202,7 @@ def test_runs_that_number_their_attempts_alike_are_loops_of_their_own() -> None:
             for run in ("x", "y")
         ]
     )
-    assert "refused" in at(tw.attempts(twice, k=1), 1)["reason"]
+    assert "the combinatorial estimate is not valid" in at(tw.attempts(twice, k=1), 1)["reason"]
 
 
 def test_attempts_by_different_attacks_are_not_the_same_attempt() -> None:
@@ -222,7 +227,7 @@ def test_half_judged_attempts_leave_the_estimate_open() -> None:
     )
     assert row["estimate"] is None
     assert (row["low"], row["high"]) == (low["low"], high["high"])
-    assert "1 attempt is half-judged" in row["reason"]
+    assert "1 attempt is partially judged" in row["reason"]
 
 
 def test_best_of_k_of_a_score() -> None:

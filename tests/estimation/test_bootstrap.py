@@ -149,7 +149,7 @@ def test_edges():
     ):
         with pytest.raises(ArgumentError, match=words):
             tw.bootstrap(FRAME, np.mean, **options)
-    with pytest.raises(ArgumentError, match="is no function"):
+    with pytest.raises(ArgumentError, match="is not a function"):
         tw.bootstrap(FRAME, "mean", columns="harm")
     assert tw.schema.check(tw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
 

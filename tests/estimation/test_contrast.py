@@ -220,7 +220,7 @@ def test_half_judged_rollouts_open_the_difference():
     frame = crossed({"a": values, "b": [False] * 20}, outcome=[None] * 40, **turns)
     row = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
     assert (row["difference"], row["p_value"]) == (None, None)
-    assert row["reason"].startswith("2 of the group's and 0 of the baseline's rollouts are half-judged")
+    assert row["reason"].startswith("2 of the group's and 0 of the baseline's rollouts are partially judged")
     for fill in (True, False):
         known = frame.with_columns(pl.col("attack_success").fill_null(fill), num_judged=4)
         settled = only(tw.contrast(known, of="target", baseline="b", metrics="attack_success"))
@@ -230,7 +230,7 @@ def test_half_judged_rollouts_open_the_difference():
     assert (joint["p_adjusted"], joint["low"]) == (None, row["low"])
     dropped = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", undecided="drop"))
     assert dropped["difference"] == pytest.approx(6 / 18)
-    assert "2 half-judged rollouts left out" in dropped["reason"]
+    assert "2 partially judged rollouts left out" in dropped["reason"]
 
 
 def test_other_unknowns_are_counted():
@@ -286,7 +286,7 @@ def test_every_statistic():
     wrong = tw.contrast(
         frame, of="target", baseline="base", metrics=["grade", "time_to_success"], statistics="restricted_mean"
     )
-    assert wrong.filter(metric="grade")["reason"].item() == "restricted_mean: this metric is no time"
+    assert wrong.filter(metric="grade")["reason"].item() == "restricted_mean: this metric is not a time"
 
 
 def test_crossed_goals_and_tasks():
@@ -340,7 +340,7 @@ def test_properties(drawn, paired):
     ("options", "words"),
     [
         ({"of": "nobody"}, "there is no column 'nobody'"),
-        ({"of": "target", "baseline": "gpt"}, "baseline='gpt' is no value of `target`; there is base, new"),
+        ({"of": "target", "baseline": "gpt"}, "baseline='gpt' is not a value of `target`; there is base, new"),
         ({"of": "target", "by": "target"}, "both compared and grouped by"),
         ({"of": "target", "metrics": "harm"}, "contrast: there is no metric 'harm'"),
         ({"of": "target", "adjust": "bonferroni"}, "adjust='bonferroni' is unknown"),

@@ -139,7 +139,7 @@ def test_rollouts_without_a_time_are_counted_in_the_estimand() -> None:
         ),
         ({"band": "wide"}, "band='wide' is unknown"),
         ({"band": "simultaneous", "kind": "hazard"}, "a hazard has no simultaneous band"),
-        ({"competing": ["gave-up"]}, "'gave-up' is no ending"),
+        ({"competing": ["gave-up"]}, "'gave-up' is not an ending"),
         ({"by": "target"}, "no column 'target'"),
     ],
 )
@@ -275,9 +275,9 @@ def test_log_rank_and_restricted_means() -> None:
 
 def test_a_baseline_that_is_not_there() -> None:
     """What to compare with must be a value of the column."""
-    with pytest.raises(ArgumentError, match="baseline='bas' is no value of 'target'; there is base, guarded"):
+    with pytest.raises(ArgumentError, match="baseline='bas' is not a value of 'target'; there is base, guarded"):
         tw.curve_test(two_targets(), of="target", baseline="bas")
-    with pytest.raises(ArgumentError, match="of='tagret' is no column"):
+    with pytest.raises(ArgumentError, match="of='tagret' is not a column"):
         tw.curve_difference(two_targets(), of="tagret", baseline="base")
 
 

@@ -54,7 +54,7 @@ def branching() -> pl.DataFrame:
 TABLES = {
     "simulated": simulated,
     "two targets": lambda: simulated(targets={"base": 0.1, "it's": 0.02}),
-    "half-judged": lambda: simulated().with_columns(
+    "partially judged": lambda: simulated().with_columns(
         succeeded=pl.when(pl.int_range(pl.len()) % 7 > 0).then("succeeded"), outcome=pl.lit(None, dtype=schema.OUTCOMES)
     ),
     "stopped": stopped,
@@ -120,7 +120,7 @@ def test_what_blocks_an_analysis() -> None:
     """The traps of the tables, each named."""
     turns = simulated()
     whole = turns.with_columns(succeeded=pl.lit(None, dtype=pl.Boolean))
-    assert "verdicts are of whole rollouts" in reason(whole, "attack success by turn")
+    assert "verdicts describe whole rollouts" in reason(whole, "attack success by turn")
     unjudged = whole.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES))
     assert "has a verdict; judge the turns with `tw.score" in reason(unjudged, "attack success rate")
     own = unjudged.drop("true_succeeded").with_columns(odd=pl.lit(None, dtype=pl.Boolean))
@@ -134,8 +134,10 @@ def test_what_blocks_an_analysis() -> None:
     assert "no goal was attempted twice" in reason(once, "forecast at more attempts")
     few = turns.filter(pl.col("goal").is_in(turns["goal"].unique().sort()[:5]))
     assert "5 goals are too few" in reason(few, "forecast at more attempts")
-    assert "half-judged rollouts leave the rate open" in reason(TABLES["half-judged"](), "attack success rate")
-    assert "without a whole verdict count against" in reason(TABLES["half-judged"](), "release gate")
+    assert "partially judged rollouts leave the rate open" in reason(
+        TABLES["partially judged"](), "attack success rate"
+    )
+    assert "without a whole verdict count against" in reason(TABLES["partially judged"](), "release gate")
     one = turns.filter(pl.col("goal") == turns["goal"][0])
     assert "all of one goal: a rate, but no interval" in reason(one, "attack success rate")
     assert "no goal is named" in reason(turns.with_columns(goal=pl.lit(None, dtype=pl.String)), "attack success rate")

@@ -109,9 +109,9 @@ def test_every_group_and_every_requirement() -> None:
         (rollouts([]), "no values"),
         (rollouts([None] * 20), "no values"),
         (rollouts([False] * 20, per_goal=20), "one cluster"),
-        (half_judged([None] * 20), "20 of 20 rollouts are half-judged"),
+        (half_judged([None] * 20), "20 of 20 rollouts are partially judged"),
     ],
-    ids=["no rollout", "no value", "one goal", "all half-judged"],
+    ids=["no rollout", "no value", "one goal", "all partially judged"],
 )
 def test_what_is_not_known_never_passes(frame: pl.DataFrame, why: str) -> None:
     """No data, no verdict and no interval fail any requirement, from rollouts and from their SUMMARY."""
@@ -132,7 +132,7 @@ def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
     assert verdict(unjudged).endswith("is not met: no values (0 of 20 rollouts have a verdict)")
 
 
-@pytest.mark.parametrize("table", [rollouts, in_error, half_judged], ids=["missing", "in error", "half-judged"])
+@pytest.mark.parametrize("table", [rollouts, in_error, half_judged], ids=["missing", "in error", "partially judged"])
 def test_the_unknown_count_against_a_release(table) -> None:
     """450 judged safe of 1,000 show nothing: with the others as successes the end is Wilson's at 550 of 1,000."""
     frame = table([False] * 450 + [None] * 550)
@@ -170,7 +170,7 @@ def test_the_unknown_are_left_out_by_name_alone() -> None:
         assert (row["passed"], row["unknown"]) == (True, "ignore")
         assert row["bound"] == pytest.approx(wilson(0, 450)[1])
         assert verdict(gates) == "'attack_success < 0.01' is met (450 of 1,000 rollouts have a verdict)"
-    with pytest.raises(ArgumentError, match="unknown='drop' is no way"):
+    with pytest.raises(ArgumentError, match="unknown='drop' is unknown; it is fail or ignore"):
         tw.gate(SAFE, "attack_success < 0.01", unknown="drop")  # type: ignore[arg-type]
 
 
@@ -284,7 +284,7 @@ def test_a_contrast_is_no_summary() -> None:
 )  # fmt: skip
 def test_what_is_no_requirement_is_refused(words: str) -> None:
     """Nothing is evaluated: what does not read as metric, comparison, number is one sentence."""
-    with pytest.raises(ArgumentError, match=r"is no requirement|names no metric"):
+    with pytest.raises(ArgumentError, match=r"is not a requirement|names no metric"):
         tw.gate(SAFE, words)
 
 
@@ -304,7 +304,7 @@ def test_bad_usage() -> None:
     """A metric that is not there, nothing required, and a table that is something else."""
     with pytest.raises(ArgumentError, match="names no metric of this table; there is attack_success"):
         tw.gate(SAFE, "attack_sucess < 0.1")
-    with pytest.raises(ArgumentError, match="nothing is required"):
+    with pytest.raises(ArgumentError, match="no requirement is given"):
         tw.gate(SAFE, [])
     with pytest.raises(SchemaError, match="rollout_id"):
         tw.gate(SAFE.drop("rollout_id"), "attack_success < 0.1")

@@ -146,13 +146,13 @@ def test_groups_of_nulls(by: str | list[str], known: int, monkeypatch: pytest.Mo
 def test_a_rollout_that_stands_twice_is_refused(lazy: bool) -> None:
     """The same id twice is named, within a table and between parts."""
     twice = pl.concat([ROLLOUTS, ROLLOUTS[:1]])
-    with pytest.raises(SchemaError, match="stands twice"):
+    with pytest.raises(SchemaError, match="occurs twice"):
         tw.summarize(twice.lazy() if lazy else twice, merge=True)
     part = state_of(ROLLOUTS, ["attack_success"], [])
     with pytest.raises(SchemaError, match="their ids are mixed"):
         merged([part, part])
     ordered = ROLLOUTS.sort("rollout_id")
-    with pytest.raises(SchemaError, match="stands twice"):
+    with pytest.raises(SchemaError, match="occurs twice"):
         merged([state_of(ordered[:5], ["attack_success"], []), state_of(ordered[4:], ["attack_success"], [])])
 
 

@@ -159,7 +159,7 @@ def test_half_judged_rows_have_both_ends_or_neither(frame: pl.DataFrame, method:
     else:
         assert (row["low"], row["high"], row["method"]) == (None, None, None)
         for world in worlds:
-            assert (world["reason"] or "half-judged") in row["reason"]
+            assert (world["reason"] or "partially judged") in row["reason"]
 
 
 def test_half_judged_attempts_keep_what_else_there_is_to_say() -> None:
@@ -167,7 +167,7 @@ def test_half_judged_attempts_keep_what_else_there_is_to_say() -> None:
     row = only(tw.attempts(HALF, k=5).filter(kind="asr@k"))
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert "no goal has 5 attempts; the most is 3" in row["reason"]
-    assert "6 attempts are half-judged" in row["reason"]
+    assert "6 attempts are partially judged" in row["reason"]
 
 
 @pytest.mark.slow

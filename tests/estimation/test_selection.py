@@ -37,7 +37,7 @@ def test_best_with_a_constraint():
         tw.best(SUMMARY, metric="harm")
     with pytest.raises(ArgumentError, match="which way 'harm' is better"):
         tw.best(SUMMARY.with_columns(metric=pl.lit("harm")), metric="harm")
-    with pytest.raises(ArgumentError, match=r"no SUMMARY frame, it lacks estimate .*tw.summarize"):
+    with pytest.raises(ArgumentError, match=r"not a SUMMARY: it lacks estimate .*tw.summarize"):
         tw.best(SUMMARY.drop("estimate"), metric="attack_success")
 
 
@@ -131,7 +131,7 @@ def test_changes_by_hand():
     )
     assert made["difference"].drop_nulls().mean() == pytest.approx(row["difference"])
     assert made["difference"].drop_nulls().len() == row["n_pairs"]
-    for options, words in (({"group": "newer"}, "'newer' is no value"), ({"unit": "topic"}, "no column 'topic'")):
+    for options, words in (({"group": "newer"}, "'newer' is not a value"), ({"unit": "topic"}, "no column 'topic'")):
         with pytest.raises(ArgumentError, match=words):
             tw.changes(
                 frame, **{"of": "target", "group": "new", "baseline": "old", "metric": "attack_success", **options}

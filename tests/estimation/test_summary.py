@@ -60,7 +60,7 @@ ACCOUNT = rollouts(
 
 
 def test_every_rollout_is_counted_once() -> None:
-    """Eight rollouts: two known, one benign, two in error, undetermined and half-judged, and one that nobody judged."""
+    """Eight rollouts: two known, one benign, two in error, undetermined and partially judged, and one that nobody judged."""
     row = only(tw.summarize(ACCOUNT, metrics="attack_success", undecided="drop"))
     counts = {name: row[name] for name in ("n", "n_inapplicable", "n_error", "n_undetermined", "n_missing")}
     assert counts == {"n": 2, "n_inapplicable": 1, "n_error": 2, "n_undetermined": 2, "n_missing": 1}
@@ -237,7 +237,7 @@ def test_a_not_a_number_is_missing() -> None:
     assert (row["estimate"], row["n"], row["n_missing"]) == (2.0, 2, 1)
 
 
-# ── half-judged rollouts ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── partially judged rollouts ──────────────────────────────────────────────────────────────────────────────────────────────
 HALF = rollouts(
     attack_success=[True] * 4 + [False] * 4 + [None] * 2,
     goal=[f"g{i}" for i in range(10)],
@@ -262,7 +262,7 @@ def test_half_judged_rollouts_leave_the_point_open() -> None:
     )
     assert (row["estimate"], row["std_error"]) == (None, None)
     assert (row["low"], row["high"]) == (low["low"], high["high"])
-    assert "2 of 10 rollouts are half-judged" in row["reason"]
+    assert "2 of 10 rollouts are partially judged" in row["reason"]
     assert (row["n"], row["n_undetermined"]) == (8, 2)
 
 
@@ -640,7 +640,7 @@ def test_zeros_and_ones_of_few_rollouts_are_a_share(cluster) -> None:
         share[name] for name in ("estimate", "low", "high", "method")
     ]
     assert 0 <= row["low"] < 0.8 < row["high"] <= 1
-    assert row["reason"].endswith("Wilson, for all are 0.0 or 1.0")
+    assert row["reason"].endswith("Wilson because all values are 0.0 or 1.0")
 
 
 @pytest.mark.parametrize("values", [[0, 1, 0], [0.0, 1.0, 0.5], [0.0, 1.0, 2.0]])

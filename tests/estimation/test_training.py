@@ -95,7 +95,7 @@ def test_what_is_not_there_is_said() -> None:
 
 
 def test_half_judged_rollouts_leave_the_change_open() -> None:
-    """Where a step has half-judged rollouts, neither its rate nor the change next to it is a point."""
+    """Where a step has partially judged rollouts, neither its rate nor the change next to it is a point."""
     frame = run(TWO).with_columns(num_turns=pl.lit(2, dtype=pl.Int32), num_judged=pl.lit(2, dtype=pl.Int32))
     half = pl.col("rollout_id") == "100-3-1"
     frame = frame.with_columns(
@@ -104,7 +104,7 @@ def test_half_judged_rollouts_leave_the_change_open() -> None:
     )
     row = tw.training(frame).row(1, named=True)
     assert (row["estimate"], row["difference"]) == (None, None)
-    assert "half-judged rollouts leave the change open" in row["reason"]
+    assert "partially judged rollouts leave the change open" in row["reason"]
 
 
 def test_a_reward_has_changes_and_no_groups() -> None:
@@ -172,7 +172,7 @@ def test_every_group_is_alike_or_mixed(rows: list, others: list, random: Random)
 
 def test_a_step_that_is_no_number() -> None:
     """The step must be a numeric column that came along."""
-    with pytest.raises(ArgumentError, match="step='step' is no column of numbers beside `by`; there is train_step"):
+    with pytest.raises(ArgumentError, match="step='step' is not a numeric column outside `by`; there is train_step"):
         tw.training(run(TWO), step="step")
     with pytest.raises(ArgumentError, match="step='goal'"):
         tw.training(run(TWO), step="goal")

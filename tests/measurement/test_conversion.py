@@ -204,13 +204,13 @@ def test_folders_prune_what_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("frame", "options", "sentence"),
     [
-        (TURNS, {"partition_by": "planet"}, "partition_by names 'planet', which is no column"),
+        (TURNS, {"partition_by": "planet"}, "partition_by names 'planet', which is not a column"),
         (TURNS, {"partition_by": "rollout_id"}, "partition_by names 'rollout_id'"),
         (TURNS, {"partition_by": "score"}, "'score' is Float64; folders have names of text"),
         (TURNS, {"partition_by": "response"}, "'response' varies within rollout 'simulation-4"),
         (TURNS.with_columns(long=pl.lit("x" * 300)), {"partition_by": "long"}, "too long for a folder"),
         (TURNS.with_columns(pl.lit("x").alias(".x")), {"partition_by": ".x"}, "'.x' would make hidden folders"),
-        (TURNS, {"rollouts_per_file": 0}, "rollouts_per_file=0 is no number of rollouts"),
+        (TURNS, {"rollouts_per_file": 0}, "rollouts_per_file=0 is not a number of rollouts"),
         (TURNS.clear(), {}, "there are no rollouts in this table"),
         (TURNS.drop("turn"), {}, "column `turn` is missing"),
         (TURNS.with_columns(pl.lit(None, pl.String).alias("rollout_id")), {}, "`rollout_id` is null"),
@@ -515,6 +515,8 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
 
 def test_a_column_makes_folders_once(tmp_path: Path) -> None:
     """Twice is refused by its name; Polars' own words blamed the files that are read."""
-    with pytest.raises(ArgumentError, match=r"partition_by=\['target', 'target'\]; name each once"):
+    with pytest.raises(
+        ArgumentError, match=r"partition_by=\['target', 'target'\] repeats a column; name each column once"
+    ):
         tw.convert(TURNS, tmp_path / "runs", partition_by=["target", "target"])
     assert not (tmp_path / "runs").exists()

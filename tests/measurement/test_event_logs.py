@@ -201,7 +201,7 @@ def test_a_table_without_steps_is_told() -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"step": ["x", "y"]}, "events: column `step` is String, no number"),
+        ({"step": ["x", "y"]}, "events: column `step` is String, not a number"),
         ({"start": [datetime(2020, 1, 1, tzinfo=UTC)] * 2}, "events: column `start` is Datetime"),
         ({"step": [1, 2**40]}, "events: conversion from `i64` to `i32` failed in column 'step'"),
         ({"step": [1, 1]}, "STEPS: "),

@@ -106,11 +106,11 @@ def test_an_empty_table_has_no_rollouts() -> None:
         (lambda: tw.measure(TURNS, pl.col("score", "turn").max()), "several columns"),
         (
             lambda: tw.measure(TURNS, m.success_within),  # type: ignore[arg-type]  # that is the error
-            "success_within is no metric by itself",
+            "success_within is not a metric by itself",
         ),
         (lambda: tw.measure(TURNS, "task_success"), r"an expression, such as `m.task_success\(\)`"),  # type: ignore[arg-type]
-        (lambda: tw.measure(TURNS, 3), r"3 is no metric; .* `m.attack_success\(\)`"),  # type: ignore[call-overload]
-        (lambda: tw.measure(TURNS, keep="trian_step"), "'trian_step', which is no column"),
+        (lambda: tw.measure(TURNS, 3), r"3 is not a metric; .* `m.attack_success\(\)`"),  # type: ignore[call-overload]
+        (lambda: tw.measure(TURNS, keep="trian_step"), "'trian_step', which is not a column"),
     ],
 )
 def test_a_metric_that_cannot_be_measured_is_one_sentence(call, says: str) -> None:

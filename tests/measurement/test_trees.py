@@ -269,10 +269,10 @@ def test_ids(options: Any, expected: list[str]) -> None:
         ([Graph("")], {"ids": ["a", "b"]}, ArgumentError, "ids names 2 rollouts for 1 graph"),
         ([Graph(""), Graph("")], {"ids": ["a", "a"]}, ArgumentError, "ids names 1 rollout for 2 graphs"),
         ([Graph("")] * 3, {"goal": ["a", "b"]}, ArgumentError, "goal has 2 values for 3 graphs"),
-        ([Graph("")], {"gaol": "a"}, ArgumentError, "'gaol' is no fact of a rollout"),
+        ([Graph("")], {"gaol": "a"}, ArgumentError, "'gaol' is not a fact of a rollout"),
         ([Graph("")], {"ending": "won"}, ArgumentError, "ending='won' is not Enum"),
         ([Graph("")], {"branches": "best"}, ArgumentError, "it is 'first' or 'all'"),
-        (7, {}, ArgumentError, "a int holds no graphs"),
+        (7, {}, ArgumentError, "a int does not contain graphs"),
         ([7], {}, ArgumentError, "a int without `children`"),
         ([Node("", "p", "r", 0.0, [Node("", "q", "s", 0.0)])], {}, SchemaError, "root of rollout '0' has a `response`"),
         ([Graph("", [SimpleNamespace(question="?", children=[])])], {}, SchemaError, "no node has a prompt"),
@@ -379,11 +379,11 @@ def test_a_rollout_without_nodes_is_a_path_already() -> None:
 NO_NODE = pl.lit(None, pl.String)
 ONE = nodes({"a": None})
 FLAWS: list[tuple[pl.DataFrame, type[Exception], str]] = [
-    (nodes({"a": None, "b": "z"}), SchemaError, "the parent 'z' of node 'b' is no node of rollout 't'"),
+    (nodes({"a": None, "b": "z"}), SchemaError, "the parent 'z' of node 'b' is not a node of rollout 't'"),
     (nodes({"a": "b", "b": "a"}), SchemaError, "node '[ab]' of rollout 't' is its own ancestor"),
     (nodes({"r": None, "a": "c", "b": "a", "c": "b", "d": "c"}), SchemaError, "node '[abc]' of rollout 't' is its own"),
     (nodes({"a": "a"}), SchemaError, "node 'a' of rollout 't' is its own ancestor"),
-    (pl.concat([ONE, ONE]), SchemaError, "node 'a' of rollout 't' stands in two rows"),
+    (pl.concat([ONE, ONE]), SchemaError, "node 'a' of rollout 't' occurs in two rows"),
     (ONE.drop("parent_id"), SchemaError, "column `parent_id` is missing"),
     (ONE.drop("turn"), SchemaError, "column `turn` is missing"),
     (ONE.with_columns(node_id=1), SchemaError, "column `node_id` is Int32, not String"),
@@ -520,7 +520,7 @@ def test_without_names_outcome_and_timing() -> None:
         ("total_prompt", "`total_prompt` cannot be measured on this table: `sum` operation not supported"),
         ("total_harm", "needs the column harm, which this table lacks"),
         ("attack_sucess", "no metric is called 'attack_sucess'"),
-        (m.attack_success(), "pass names of the catalog, such as 'attack_success'"),
+        (m.attack_success(), "pass names in the catalog, such as 'attack_success'"),
     ],
 )
 def test_a_metric_that_does_not_fold_says_how_to_measure_it(name: Any, words: str) -> None:

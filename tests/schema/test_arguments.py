@@ -203,7 +203,7 @@ def test_strata_of_a_mean_and_of_nothing_else(method: Method) -> None:
     mean, median, most = tw.summarize(CROSSED, strata="category", method=method, **options).rows(named=True)
     assert "bootstrap within strata" in mean["method"]
     assert (median["estimate"], median["low"], median["method"]) == (5.0, None, None)
-    assert median["reason"] == "no interval of a median within strata: these are for means"
+    assert median["reason"] == "no interval of a median within strata: only means have one"
     assert (most["estimate"], most["low"]) == (10.0, None)
     assert "strata" not in most["reason"]
 
@@ -295,7 +295,7 @@ def test_a_bootstrap_of_nothing_and_changes_of_groups_within_themselves() -> Non
     """No column, and a unit that is a group too, are told."""
     with pytest.raises(ArgumentError, match="bootstrap: columns is empty"):
         tw.bootstrap(TRUTH, np.mean, columns=[])
-    with pytest.raises(ArgumentError, match="unit='goal' stands in by"):
+    with pytest.raises(ArgumentError, match="unit='goal' is also in by"):
         tw.changes(TRUTH, of="target", group="b", baseline="a", metric="attack_success", unit="goal", by="goal")
 
 
@@ -347,7 +347,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
         lambda: UNTYPED.contrast(ARMS, of=of, baseline=baseline, metrics="attack_success"),
         lambda: UNTYPED.curve_test(ARMS, of=of, baseline=baseline),
     ):
-        with pytest.raises(ArgumentError, match=f"baseline={baseline!r} is no value of"):
+        with pytest.raises(ArgumentError, match=f"baseline={baseline!r} is not a value of"):
             verb()
 
 
@@ -372,7 +372,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
         ("iqm", {"seed": 10**30}, "is not a whole number of 64 bits"),
         ("iqm", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),
         ("iqm", {"target": "x"}, "iqm: target='x' is not a finite number"),
-        ("gate", {"require": 5}, "5 is no requirement"),
+        ("gate", {"require": 5}, "5 is not a requirement"),
     ],
 )
 def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given: dict[str, Any], said: str) -> None:

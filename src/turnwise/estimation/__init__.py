@@ -1,7 +1,7 @@
-"""Estimators: ROLLOUTS in, rows with an estimate and its interval out.
+"""Estimators: from ROLLOUTS to rows with an estimate and its interval.
 
-One file a verb: `summary` (`tw.summarize`), `contrast`, `curve`, `attempts`, `forecast`, `plan`, `gate`, ... Open
-`summary.py` first, then `estimates.py`, which estimates one metric in one group. `clusters.py` decides what counts as
-independent, `missingness.py` which rollouts have no value and why, and `arrays.py` turns columns into arrays for
-`turnwise.stats` and estimates back into rows.
+One file per verb: `summary` (`tw.summarize`), `contrast`, `curve`, `attempts`, `forecast`, `plan`, `gate`, ... Open
+`summary.py` first, then `estimates.py`, which estimates one metric in one group. `clusters.py` decides which rollouts are
+independent, `missingness.py` explains missing values, and `arrays.py` converts columns to arrays for `turnwise.stats` and
+estimates to rows.
 """

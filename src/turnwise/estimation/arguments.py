@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to an estimator: a frame of ROLLOUTS, and which of its columns are metrics."""
+"""Validation of the arguments of estimators: a frame of ROLLOUTS, and its columns of metrics."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ from turnwise.schema.arguments import By, Cluster, frame_of, names_of, require_r
 
 
 def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
-    """The data as a frame of ROLLOUTS, where 0 and 1 under the name of a Boolean metric are False and True.
+    """Return the data as ROLLOUTS, with 0 and 1 in columns named like a Boolean metric read as False and True.
 
-    R, Excel and pandas write Booleans as numbers; a share of successes is no mean of a number, whose interval needs variation.
+    R, Excel and pandas write Booleans as numbers. A share has an interval even if all values are equal, the mean of a number
+    has none.
 
     Examples
     --------
@@ -28,7 +29,7 @@ def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
 
 
 def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
-    """The columns named like a Boolean metric that are numbers, all of them 0 or 1, as Booleans; NaN is null."""
+    """Return casts to Boolean for numeric columns that are named like a Boolean metric and contain only 0 and 1; NaN is null."""
     numbers = [
         (pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name))
         for name, dtype in rollouts.collect_schema().items()
@@ -36,14 +37,14 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
     ]
     if not numbers:
         return []
-    found = (
+    is_binary = (
         rollouts.lazy().select(((number == 0) | (number == 1)).all() for number in numbers).collect(engine="streaming")
     )
-    return [number.cast(pl.Boolean) for number, only in zip(numbers, found.row(0), strict=True) if only]
+    return [number.cast(pl.Boolean) for number, all_binary in zip(numbers, is_binary.row(0), strict=True) if all_binary]
 
 
 def no_metric(frame: pl.DataFrame, name: str) -> str:
-    """Why a column is no metric, and what to do.
+    """Return the reason why a column cannot be a metric, and how to make it one.
 
     Examples
     --------
@@ -55,9 +56,9 @@ def no_metric(frame: pl.DataFrame, name: str) -> str:
     if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
         return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
     words = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
-    shown = ", ".join(map(repr, words[:3])) + (", ..." if len(words) > 3 else "")
+    examples = f" ({', '.join(map(repr, words[:3]))}{', ...' if len(words) > 3 else ''})" if words else ""
     return (
-        f"`{name}` is text{f' ({shown})' if shown else ''}, and a metric is Boolean, a number, or Struct(duration, observed); "
+        f"`{name}` is text{examples}, and a metric is Boolean, a number, or Struct(duration, observed); "
         f"make it one, as in `.with_columns(pl.col({name!r}) == {(words or ['yes'])[-1]!r})`"
     )
 
@@ -65,25 +66,27 @@ def no_metric(frame: pl.DataFrame, name: str) -> str:
 def metric_columns(
     rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str = "summarize"
 ) -> list[str]:
-    """The columns to summarize: those asked for, else every Boolean, numeric or time column that is no fact, group or cluster."""
+    """Return the requested metrics, or by default every Boolean, numeric or time column except facts, groups and clusters."""
     if metrics is not None:
-        asked = names_of(metrics)
-        for name in asked:
+        names = names_of(metrics)
+        for name in names:
             if name not in rollouts.columns:
                 raise ArgumentError(
                     f"{verb}: there is no metric {name!r} in this table; {meant(name, rollouts.columns)}"
                 )
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
-        return list(asked)
-    taken = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
+        return list(names)
+    excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
         names_of(cluster) if cluster not in (None, "auto") else ()
     )
-    return [name for name, dtype in rollouts.schema.items() if name not in taken and schema.kind_of(dtype) is not None]
+    return [
+        name for name, dtype in rollouts.schema.items() if name not in excluded and schema.kind_of(dtype) is not None
+    ]
 
 
 def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:
-    """Refuse a metric that is no time to an event, and an ending that is none."""
+    """Raise an error if the metric is not a time to an event, or a competing ending does not exist."""
     times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
     if metric not in frame.columns:
         raise ArgumentError(
@@ -98,5 +101,5 @@ def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb:
     for ending in names_of(competing):
         if ending not in schema.ENDINGS.categories:
             raise ArgumentError(
-                f"{verb}: competing={ending!r} is no ending; it is one of {listing(schema.ENDINGS.categories)}"
+                f"{verb}: competing={ending!r} is not an ending; it is one of {listing(schema.ENDINGS.categories)}"
             )

@@ -1,4 +1,4 @@
-"""ROLLOUTS -> CURVE over attempts: what k tries at the same goal reach, and what all of k do."""
+"""ROLLOUTS -> CURVE over attempts: the share of goals with at least one success in k attempts, and with k of k."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
@@ -23,15 +23,15 @@ from turnwise.stats.repeats import Stopping, best_of, held_in, reached_in
 
 Stopped = Literal["detect", True, False]
 Course = Literal["fixed", "stopped", "either"]
-_SAYS = {
+_ESTIMANDS = {
     "asr@k": "share of goals broken at least once in {attempts}",
     "pass@k": "share of tasks solved at least once in {attempts}",
     "pass^k": "share of {goal}s with success in all of {attempts}",
     "best@k": "expected largest value of {attempts}",
 }
-_UNDETERMINED = "whether attempts stopped at a success cannot be told"
+_UNDETERMINED = "it is not known whether attempts stopped at a success"
 _REFUSED = (
-    "attempts stopped at the first success: the combinatorial estimate is refused, since it takes their number as fixed"
+    "attempts stopped at the first success: the combinatorial estimate is not valid, because it assumes a fixed number"
 )
 
 
@@ -46,52 +46,54 @@ def attempts(
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """CURVE over attempts: ASR@k and pass^k of a Boolean metric, or the expected best of k of a number.
+    """Estimate success over k attempts: ASR@k and pass^k of a Boolean metric, or the expected best of k of a number.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS. Rollouts alike in `target`, `attack`, `goal` and `task` are attempts at the same thing, in the order of
-        `attempt`; within a group every such goal weighs the same.
+        ROLLOUTS. Rollouts with the same `target`, `attack`, `goal` and `task` are attempts at the same goal, in the order of
+        `attempt`; within a group every goal weighs the same.
     metric
-        A Boolean column (kinds ``"asr@k"``, ``"pass@k"`` where the metric is of a task, and ``"pass^k"``) or a number
-        (kind ``"best@k"``, the expected largest of k).
+        A Boolean column (kinds ``"asr@k"``, or ``"pass@k"`` for a metric of the task, and ``"pass^k"``) or a number
+        (kind ``"best@k"``, the expected maximum of k).
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     k
-        How many attempts; by default every number up to the most that any goal of the group has.
+        Numbers of attempts; by default every number up to the largest of any goal in the group.
     cluster
         As in `summarize`.
     stopped
-        Whether attempts at a goal stopped at the first success. ``"detect"`` looks: they did where every success is the
-        last attempt at its goal and that had a chance below .01 under a fixed number. Then the combinatorial estimator,
-        which takes the number as fixed beforehand, is refused, and the share is Kaplan-Meier's over attempts; pass^k and
-        best@k have no estimate. Where too few successes tell, the share is Kaplan-Meier's as well if goals with a success have
-        fewer attempts than others, and the number is taken as fixed if not.
+        Whether attempts at a goal stopped at the first success. ``"detect"`` infers this from the data: attempts stopped if
+        every success is the last attempt at its goal and this would have a chance below .01 with a fixed number of attempts.
+        The combinatorial estimator, which requires a number fixed beforehand, is then replaced by Kaplan-Meier over attempts
+        for the share, and pass^k and best@k have no estimate. If there are too few successes to decide, Kaplan-Meier is used
+        if goals with a success have fewer attempts than others; otherwise the number is assumed to be fixed.
     level
         Nominal coverage, or several.
     seed
-        Of the bootstrap of a number.
+        Seed of the bootstrap, which only numbers need.
 
     Returns
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
-        at least k attempts, `censored` those left out for having fewer, `events` those at risk with a success (pass^k:
-        with nothing else). Of Kaplan-Meier they are as in `curve`. Attempts without a value are no attempts, and counted in
-        `reason` with the share if all of them had failed or succeeded; in a group with half-judged ones the estimate is
-        null and the interval holds whatever they are. Where no goal has k attempts the estimate is null: nothing is
-        extrapolated (`forecast` does).
+        at least k attempts, `censored` the goals left out because they have fewer, `events` the goals at risk with a success
+        (for pass^k: with successes only). For Kaplan-Meier they are defined as in `curve`. Attempts without a value are left
+        out; `reason` gives their number and the share if all of them had failed or succeeded. In a group with partially
+        judged attempts the estimate is null, and the interval holds whatever the missing verdicts are. If no goal has k
+        attempts the estimate is null: this function does not extrapolate (`forecast` does).
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     Notes
     -----
-    The interval is that of `summarize` for the values of the goals, whose effective number may reach that of all
-    disjoint choices of k attempts.
+    The interval is the one of `summarize` over the values of the goals. A goal's value averages several disjoint choices of k
+    attempts, so the effective sample size may exceed the number of goals.
 
     References
     ----------
@@ -129,15 +131,15 @@ def attempts(
     if stopped not in get_args(Stopped):
         raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
     sheet = Sheet(frame)
-    found = headings(sheet, metric)
-    half_judged = found == HALF_JUDGED
+    row_headings = headings(sheet, metric)
+    partial = row_headings == HALF_JUDGED
     rows = []
     for key, group in sheet.groups(by):
-        applicable = np.asarray(group[found[group] != INAPPLICABLE])
-        several = Attempts.of(sheet, applicable, metric, cluster)
+        applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
+        repeats = Attempts.of(sheet, applicable, metric, cluster)
         for level_ in check_levels(level):
-            made = _group(several, numbers, stopped, level_, seed, int(half_judged[applicable].sum()))
-            rows += [{**key, **row} for row in made]
+            result = _group(repeats, numbers, stopped, level_, seed, int(partial[applicable].sum()))
+            rows += [{**key, **row} for row in result]
     return rows_of(rows, frame, by, schema.CURVE)
 
 
@@ -146,161 +148,170 @@ def _numbers(k: Any) -> tuple[int, ...] | None:
 
 
 def _group(
-    several: Attempts, numbers: tuple[int, ...] | None, stopped: Stopped, level: float, seed: int, half_judged: int
+    repeats: Attempts, numbers: tuple[int, ...] | None, stopped: Stopped, level: float, seed: int, partial: int
 ) -> list[dict[str, Any]]:
-    seen = several.stopping
-    course = _course(several, seen, stopped)
-    most = int(np.bincount(several.goals.codes, minlength=1).max(initial=0))
-    asked = numbers or tuple(range(1, max(1, most) + 1))
-    unknown = int(np.isnan(several.values).sum())
-    left_out = f"{counted(unknown, 'attempt')} without a value left out" if unknown else None
-    words = {"metric": several.metric, "axis": "attempt", "level": level}
-    made = []
-    for kind in _kinds(several):
-        here = "fixed" if course == "either" and kind == "pass^k" else course
-        doubt = _doubt(seen, stopped, here) if several.share and unknown < several.values.size else None
-        for number, row in zip(asked, _rows(several, kind, asked, level, seed, half_judged, here), strict=True):
-            reason = "; ".join(part for part in (left_out, doubt, row.pop("reason")) if part)
-            made.append(
+    evidence = repeats.stopping
+    course = _course(repeats, evidence, stopped)
+    largest = int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0))
+    ks = numbers or tuple(range(1, max(1, largest) + 1))
+    unknown = int(np.isnan(repeats.values).sum())
+    exclusion = f"{counted(unknown, 'attempt')} without a value left out" if unknown else None
+    shared = {"metric": repeats.metric, "axis": "attempt", "level": level}
+    result = []
+    for kind in _kinds(repeats):
+        kind_course = "fixed" if course == "either" and kind == "pass^k" else course
+        doubt = _doubt(evidence, stopped, kind_course) if repeats.share and unknown < repeats.values.size else None
+        for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, partial, kind_course), strict=True):
+            reason = "; ".join(part for part in (exclusion, doubt, row.pop("reason")) if part)
+            result.append(
                 {
-                    **words,
+                    **shared,
                     "kind": kind,
                     "at": float(number),
                     **row,
                     "reason": reason or None,
-                    "estimand": _estimand(several, kind, number, stops=here != "fixed"),
+                    "estimand": _estimand(repeats, kind, number, stops=kind_course != "fixed"),
                 }
             )
-    return made
+    return result
 
 
-def _kinds(several: Attempts) -> tuple[str, ...]:
-    if not several.share:
+def _kinds(repeats: Attempts) -> tuple[str, ...]:
+    if not repeats.share:
         return ("best@k",)
-    return ("pass@k" if several.concerns == "task" else "asr@k", "pass^k")
+    return ("pass@k" if repeats.concerns == "task" else "asr@k", "pass^k")
 
 
-def _course(several: Attempts, seen: Stopping | None, stopped: Stopped) -> Course:
-    """Assumption about how attempts came about.
+def _course(repeats: Attempts, evidence: Stopping | None, stopped: Stopped) -> Course:
+    """Return the assumption about the number of attempts: fixed, stopped at a success, or valid for either.
 
-    Where it cannot be told and goals with a success have fewer attempts than others, which leaves them out of a fixed number,
-    Kaplan-Meier holds either way.
+    If the data cannot decide and goals with a success have fewer attempts than others, a fixed number would leave these goals
+    out; Kaplan-Meier is valid either way.
     """
-    if stopped is True or (stopped == "detect" and seen is not None and seen.design == "stopped"):
+    if stopped is True or (stopped == "detect" and evidence is not None and evidence.design == "stopped"):
         return "stopped"
-    untold = stopped == "detect" and seen is not None and seen.design == "undetermined"
-    return "either" if untold and several.short_of_others else "fixed"
+    undetermined = stopped == "detect" and evidence is not None and evidence.design == "undetermined"
+    return "either" if undetermined and repeats.short_of_others else "fixed"
 
 
-def _doubt(seen: Stopping | None, stopped: Stopped, course: Course) -> str | None:
-    """Return the caveat of treating the number of attempts as fixed, or as either."""
+def _doubt(evidence: Stopping | None, stopped: Stopped, course: Course) -> str | None:
+    """Return the caveat if the number of attempts is assumed to be fixed, or to be of either kind; None without one."""
     if course == "stopped":
         return None
-    if seen is None:
+    if evidence is None:
         return None if stopped is False else f"{_UNDETERMINED}: no column `attempt` orders them"
-    if stopped is False and seen.design == "stopped":
+    if stopped is False and evidence.design == "stopped":
         last = (
             "the only success is the last attempt at its goal"
-            if seen.successes == 1
-            else f"all {seen.successes:,} successes are the last attempt at their goal"
+            if evidence.successes == 1
+            else f"all {evidence.successes:,} successes are the last attempt at their goal"
         )
-        return f"taken as fixed on request, though {last} (chance {seen.chance:.1g} if it were)"
-    if stopped == "detect" and seen.design == "undetermined":
-        taken = "taken as fixed" if course == "fixed" else "Kaplan-Meier, which holds either way"
-        return f"{_UNDETERMINED} from {counted(seen.successes, 'success')}; {taken}"
+        return f"assumed to be fixed on request, although {last} (chance {evidence.chance:.1g} if it were)"
+    if stopped == "detect" and evidence.design == "undetermined":
+        assumption = "assumed to be fixed" if course == "fixed" else "Kaplan-Meier, which is valid either way"
+        return f"{_UNDETERMINED}, with only {counted(evidence.successes, 'success')}; {assumption}"
     return None
 
 
-def _estimand(several: Attempts, kind: str, number: int, *, stops: bool) -> str:
-    how = "if attempts went on" if stops else "drawn from the attempts made"
-    said = _SAYS[kind].format(attempts=counted(number, "attempt"), goal=several.noun)
-    return f"{said}, {how}, every {several.noun} weighing the same; unit: {several.unit_words}"
+def _estimand(repeats: Attempts, kind: str, number: int, *, stops: bool) -> str:
+    condition = "if attempts went on" if stops else "drawn from the attempts made"
+    share = _ESTIMANDS[kind].format(attempts=counted(number, "attempt"), goal=repeats.noun)
+    return f"{share}, {condition}, every {repeats.noun} weighing the same; unit: {repeats.unit_words}"
 
 
 def _rows(
-    several: Attempts, kind: str, asked: Sequence[int], level: float, seed: int, half_judged: int, course: Course
+    repeats: Attempts, kind: str, ks: Sequence[int], level: float, seed: int, partial: int, course: Course
 ) -> list[dict[str, Any]]:
     if course == "stopped" and kind in {"pass^k", "best@k"}:
-        why = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
-        return [{"at_risk": several.goals.count, "reason": why} for _ in asked]
+        reason = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
+        return [{"at_risk": repeats.goals.count, "reason": reason} for _ in ks]
     estimator: Callable[[Attempts], list[dict[str, Any]]]
     if course != "fixed":
-        refused = _REFUSED if course == "stopped" else None
-        estimator = lambda tried: _stopped_rows(tried, asked, level, refused)  # noqa: E731
+        refusal = _REFUSED if course == "stopped" else None
+        estimator = lambda completed: _stopped_rows(completed, ks, level, refusal)  # noqa: E731
     else:
-        estimator = lambda tried: [_row(tried, kind, number, level, seed) for number in asked]  # noqa: E731
-    if not half_judged:
-        return estimator(several)
-    low, high = (estimator(several.with_values(np.nan_to_num(several.values, nan=value))) for value in (0.0, 1.0))
-    said = counted(half_judged, "attempt is half-judged", "attempts are half-judged")
-    return [{**worst, **at_the_bounds(said, [worst, best])} for worst, best in zip(low, high, strict=True)]
+        estimator = lambda completed: [_row(completed, kind, number, level, seed) for number in ks]  # noqa: E731
+    if not partial:
+        return estimator(repeats)
+    low, high = (estimator(repeats.with_values(np.nan_to_num(repeats.values, nan=value))) for value in (0.0, 1.0))
+    note = counted(partial, "attempt is partially judged", "attempts are partially judged")
+    return [{**worst, **at_the_bounds(note, [worst, best])} for worst, best in zip(low, high, strict=True)]
 
 
-def _row(several: Attempts, kind: str, k: int, level: float, seed: int) -> dict[str, Any]:
-    """One number of attempts, by the combinatorial estimator: the goals with as many, their values, and their mean."""
-    successes, made = several.counts()
-    enough = made >= k
-    unit = tuple(codes[enough] for codes in several.unit.codes)
+def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[str, Any]:
+    """Return the combinatorial estimate for k attempts: the mean over all goals with at least k."""
+    successes, judged = repeats.counts()
+    enough = judged >= k
+    unit = tuple(codes[enough] for codes in repeats.unit.codes)
     chance = held_in if kind == "pass^k" else reached_in
     if kind == "best@k":
-        known = ~np.isnan(several.values)
-        values = best_of(k, several.values[known], Grouping(several.goals.codes[known], several.goals.count))[enough]
-        rng = generator(seed, [*several.unit.ids()])
+        has_value = ~np.isnan(repeats.values)
+        values = best_of(
+            k,
+            repeats.values[has_value],
+            Grouping(repeats.goals.codes[has_value], repeats.goals.count),
+        )[enough]
+        rng = generator(seed, [*repeats.unit.ids()])
         estimate, events = mean(values, unit, level=level, rng=rng), None
     else:
-        values = chance(k, successes[enough], made[enough])
-        # Each value averages so many choices of k attempts that share none.
-        trials = float(made[enough].mean()) / k if enough.any() else 1.0
+        values = chance(k, successes[enough], judged[enough])
+        # Each value averages this many disjoint choices of k attempts.
+        trials = float(judged[enough].mean()) / k if enough.any() else 1.0
         estimate = proportion(values, unit, level=level, trials=trials)
-        events = int((successes[enough] == made[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
-    unknown = int(np.isnan(several.values).sum())
-    bounds = _bounds(several, chance, k) if unknown and kind != "best@k" else None
-    left_out = int((~enough).sum())
-    why = None
-    if left_out:
-        have, are = ("has", "is") if left_out == 1 else ("have", "are")
+        events = int((successes[enough] == judged[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
+    unknown = int(np.isnan(repeats.values).sum())
+    bounds = _bounds(repeats, chance, k) if unknown and kind != "best@k" else None
+    excluded = int((~enough).sum())
+    exclusion = None
+    if excluded:
+        have, are = ("has", "is") if excluded == 1 else ("have", "are")
         few = f"fewer than {k:,} attempts" if k > 1 else "no attempt with a value"
-        why = f"{left_out:,} of {counted(made.size, several.noun)} {have} {few} and {are} left out"
+        exclusion = f"{excluded:,} of {counted(judged.size, repeats.noun)} {have} {few} and {are} left out"
     if not enough.any():
-        estimate, most = Estimate(), int(made.max(initial=0))
-        why = (
-            f"no {several.noun} has {counted(k, 'attempt')}; the most is {most:,}" if most else "no attempt has a value"
+        estimate, largest = Estimate(), int(judged.max(initial=0))
+        exclusion = (
+            f"no {repeats.noun} has {counted(k, 'attempt')}; the most is {largest:,}"
+            if largest
+            else "no attempt has a value"
         )
     return {
         **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
         "method": estimate.method and f"combinatorial, {estimate.method}",
-        "reason": "; ".join(part for part in (estimate.reason, why, bounds) if part) or None,
+        "reason": "; ".join(part for part in (estimate.reason, exclusion, bounds) if part) or None,
         "at_risk": int(enough.sum()),
         "events": events,
-        "censored": left_out,
+        "censored": excluded,
         "competing": 0,
     }
 
 
-def _bounds(several: Attempts, chance: Callable[..., FloatArray], k: int) -> str | None:
+def _bounds(repeats: Attempts, chance: Callable[..., FloatArray], k: int) -> str | None:
     """Return the share over all attempts if every unknown attempt had failed, and if every one had succeeded."""
     ends = []
     for value in (0.0, 1.0):
-        successes, made = several.with_values(np.nan_to_num(several.values, nan=value)).counts()
-        if not (made >= k).any():
+        successes, judged = repeats.with_values(np.nan_to_num(repeats.values, nan=value)).counts()
+        if not (judged >= k).any():
             return None
-        ends.append(float(np.nanmean(chance(k, successes, made))))
+        ends.append(float(np.nanmean(chance(k, successes, judged))))
     return f"with them {ends[0]:.3f} if all had failed, {ends[1]:.3f} if all had succeeded"
 
 
-def _stopped_rows(several: Attempts, asked: Sequence[int], level: float, why: str | None) -> list[dict[str, Any]]:
-    """Kaplan-Meier over attempts, at each number asked for."""
-    duration, won, goal = several.watches()
-    clusters = several.unit.codes or (np.arange(several.goals.count),)
-    found = kaplan_meier(duration, won, tuple(codes[goal] for codes in clusters), level=level, horizon=max(asked))
-    return [_stopped_row(found, k, why) for k in asked]
+def _stopped_rows(repeats: Attempts, ks: Sequence[int], level: float, reason: str | None) -> list[dict[str, Any]]:
+    """Return the Kaplan-Meier estimate over attempts for each k."""
+    duration, succeeded, goal = repeats.follow_up()
+    clusters = repeats.unit.codes or (np.arange(repeats.goals.count),)
+    survival = kaplan_meier(duration, succeeded, tuple(codes[goal] for codes in clusters), level=level, horizon=max(ks))
+    return [_stopped_row(survival, k, reason) for k in ks]
 
 
-def _stopped_row(found: Incidence, k: int, why: str | None) -> dict[str, Any]:
-    point = found.point(k)
+def _stopped_row(survival: Incidence, k: int, reason: str | None) -> dict[str, Any]:
+    point = survival.point(k)
     return {
         **{name: getattr(point, name) for name in ("estimate", "std_error", "low", "high")},
-        "method": found.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
-        "reason": "; ".join(part for part in (why, found.reason[k]) if part) or None,
-        **{name: int(getattr(found, name)[k]) for name in ("at_risk", "events", "censored", "competing", "n_clusters")},
+        "method": survival.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
+        "reason": "; ".join(part for part in (reason, survival.reason[k]) if part) or None,
+        **{
+            name: int(getattr(survival, name)[k])
+            for name in ("at_risk", "events", "censored", "competing", "n_clusters")
+        },
     }

@@ -1,4 +1,4 @@
-"""ROLLOUTS and a statistic of your own -> SUMMARY: the bootstrap of whatever a function of columns returns."""
+"""ROLLOUTS and a function of columns -> SUMMARY: the bootstrap of any statistic."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ def bootstrap(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """SUMMARY of a statistic of your own: its value in each group, with a bootstrap interval over whole clusters.
+    """Estimate a statistic of your own in each group, with a bootstrap interval over whole clusters.
 
     Parameters
     ----------
@@ -50,33 +50,39 @@ def bootstrap(
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     statistic
         A function of NumPy arrays, one for each of `columns`, that returns a number: a correlation, a ratio, a trimmed mean.
-        None or a number that is not finite is no value.
+        None and numbers that are not finite count as undefined.
     columns
-        What it is called with; rollouts without a value in one of them are left out and counted as missing.
+        Arguments of the function; rollouts without a value in one of them are left out and counted as missing.
     name
-        What it is called in the column `statistic`; by default the function's own name.
+        Name of the statistic in the result; by default the name of the function.
     by, cluster, level
-        As in `summarize`; one way of clustering.
+        As in `summarize`, but with one way of clustering.
     strata
-        A column, constant within clusters, within whose values clusters are drawn: right where the number of goals of each
+        A column, constant within clusters, within whose values clusters are drawn: correct if the number of goals of each
         category was fixed by design, wrong for inference to new categories.
     interval
-        ``"percentile"``, ``"basic"`` (for what has no bounds) or ``"bca"`` (which calls the function once more for each cluster).
+        ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"`` (which calls the function once more for each
+        cluster).
     vectorized
-        Whether the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; clusters must have one size.
+        True if the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; all clusters must then have
+        the same size.
     resamples, seed
-        Of the bootstrap: 2,000 replicates are enough for percentiles, BCa wants 10,000.
+        Number of bootstrap replicates and their seed: 2,000 replicates suffice for percentiles, BCa needs 10,000.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. No interval of zero width: null, with a reason. Of fewer than 10 clusters an
-        interval is too narrow, and `reason` says so.
+        `by`, then the columns of `schema.SUMMARY`. An interval without width is null, with a reason. With fewer than 10
+        clusters the interval is too narrow, and `reason` says so.
 
     Raises
     ------
-    SchemaError, ArgumentError, MetricError
-        Where the table is no ROLLOUTS, an option names what is not there, or the function fails on the data themselves.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
+    MetricError
+        If the function fails on the original data.
 
     References
     ----------
@@ -99,12 +105,12 @@ def bootstrap(
     ('correlation', 0.95, True)
     """
     frame = rollouts_frame(rollouts, "bootstrap")
-    by, levels, used = names_of(by), check_levels(level), names_of(columns)
+    by, levels, names = names_of(by), check_levels(level), names_of(columns)
     check_by(frame, by, schema.SUMMARY, "bootstrap")
-    if not used:
+    if not names:
         raise ArgumentError("bootstrap: columns is empty; name what the statistic is a function of")
     check_resamples(resamples, "bootstrap", 2000)
-    for column in used:
+    for column in names:
         if column not in frame.columns:
             raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
     if interval not in {"percentile", "basic", "bca"}:
@@ -113,24 +119,24 @@ def bootstrap(
         raise ArgumentError("bootstrap: no bca interval over strata; ask for interval='percentile'")
     if not callable(statistic):
         raise ArgumentError(
-            f"bootstrap: statistic={statistic!r} is no function; `tw.summarize` takes statistics by name"
+            f"bootstrap: statistic={statistic!r} is not a function; `tw.summarize` takes statistics by name"
         )
     sheet = Sheet(frame)
-    called = str(name or getattr(statistic, "__name__", "statistic"))
-    asked = _Asked(statistic, called, used, cluster, strata, interval, vectorized, resamples, seed)
-    known = np.ones(frame.height, dtype=np.bool_)
-    for column in used:
-        known &= sheet.known(column)
+    statistic_name = str(name or getattr(statistic, "__name__", "statistic"))
+    options = _Options(statistic, statistic_name, names, cluster, strata, interval, vectorized, resamples, seed)
+    has_values = np.ones(frame.height, dtype=np.bool_)
+    for column in names:
+        has_values &= sheet.known(column)
     rows = [
-        {**key, "n_missing": int((~known[group]).sum()), **row}
+        {**key, "n_missing": int((~has_values[group]).sum()), **row}
         for key, group in sheet.groups(by)
-        for row in _rows(sheet, group[known[group]], asked, levels)
+        for row in _rows(sheet, group[has_values[group]], options, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
 
 
-class _Asked(NamedTuple):
-    """Options of the draws."""
+class _Options(NamedTuple):
+    """Options of the bootstrap."""
 
     statistic: Callable[..., object]
     name: str
@@ -143,78 +149,84 @@ class _Asked(NamedTuple):
     seed: int
 
 
-def _rows(sheet: Sheet, rows: IntArray, asked: _Asked, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """The rows of SUMMARY of one group, whose known rollouts these are."""
-    unit = unit_of(sheet, rows, asked.columns[0], asked.cluster)
+def _rows(sheet: Sheet, rows: IntArray, options: _Options, levels: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Return the rows of SUMMARY for one group, given its rollouts with all values known."""
+    unit = unit_of(sheet, rows, options.columns[0], options.cluster)
     if len(unit.names) > 1:
         raise ArgumentError(f"bootstrap: rows are drawn by one way, and these are {unit.names}; name one with cluster=")
-    over = f", drawn within {asked.strata}" if asked.strata else ""
+    strata_text = f", drawn within {options.strata}" if options.strata else ""
     words = {
-        "metric": ", ".join(asked.columns),
-        "statistic": asked.name,
-        "estimand": f"{asked.name} of {', '.join(asked.columns)} over rollouts; unit: {unit.words}{over}",
+        "metric": ", ".join(options.columns),
+        "statistic": options.name,
+        "estimand": f"{options.name} of {', '.join(options.columns)} over rollouts; unit: {unit.words}{strata_text}",
     }
     return [
-        {**words, "level": level, **row_of(found), "seed": asked.seed if found.resamples else None}
-        for level, found in zip(levels, _estimates(sheet, rows, unit, asked, levels), strict=True)
+        {**words, "level": level, **row_of(estimate), "seed": options.seed if estimate.resamples else None}
+        for level, estimate in zip(levels, _estimates(sheet, rows, unit, options, levels), strict=True)
     ]
 
 
-def _estimates(sheet: Sheet, rows: IntArray, unit: Unit, asked: _Asked, levels: tuple[float, ...]) -> list[Estimate]:
-    arrays = [_array(sheet, column, rows) for column in asked.columns]
-    ways = groupings(unit.codes, rows.size)[0]
+def _estimates(
+    sheet: Sheet, rows: IntArray, unit: Unit, options: _Options, levels: tuple[float, ...]
+) -> list[Estimate]:
+    arrays = [_array(sheet, column, rows) for column in options.columns]
+    clusters = groupings(unit.codes, rows.size)[0]
     if not rows.size:
         return [Estimate(reason=NO_VALUES)] * len(levels)
     try:
-        point = value_of(asked.statistic, arrays)
+        point = value_of(options.statistic, arrays)
     except Exception as error:
-        given = f"it is given an array of each of {', '.join(asked.columns)}"
-        raise MetricError(f"bootstrap: {asked.name} failed on the data themselves: {error} ({given})") from error
+        arguments = f"it is given an array of each of {', '.join(options.columns)}"
+        raise MetricError(f"bootstrap: {options.name} failed on the data themselves: {error} ({arguments})") from error
     if np.isnan(point):
-        return [Estimate(n=rows.size, n_clusters=ways.count, reason=f"{asked.name} has no value here")] * len(levels)
-    plain = Estimate(estimate=point, n=rows.size, n_clusters=ways.count)
-    if ways.count < 2:
+        return [Estimate(n=rows.size, n_clusters=clusters.count, reason=f"{options.name} has no value here")] * len(
+            levels
+        )
+    plain = Estimate(estimate=point, n=rows.size, n_clusters=clusters.count)
+    if clusters.count < 2:
         return [replace(plain, reason=ONE_CLUSTER)] * len(levels)
     replicates = gathered_replicates(
-        asked.statistic,
+        options.statistic,
         arrays,
-        ways,
-        rng=unit.generator(asked.seed),
-        resamples=asked.resamples,
-        strata=None if asked.strata is None else strata_of(sheet, rows, ways, asked.strata, "bootstrap"),
-        vectorized=asked.vectorized,
+        clusters,
+        rng=unit.generator(options.seed),
+        resamples=options.resamples,
+        strata=None if options.strata is None else strata_of(sheet, rows, clusters, options.strata, "bootstrap"),
+        vectorized=options.vectorized,
     )
-    jackknife = gathered_jackknife(asked.statistic, arrays, ways) if asked.interval == "bca" else None
-    return [_interval(plain, replicates, jackknife, level, asked) for level in levels]
+    jackknife = gathered_jackknife(options.statistic, arrays, clusters) if options.interval == "bca" else None
+    return [_interval(plain, replicates, jackknife, level, options) for level in levels]
 
 
 def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
-    """A column's values at these rows: numbers as float64, anything else as Polars gives it."""
+    """Return the values of a column in these rows: Booleans and numbers as float64, other dtypes as Polars converts them."""
     if sheet.kinds[column] in {"proportion", "number"}:
         return sheet.numbers(column)[rows]
     return sheet.frame[column].to_numpy()[rows]
 
 
 def _interval(
-    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, asked: _Asked
+    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, options: _Options
 ) -> Estimate:
     point, flaw = plain.estimate or 0.0, null_flaw(replicates)
-    beyond = unaddable(np.append(replicates[~np.isnan(replicates)], point))
-    if jackknife is not None and beyond is not None:
-        low, high, flaw = None, None, f"among the estimate and its replicates, {beyond}"
+    overflow = unaddable(np.append(replicates[~np.isnan(replicates)], point))
+    if jackknife is not None and overflow is not None:
+        low, high, flaw = None, None, f"among the estimate and its replicates, {overflow}"
     elif jackknife is not None:
         a = acceleration(-jackknife)
         low, high = bca_interval(replicates, point, a, level)
         flaw = bca_flaw(replicates, point, a, level)
-    elif asked.interval == "basic":
+    elif options.interval == "basic":
         low, high = basic_interval(replicates, point, level)
     else:
         low, high = percentile_interval(replicates, level)
     row = replace(plain, resamples=replicates.size)
     if low is None:
         return replace(row, reason=flaw or "the bootstrap interval has no width")
-    named = f"{'BCa' if jackknife is not None else asked.interval} bootstrap{' within strata' if asked.strata else ''}"
-    error = float(np.nanstd(replicates, ddof=1)) if beyond is None else None
-    few = too_few_to_draw(plain.n_clusters)
-    told = few and f"{few}: the interval is too narrow"
-    return replace(row, std_error=error, low=low, high=high, method=f"{named}; rows gathered", reason=told)
+    method = (
+        f"{'BCa' if jackknife is not None else options.interval} bootstrap{' within strata' if options.strata else ''}"
+    )
+    std_error = float(np.nanstd(replicates, ddof=1)) if overflow is None else None
+    too_few = too_few_to_draw(plain.n_clusters)
+    caution = too_few and f"{too_few}: the interval is too narrow"
+    return replace(row, std_error=std_error, low=low, high=high, method=f"{method}; rows gathered", reason=caution)

@@ -11,7 +11,7 @@ from turnwise.schema.arguments import By, check_by, names_of, value_in_words
 def changes(
     rollouts: object, *, of: str, group: str, baseline: str, metric: str, unit: str = "goal", by: By = ()
 ) -> pl.DataFrame:
-    """Goals side by side in two groups: what was gained, lost, added and removed between them, largest change first.
+    """Compare goals between two groups: gained, lost, added and removed goals, largest change first.
 
     Parameters
     ----------
@@ -20,23 +20,25 @@ def changes(
     of, group, baseline
         The column and two of its values, as in `contrast`.
     metric
-        A Boolean or numeric column; each goal's known values are averaged.
+        A Boolean or numeric column; the known values of each goal are averaged.
     unit
-        The column that names what is compared.
+        The column that names the goals.
     by
         Columns to group by first.
 
     Returns
     -------
     polars.DataFrame
-        `by`, the unit, `group` and `baseline` (each arm's mean; null where it has no known value), `difference` and `change`:
+        `by`, the unit, `group` and `baseline` (the mean in each arm; null without a known value), `difference` and `change`:
         ``"gained"`` and ``"lost"`` for a higher and a lower value than the baseline's, ``"same"``, ``"added"`` and
-        ``"removed"`` for goals that one arm alone tried, ``"unknown"`` for a goal without a known value in an arm.
+        ``"removed"`` for goals in only one arm, ``"unknown"`` for a goal without a known value in an arm.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or a column or value is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If a column or value does not exist.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def changes(
     check_by(frame, by, schema.CONTRAST, "changes")
     if unit in by:
         raise ArgumentError(
-            f"changes: unit={unit!r} stands in by={list(by)} too; a row is a {unit} of a group, so leave it out there"
+            f"changes: unit={unit!r} is also in by={list(by)}; each row is one {unit} of a group, so remove it from by"
         )
     for name in (of, unit):
         if name not in frame.columns:
@@ -65,41 +67,41 @@ def changes(
     metric_columns(frame, by, None, (metric,), "changes")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")
-    named = pl.col(of).cast(pl.String)
-    values = frame.select(named).to_series().drop_nulls().unique().to_list()
+    values_of = pl.col(of).cast(pl.String)
+    values = frame.select(values_of).to_series().drop_nulls().unique().to_list()
     group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
     for value in (group, baseline):
         if value not in values:
-            raise ArgumentError(f"changes: {value!r} is no value of `{of}`; there is {listing(values)}")
-    known = pl.col(metric).cast(pl.Float64).fill_nan(None)
+            raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
+    numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, unit]
-    made = (
+    pairs = (
         frame.filter(pl.col(unit).is_not_null())
         .group_by(key)
         .agg(
-            group=known.filter(named == group).mean().fill_nan(None),
-            baseline=known.filter(named == baseline).mean().fill_nan(None),
-            tried=(named == group).any(),
-            before=(named == baseline).any(),
+            group=numbers.filter(values_of == group).mean().fill_nan(None),
+            baseline=numbers.filter(values_of == baseline).mean().fill_nan(None),
+            tried=(values_of == group).any(),
+            before=(values_of == baseline).any(),
         )
         .filter(pl.col("tried") | pl.col("before"))
         .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
     )
-    moved = pl.col("difference")
+    change = pl.col("difference")
     return (
-        made.with_columns(
+        pairs.with_columns(
             change=pl.when(~pl.col("before"))
             .then(pl.lit("added"))
             .when(~pl.col("tried"))
             .then(pl.lit("removed"))
-            .when(moved.is_null())
+            .when(change.is_null())
             .then(pl.lit("unknown"))
-            .when(moved.abs() <= 1e-12)
+            .when(change.abs() <= 1e-12)
             .then(pl.lit("same"))
-            .when(moved > 0)
+            .when(change > 0)
             .then(pl.lit("gained"))
             .otherwise(pl.lit("lost"))
         )
-        .sort([*by, moved.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
+        .sort([*by, change.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
         .select(*key, "group", "baseline", "difference", "change")
     )

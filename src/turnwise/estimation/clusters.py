@@ -177,7 +177,7 @@ def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str
     Raises
     ------
     ArgumentError
-        If there is no such column, or a cluster is in several strata.
+        If the column does not exist, or a cluster is in several strata.
     """
     if not sheet.has(name):
         raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")

@@ -1,4 +1,4 @@
-"""One group of rollouts against another, by one metric and statistic: the row of CONTRAST, and what a family needs of it."""
+"""Comparison of two groups by one metric and statistic: a row of CONTRAST, and its part in a family of comparisons."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -28,7 +28,7 @@ from turnwise.stats.unpaired_differences import unpaired_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of the comparison of all groups of a frame."""
+    """Options of `contrast` that all comparisons share."""
 
     of: str
     cluster: Cluster
@@ -40,27 +40,27 @@ class Options:
 
 
 class Family(NamedTuple):
-    """Input of max-T from one comparison: differences by goal, and the goals."""
+    """Data of one comparison for max-T: the differences, and their goals."""
 
     differences: FloatArray
     goals: list[str]
 
 
 class Match:
-    """Units that the two arms have in common, and whether they are paired by them.
+    """Units in two arms, and whether the arms are compared by their common units.
 
     Attributes
     ----------
     arms
         Row numbers of each arm.
     unit
-        The unit of the rows of both arms, the first arm's first.
+        The unit of the rows of both arms, first arm first.
     clusters, codes
-        Each arm's units by way, and as one code (the unit, or the cell of two ways).
+        Units of each arm: by way, and as a single code (of two ways, their cell).
     common
         Sorted codes of the units in both arms.
-    pairs
-        Whether the arms are compared by common units.
+    is_paired
+        True if the arms are compared by common units.
 
     Examples
     --------
@@ -75,73 +75,74 @@ class Match:
         split = arms[0].size
         ways = unit.codes
         self.clusters = tuple(way[:split] for way in ways), tuple(way[split:] for way in ways)
-        wide = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
+        cell_codes = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
         if ways:
             width = 1 + max(int(way.max(initial=0)) for way in ways)
-            wide = [self._cells(clusters, width) for clusters in self.clusters]
-        self.codes = wide
-        self.common = np.intersect1d(wide[0], wide[1]) if ways else np.zeros(0, dtype=np.int64)
-        self.pairs = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
+            cell_codes = [self._cells(clusters, width) for clusters in self.clusters]
+        self.codes = cell_codes
+        self.common = np.intersect1d(cell_codes[0], cell_codes[1]) if ways else np.zeros(0, dtype=np.int64)
+        self.is_paired = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
 
     @staticmethod
     def _cells(clusters: tuple[IntArray, ...], width: int) -> IntArray:
         return clusters[0] if len(clusters) == 1 else clusters[0] * width + clusters[1]
 
     def of(self, values: tuple[FloatArray, FloatArray]) -> tuple[Arm, Arm]:
-        """The values as arms."""
+        """Return the values as arms for `turnwise.stats`."""
         return Arm(values[0], self.clusters[0]), Arm(values[1], self.clusters[1])
 
     @property
-    def kept(self) -> tuple[BoolArray, ...]:
-        """Mark the rows of each arm that are compared: all, or those in common units."""
+    def compared(self) -> tuple[BoolArray, ...]:
+        """Mark the rows of each arm that are compared: all of them, or only those in common units if paired."""
         return tuple(
-            np.isin(codes, self.common) if self.pairs else np.ones(codes.size, dtype=np.bool_) for codes in self.codes
+            np.isin(codes, self.common) if self.is_paired else np.ones(codes.size, dtype=np.bool_)
+            for codes in self.codes
         )
 
     def labels(self, units: IntArray) -> list[str]:
-        """Ids of the units, in order; cells of two ways by their number."""
+        """Return the ids of the units in order; numbers for cells of two ways."""
         if len(self.unit.names) == 1:
             names = self.unit.ids()
             return [names[code] for code in units]
         return [str(code) for code in units]
 
     def report(self) -> dict[str, int | None]:
-        """The pairing report; null counts where nothing pairs."""
+        """Return the counts of paired and unpaired units; null if rollouts themselves are independent."""
         if not self.unit.names:
             return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
-        ours, theirs = (np.unique(codes, return_counts=True) for codes in self.codes)
-        sizes = [many[np.isin(units, self.common)] for units, many in (ours, theirs)]
+        group_counts, baseline_counts = (np.unique(codes, return_counts=True) for codes in self.codes)
+        sizes = [counts[np.isin(units, self.common)] for units, counts in (group_counts, baseline_counts)]
         return {
             "n_pairs": self.common.size,
-            "only_group": ours[0].size - self.common.size,
-            "only_baseline": theirs[0].size - self.common.size,
+            "only_group": group_counts[0].size - self.common.size,
+            "only_baseline": baseline_counts[0].size - self.common.size,
             "n_unequal": int((sizes[0] != sizes[1]).sum()),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric and statistic of one group against another, within one group of the frame."""
+    """Comparison of a group with a baseline by one metric and statistic, within one group of `by`."""
 
     sheet: Sheet
     metric: str
     statistic: str
     group: str
     baseline: str
-    ours: IntArray
-    theirs: IntArray
-    found: Headings
+    group_rows: IntArray
+    baseline_rows: IntArray
+    headings: Headings
     options: Options
     key: dict[str, Any]
 
     @property
     def kind(self) -> str:
-        """Kind of the metric: a proportion, a number or a time."""
+        """Kind of the metric: proportion, number or time."""
         return self.sheet.kinds[self.metric] or "number"
 
     def row(self, level: float) -> dict[str, Any]:
-        """The comparison's row of CONTRAST, its p-value not yet adjusted."""
-        arms = self._known()
+        """Return the row of CONTRAST, without adjustment of its p-value."""
+        arms = self._known_rows()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)
         if self.options.paired is True and not unit.names:
@@ -149,15 +150,22 @@ class Comparison:
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
                 "name the column with cluster=, such as cluster='goal'"
             )
-        half = [int((self.found[rows] == HALF_JUDGED).sum()) for rows in (self.ours, self.theirs)]
-        if any(half) and self.statistic == "mean" and self.kind == "proportion" and self.options.undecided == "bounds":
-            made = self._bounds(level, half)
+        partial = [int((self.headings[rows] == HALF_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)]
+        if (
+            any(partial)
+            and self.statistic == "mean"
+            and self.kind == "proportion"
+            and self.options.undecided == "bounds"
+        ):
+            result = self._bounds(level, partial)
             estimates: tuple[float | None, float | None] = (None, None)
         else:
-            made = self._difference(match, self._values(arms), level)
+            result = self._difference(match, self._values(arms), level)
             estimates = self._estimates(match, arms)
-            if any(half) and self.kind == "proportion":
-                made = replace(made, reason=also(made.reason, f"{counted(sum(half), 'half-judged rollout')} left out"))
+            if any(partial) and self.kind == "proportion":
+                result = replace(
+                    result, reason=also(result.reason, f"{counted(sum(partial), 'partially judged rollout')} left out")
+                )
         return {
             **self.key,
             "metric": self.metric,
@@ -168,28 +176,28 @@ class Comparison:
             "level": level,
             "group_estimate": estimates[0],
             "baseline_estimate": estimates[1],
-            "difference": made.difference,
-            "std_error": made.std_error,
-            "low": made.low,
-            "high": made.high,
-            "p_value": made.p_value,
+            "difference": result.difference,
+            "std_error": result.std_error,
+            "low": result.low,
+            "high": result.high,
+            "p_value": result.p_value,
             **match.report(),
             "n_group": arms[0].size,
             "n_baseline": arms[1].size,
-            "n_clusters": made.n_clusters,
-            "method": made.method,
-            "reason": made.reason,
+            "n_clusters": result.n_clusters,
+            "method": result.method,
+            "reason": result.reason,
             "estimand": self._estimand(match, arms),
-            "resamples": made.resamples,
-            "seed": self.options.seed if made.resamples else None,
+            "resamples": result.resamples,
+            "seed": self.options.seed if result.resamples else None,
         }
 
     def family(self) -> Family | str:
-        """Return the input of max-T, or the reason why this comparison has none."""
-        arms = self._known()
+        """Return the data for max-T, or the reason why this comparison cannot be part of the family."""
+        arms = self._known_rows()
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)
-        if self.statistic != "mean" or self.kind == "time" or not match.pairs or len(unit.names) != 1:
+        if self.statistic != "mean" or self.kind == "time" or not match.is_paired or len(unit.names) != 1:
             return "max-T is for paired means over one way of clustering"
         pairs = paired(*match.of(self._values(arms)))
         if pairs.units.size < 2:
@@ -199,10 +207,10 @@ class Comparison:
         labels = unit.ids()
         return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
 
-    def _known(self) -> tuple[IntArray, IntArray]:
-        """The rows of both arms whose value is known."""
-        known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.found == VALUE
-        return self.ours[known[self.ours]], self.theirs[known[self.theirs]]
+    def _known_rows(self) -> tuple[IntArray, IntArray]:
+        """Return the rows of both arms with a known value."""
+        known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.headings == VALUE
+        return self.group_rows[known[self.group_rows]], self.baseline_rows[known[self.baseline_rows]]
 
     def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
         if self.kind == "time":
@@ -211,18 +219,18 @@ class Comparison:
         return numbers[arms[0]], numbers[arms[1]]
 
     def _difference(self, match: Match, values: tuple[FloatArray, FloatArray], level: float) -> Difference:
-        """The comparison of these values by the statistic asked for."""
+        """Compare these values by the requested statistic."""
         arms = match.of(values)
         if self.kind == "time" or self.statistic == "restricted_mean":
             return self._times(match, level)
         if self.statistic == "improvement":
-            if match.pairs and len(match.unit.names) == 1:
+            if match.is_paired and len(match.unit.names) == 1:
                 return paired_improvement(*arms, self._draws(match), level=level)
             return unpaired_improvement(*arms, level=level)
         if self.statistic != "mean":
             return self._quantiles(match, arms, level)
         share, method = self.kind == "proportion", self.options.method
-        if match.pairs:
+        if match.is_paired:
             return paired_difference(
                 paired(*arms),
                 self._draws(match),
@@ -231,26 +239,26 @@ class Comparison:
                 method=method,
                 ways=max(1, len(match.unit.names)),
             )
-        return unpaired_difference(*arms, self._each(match), share=share, level=level, method=method)
+        return unpaired_difference(*arms, self._draws_of_arms(match), share=share, level=level, method=method)
 
     def _quantiles(self, match: Match, arms: tuple[Arm, Arm], level: float) -> Difference:
         if len(match.unit.names) > 1:
             return Difference(reason="no interval for quantiles over two crossed ways; name one with cluster=")
-        common = match.common if match.pairs else None
-        both = (self._draws(match),) * 2 if match.pairs else self._each(match)
-        return quantile_difference(*arms, both, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
+        common = match.common if match.is_paired else None
+        draws = (self._draws(match),) * 2 if match.is_paired else self._draws_of_arms(match)
+        return quantile_difference(*arms, draws, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
 
     def _times(self, match: Match, level: float) -> Difference:
         if self.kind != "time" or self.statistic != "restricted_mean":
-            said = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is no time"
-            return Difference(reason=f"{self.statistic}: {said}")
+            reason = "a time is compared by its restricted_mean" if self.kind == "time" else "this metric is not a time"
+            return Difference(reason=f"{self.statistic}: {reason}")
         if len(match.unit.names) > 1:
             return Difference(reason="no comparison of times over two crossed ways; name one with cluster=")
         duration, observed = self.sheet.times(self.metric)
-        kept = match.kept
+        masks = match.compared
         clusters = match.of((np.zeros(match.arms[0].size), np.zeros(match.arms[1].size)))
-        rows = [rows[keep] for rows, keep in zip(match.arms, kept, strict=True)]
-        ways = [tuple(way[keep] for way in arm.clusters) for arm, keep in zip(clusters, kept, strict=True)]
+        rows = [rows[mask] for rows, mask in zip(match.arms, masks, strict=True)]
+        ways = [tuple(way[mask] for way in arm.clusters) for arm, mask in zip(clusters, masks, strict=True)]
         return restricted_difference(
             (duration[rows[0]], duration[rows[1]]),
             (observed[rows[0]], observed[rows[1]]),
@@ -258,80 +266,90 @@ class Comparison:
             level=level,
         )
 
-    def _bounds(self, level: float, half: list[int]) -> Difference:
-        """An interval that holds whatever the half-judged rollouts are: from the worst case for each arm to the best."""
-        undecided = np.isin(self.found, (VALUE, HALF_JUDGED))
-        arms = self.ours[undecided[self.ours]], self.theirs[undecided[self.theirs]]
+    def _bounds(self, level: float, partial: list[int]) -> Difference:
+        """Return an interval that holds whatever the missing verdicts of partially judged rollouts are.
+
+        It reaches from the difference if they are failures in the group and successes in the baseline to the opposite case.
+        """
+        applicable = np.isin(self.headings, (VALUE, HALF_JUDGED))
+        arms = self.group_rows[applicable[self.group_rows]], self.baseline_rows[applicable[self.baseline_rows]]
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)
-        ours, theirs = self._values(arms)
-        least, most = (
-            self._difference(match, (np.nan_to_num(ours, nan=mine), np.nan_to_num(theirs, nan=1 - mine)), level)
-            for mine in (0.0, 1.0)
+        group_values, baseline_values = self._values(arms)
+        worst, best = (
+            self._difference(
+                match,
+                (np.nan_to_num(group_values, nan=unknown), np.nan_to_num(baseline_values, nan=1 - unknown)),
+                level,
+            )
+            for unknown in (0.0, 1.0)
         )
         return Difference(
-            low=least.low,
-            high=most.high,
-            n_clusters=least.n_clusters,
-            method=least.method and f"{least.method.split(';')[0]} at the bounds",
-            reason=f"{half[0]:,} of the group's and {half[1]:,} of the baseline's rollouts are half-judged: "
+            low=worst.low,
+            high=best.high,
+            n_clusters=worst.n_clusters,
+            method=worst.method and f"{worst.method.split(';')[0]} at the bounds",
+            reason=f"{partial[0]:,} of the group's and {partial[1]:,} of the baseline's rollouts are partially judged: "
             "the interval holds whether they are failures or successes",
-            resamples=least.resamples,
+            resamples=worst.resamples,
         )
 
     def _draws(self, match: Match) -> Draws:
         ids = match.labels(match.common)
-        seed, many = self.options.seed, self.options.resamples
-        return Draws(generator(seed, ids), generator(seed, ids, "\0test"), many)
+        seed, number = self.options.seed, self.options.resamples
+        return Draws(generator(seed, ids), generator(seed, ids, "\0test"), number)
 
-    def _each(self, match: Match) -> tuple[Draws, Draws]:
-        seed, many = self.options.seed, self.options.resamples
-        made = []
+    def _draws_of_arms(self, match: Match) -> tuple[Draws, Draws]:
+        seed, number = self.options.seed, self.options.resamples
+        draws = []
         for name, rows, codes in zip((self.group, self.baseline), match.arms, match.codes, strict=True):
             ids = match.labels(np.unique(codes)) if match.unit.names else self._ids(rows)
-            made.append(Draws(generator(seed, ids, name), generator(seed, ids, name, "\0test"), many))
-        return made[0], made[1]
+            draws.append(Draws(generator(seed, ids, name), generator(seed, ids, name, "\0test"), number))
+        return draws[0], draws[1]
 
     def _ids(self, rows: IntArray) -> list[str]:
         return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
     def _estimates(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
-        """The statistic of each arm, over what is compared; None where it is not finite."""
+        """Return the statistic of each arm over the compared rows; None if it is not finite."""
         with np.errstate(invalid="ignore", over="ignore"):
-            ours, theirs = self._of_each(match, arms)
-        return tuple(None if one is None or not np.isfinite(one) else one for one in (ours, theirs))  # type: ignore[return-value]
+            group_estimate, baseline_estimate = self._estimate_arms(match, arms)
+        return tuple(
+            None if estimate is None or not np.isfinite(estimate) else estimate
+            for estimate in (group_estimate, baseline_estimate)
+        )  # type: ignore[return-value]
 
-    def _of_each(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+    def _estimate_arms(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
         if self.kind == "time" or self.statistic == "restricted_mean":
             return None, None
         values = self._values(arms)
-        if match.pairs and self.statistic == "mean":
+        if match.is_paired and self.statistic == "mean":
             pairs: Pairs = paired(*match.of(values))
             return (float(pairs.one.mean()), float(pairs.other.mean())) if pairs.units.size else (None, None)
-        kept = [value[keep] for value, keep in zip(values, match.kept, strict=True)]
-        if not kept[0].size or not kept[1].size:
+        compared_values = [numbers[mask] for numbers, mask in zip(values, match.compared, strict=True)]
+        if not compared_values[0].size or not compared_values[1].size:
             return None, None
         q = quantile_of(self.statistic)
         if q is not None:
-            return float(np.quantile(kept[0], q)), float(np.quantile(kept[1], q))
+            return float(np.quantile(compared_values[0], q)), float(np.quantile(compared_values[1], q))
         if self.statistic == "improvement":
-            ahead = chance_of_more(kept[0], kept[1])
-            return (ahead, 1 - ahead) if not match.pairs else (None, None)
-        return float(kept[0].mean()), float(kept[1].mean())
+            chance = chance_of_more(compared_values[0], compared_values[1])
+            return (chance, 1 - chance) if not match.is_paired else (None, None)
+        return float(compared_values[0].mean()), float(compared_values[1].mean())
 
     def _estimand(self, match: Match, arms: tuple[IntArray, IntArray]) -> str:
-        unknown = self.ours.size - arms[0].size, self.theirs.size - arms[1].size
-        gone = f"; without a value: {unknown[0]:,} and {unknown[1]:,} rollouts" if any(unknown) else ""
-        what = {
+        unknown = self.group_rows.size - arms[0].size, self.baseline_rows.size - arms[1].size
+        missing = f"; without a value: {unknown[0]:,} and {unknown[1]:,} rollouts" if any(unknown) else ""
+        quantity = {
             "mean": f"mean of {self.metric}, {self.group} minus {self.baseline}",
             "improvement": f"probability that {self.metric} is higher for {self.group} than for {self.baseline}",
         }.get(
             self.statistic, f"{statistic_in_words(self.statistic)} of {self.metric}, {self.group} minus {self.baseline}"
         )
-        if match.pairs:
-            one = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
-            weighing = one if self.statistic in {"mean", "improvement"} else "rollout"
-            over = f"over the {counted(match.common.size, one)} of both, every {weighing} weighing the same"
+        if match.is_paired:
+            noun = match.unit.names[0] if len(match.unit.names) == 1 else "cell"
+            weighing = noun if self.statistic in {"mean", "improvement"} else "rollout"
+            population = f"over the {counted(match.common.size, noun)} of both, every {weighing} weighing the same"
         else:
-            over = "over all rollouts of both, every rollout weighing the same"
-        return f"{what}, {over}; unit: {match.unit.words}{gone}"
+            population = "over all rollouts of both, every rollout weighing the same"
+        return f"{quantity}, {population}; unit: {match.unit.words}{missing}"

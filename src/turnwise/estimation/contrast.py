@@ -1,4 +1,4 @@
-"""ROLLOUTS -> CONTRAST: one group against another, paired by goal where both tried the same goals."""
+"""ROLLOUTS -> CONTRAST: differences between groups, paired by goal if both groups tried the same goals."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -54,60 +54,62 @@ def contrast(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """CONTRAST: how much each group exceeds the baseline, paired by goal, with intervals, p-values and the pairing report.
+    """Compare groups with a baseline, paired by goal, with intervals, p-values and counts of paired units.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     of
-        The column whose values are compared, such as ``"target"``. Rollouts without one are left out.
+        The column whose values are compared, such as ``"target"``. Rollouts without a value are left out.
     baseline
-        The value that all others are compared with; None compares all pairs, each with the one before it in order.
+        The value that all others are compared with; None compares all pairs, with the earlier value in order as baseline.
     by
-        Columns to group by first; a null is a group of its own.
+        Columns to group by first; nulls form a group of their own.
     metrics
-        Columns to compare; by default every one that `summarize` would take.
+        Columns to compare; by default all that `summarize` would choose.
     statistics
         ``"mean"`` (of a proportion or a number), ``"median"`` and quantiles such as ``"q90"``, ``"improvement"`` (the
-        probability that a value of the group exceeds one of the baseline, ties counting half: in `difference` then stands
-        that probability, and 1/2 is no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
-        restricted mean.
+        probability that a value of the group exceeds one of the baseline, counting ties as half; `difference` then holds
+        this probability, and 1/2 means no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
+        restricted mean of a time.
     cluster
-        As in `summarize`: what is independent, and what pairs.
+        As in `summarize`: the independent unit, by which arms are also paired.
     paired
-        ``"auto"``: by goal wherever both arms have a goal in common, and then only common goals count; True, False.
+        ``"auto"`` pairs by goal if both arms have goals in common, and then only common goals count; or True or False.
     method
-        Interval of a mean. ``"auto"``: Newcombe's score interval for pairs of single 0/1 rollouts, t over goals for
-        several of them (score intervals where fewer than six goals differ) and for numbers; unpaired, clustered score intervals
-        and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` name one; ``"bootstrap"`` and
-        ``"resample"`` are as in `summarize`.
+        Interval of a mean. ``"auto"``: if paired, Newcombe's score interval for single 0/1 rollouts, t over goals for
+        numbers and for several rollouts per goal (score intervals if fewer than six goals differ); unpaired, clustered score
+        intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` request one;
+        ``"bootstrap"`` and ``"resample"`` are as in `summarize`.
     adjust
-        P-values for the whole frame as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which takes the
-        correlation between paired means from common sign flips and makes their intervals simultaneous; None for none.
+        Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
+        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous; None for no
+        adjustment.
     level
         Nominal coverage, or several.
     undecided
-        Half-judged rollouts: ``"bounds"`` leaves the difference open and gives an interval that holds whatever they are;
-        ``"drop"`` leaves them out.
+        How to treat partially judged rollouts: ``"bounds"`` gives no point estimate but an interval that holds whatever the
+        missing verdicts are; ``"drop"`` leaves these rollouts out.
     force
-        Compare arms that were judged by different judges all the same.
+        If True, compare arms even if they were judged by different judges.
     resamples, seed
-        Of bootstraps and tests. The same goals and seed give the same draws, whatever else is in the frame.
+        Number of replicates of bootstraps and tests, and their seed. The same goals and seed give the same draws, whatever
+        other rows the table has.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. Never an
-        interval of zero width and never a p-value of 0; what is undefined is null, and `reason` says why. Undefined
-        p-values leave the family.
+        `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. No interval
+        has zero width and no p-value is 0; undefined values are null, and `reason` explains why. Undefined p-values are not
+        part of the family.
 
     Raises
     ------
     SchemaError
-        Where the table is no ROLLOUTS.
+        If the table is not ROLLOUTS.
     ArgumentError
-        Where an option names what is not there or makes no sense, or the arms had different judges.
+        If an option names a missing column or has an invalid value, or the arms had different judges.
 
     References
     ----------
@@ -145,39 +147,48 @@ def contrast(
     check_by(frame, by, schema.CONTRAST, "contrast")
     values = _arms(frame, of, baseline, by)
     columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
-    asked = None if statistics is None else names_of(statistics)
-    _check_options(asked, paired, method, adjust, undecided, resamples)
+    statistic_names = None if statistics is None else names_of(statistics)
+    _check_options(statistic_names, paired, method, adjust, undecided, resamples)
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, undecided=undecided, resamples=resamples, seed=seed
     )
     sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
-    found = {metric: headings(sheet, metric) for metric in columns}
-    arm = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
-    place = {value: number for number, value in enumerate(values)}
-    pairs = (
-        list(combinations(values, 2))
-        if baseline is None
-        else [(lower, v) for lower in [value_in_words(frame[of], baseline)] for v in values if v != lower]
-    )
+    headings_of = {metric: headings(sheet, metric) for metric in columns}
+    codes = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
+    index = {value: number for number, value in enumerate(values)}
+    if baseline is None:
+        pairs = list(combinations(values, 2))
+    else:
+        reference = value_in_words(frame[of], baseline)
+        pairs = [(reference, value) for value in values if value != reference]
     comparisons = [
         Comparison(
-            sheet, metric, statistic, group, lower, arms[place[group]], arms[place[lower]], found[metric], options, key
+            sheet,
+            metric,
+            statistic,
+            group,
+            lower,
+            arms[index[group]],
+            arms[index[lower]],
+            headings_of[metric],
+            options,
+            key,
         )
         for key, rows in sheet.groups(by)
-        for arms in [[rows[arm[rows] == number] for number in range(len(values))]]
+        for arms in [[rows[codes[rows] == number] for number in range(len(values))]]
         for metric in columns
-        for statistic in asked or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
+        for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
         for lower, group in pairs
     ]
     if not force:
         _check_judges(sheet, comparisons)
-    made = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
-    _adjust(comparisons, made, adjust, levels, options)
-    return rows_of([row for rows in made for row in rows], frame, by, schema.CONTRAST)
+    rows_of_comparisons = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
+    _adjust(comparisons, rows_of_comparisons, adjust, levels, options)
+    return rows_of([row for rows in rows_of_comparisons for row in rows], frame, by, schema.CONTRAST)
 
 
 def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:
-    """The values compared, in order."""
+    """Return the compared values in order."""
     if of not in frame.columns:
         raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
     if of in by:
@@ -185,24 +196,24 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
     check_one_value(frame, of, "contrast")
     values = frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     if baseline is not None and value_in_words(frame[of], baseline) not in values:
-        raise ArgumentError(f"contrast: baseline={baseline!r} is no value of `{of}`; there is {listing(values)}")
+        raise ArgumentError(f"contrast: baseline={baseline!r} is not a value of `{of}`; there is {listing(values)}")
     if len(values) < 2:
-        there = f"one value, {values[0]!r}" if values else "no value"
-        raise ArgumentError(f"contrast: `{of}` has {there}; a comparison needs two")
+        problem = f"one value, {values[0]!r}" if values else "no value"
+        raise ArgumentError(f"contrast: `{of}` has {problem}; a comparison needs two")
     return values
 
 
 def _check_options(
     statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, undecided: str, resamples: int
 ) -> None:
-    for name, value, words in (
+    for name, value, choices in (
         ("paired", paired, ("auto", True, False)),
         ("method", method, get_args(Method)),
         ("adjust", adjust, (*_FAMILY, None)),
         ("undecided", undecided, ("bounds", "drop")),
     ):
-        if value not in words:
-            raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(words, most=20)}")
+        if value not in choices:
+            raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(choices, most=20)}")
     for statistic in statistics or ():
         if statistic not in {"mean", "restricted_mean", "improvement"} and quantile_of(statistic) is None:
             raise ArgumentError(
@@ -213,82 +224,88 @@ def _check_options(
 
 
 def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:
+    """Raise an error if two compared groups have verdicts of different judges."""
     for name in JUDGED_BY:
         if not sheet.has(name):
             continue
         words = sheet.frame[name].cast(pl.String)
         for comparison in comparisons:
-            ours, theirs = (
-                set(words.gather(rows).drop_nulls().unique()) for rows in (comparison.ours, comparison.theirs)
+            group_judges, baseline_judges = (
+                set(words.gather(rows).drop_nulls().unique())
+                for rows in (comparison.group_rows, comparison.baseline_rows)
             )
-            if ours and theirs and ours != theirs:
+            if group_judges and baseline_judges and group_judges != baseline_judges:
                 raise ArgumentError(
-                    f"contrast: `{name}` is {listing(ours)} for {comparison.group!r} but {listing(theirs)} for "
+                    f"contrast: `{name}` is {listing(group_judges)} for {comparison.group!r} but {listing(baseline_judges)} for "
                     f"{comparison.baseline!r}: a difference of judges would look like one of {plural(comparison.options.of)}; "
-                    "judge both alike, or compare all the same with force=True"
+                    "judge both with the same judge, or compare them anyway with force=True"
                 )
 
 
 def _adjust(
     comparisons: Sequence[Comparison],
-    made: list[list[dict[str, Any]]],
+    rows_of_comparisons: list[list[dict[str, Any]]],
     adjust: str | None,
     levels: tuple[float, ...],
     options: Options,
 ) -> None:
-    """P-values adjusted for the family, which is every comparison of the frame with a p-value."""
-    if adjust is None or not made:
+    """Adjust the p-values, in place, for the family of all comparisons with a p-value."""
+    if adjust is None or not rows_of_comparisons:
         return
     if adjust == "max-t":
-        _max_t(comparisons, made, levels, options)
+        _max_t(comparisons, rows_of_comparisons, levels, options)
         return
     kind: Adjustment = adjust  # type: ignore[assignment]
-    raw = [rows[0]["p_value"] for rows in made]
-    done = adjusted([np.nan if p is None else p for p in raw], kind)
-    said = f"{_FAMILY[adjust]} over {len(raw) - raw.count(None)}"
-    for rows, p in zip(made, done, strict=True):
+    raw = [rows[0]["p_value"] for rows in rows_of_comparisons]
+    p_values = adjusted([np.nan if p is None else p for p in raw], kind)
+    note = f"{_FAMILY[adjust]} over {len(raw) - raw.count(None)}"
+    for rows, p in zip(rows_of_comparisons, p_values, strict=True):
         for row in rows:
             if not np.isnan(p):
-                row.update(p_adjusted=float(p), adjust=said)
+                row.update(p_adjusted=float(p), adjust=note)
 
 
 def _max_t(
     comparisons: Sequence[Comparison],
-    made: list[list[dict[str, Any]]],
+    rows_of_comparisons: list[list[dict[str, Any]]],
     levels: tuple[float, ...],
     options: Options,
 ) -> None:
+    """Adjust the p-values of paired means by max-T, in place, and make their intervals simultaneous."""
+    # A text in place of a family is the reason why this comparison has no part in it.
     families = [
         comparison.family() if rows[0]["p_value"] is not None else "no p-value to adjust"
-        for comparison, rows in zip(comparisons, made, strict=True)
+        for comparison, rows in zip(comparisons, rows_of_comparisons, strict=True)
     ]
-    known = [number for number, family in enumerate(families) if not isinstance(family, str)]
+    members = [number for number, family in enumerate(families) if not isinstance(family, str)]
     goals = sorted({goal for family in families if not isinstance(family, str) for goal in family.goals})
-    place = {goal: number for number, goal in enumerate(goals)}
-    parts = [family for family in families if not isinstance(family, str)]
-    for number, level in enumerate(levels if parts else ()):
-        found = max_t(
-            [part.differences for part in parts],
-            [np.array([place[goal] for goal in part.goals]) for part in parts],
+    goal_index = {goal: number for number, goal in enumerate(goals)}
+    inputs = [family for family in families if not isinstance(family, str)]
+    for number, level in enumerate(levels if inputs else ()):
+        result = max_t(
+            [part.differences for part in inputs],
+            [np.array([goal_index[goal] for goal in part.goals]) for part in inputs],
             rng=generator(options.seed, goals, "\0max-T"),
             resamples=options.resamples,
             level=level,
         )
-        for index, p in zip(known, found.p_adjusted, strict=True):
-            row = made[index][number]
+        for index, p in zip(members, result.p_adjusted, strict=True):
+            row = rows_of_comparisons[index][number]
             row.update(
-                p_adjusted=float(p), adjust=f"max-T over {len(known)}", resamples=options.resamples, seed=options.seed
+                p_adjusted=float(p), adjust=f"max-T over {len(members)}", resamples=options.resamples, seed=options.seed
             )
-            if row["std_error"] is not None and np.isfinite(found.critical):
-                half = found.critical * row["std_error"]
-                most = 1.0 if comparisons[index].kind == "proportion" else np.inf  # shares are no further apart
+            if row["std_error"] is not None and np.isfinite(result.critical):
+                half_width = result.critical * row["std_error"]
+                limit = (
+                    1.0 if comparisons[index].kind == "proportion" else np.inf
+                )  # a difference of shares lies in [-1, 1]
                 test = row["method"].rsplit("; ", 1)[-1]
                 row.update(
-                    low=max(row["difference"] - half, -most),
-                    high=min(row["difference"] + half, most),
+                    low=max(row["difference"] - half_width, -limit),
+                    high=min(row["difference"] + half_width, limit),
                     method=f"simultaneous t (max-T), paired; {test}",
                 )
-    for rows, family in zip(made, families, strict=True):
+    for rows, family in zip(rows_of_comparisons, families, strict=True):
         if isinstance(family, str):
             for row in rows:
                 row["reason"] = also(row["reason"], family)

@@ -1,4 +1,4 @@
-"""ROLLOUTS -> CURVE: the share of rollouts by turn, with what ended the others."""
+"""ROLLOUTS -> CURVE: the share of rollouts with an event by turn, with competing endings and censoring."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,11 +23,11 @@ from turnwise.stats.survival import hazard
 
 Kind = Literal["success", "survival", "hazard", "incidence"]
 Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
-_SAYS = {
-    "success": "share with the event by turn t, as run",
-    "survival": "share without the event after turn t, if nothing else ended a run",
-    "hazard": "share with the event in turn t, of those watched into it",
-    "incidence": "share ended this way by turn t, as run",
+_ESTIMANDS = {
+    "success": "observed share with the event by turn t",
+    "survival": "share without the event after turn t, if nothing else ended a rollout",
+    "hazard": "share with the event in turn t, of the rollouts followed into it",
+    "incidence": "observed share ended this way by turn t",
 }
 
 
@@ -45,50 +45,52 @@ def curve(
     seed: int = 0,
     merge: bool = False,
 ) -> pl.DataFrame:
-    """CURVE: each group's share by turn, with an interval, the rollouts at risk and what ended the watch of the others.
+    """Estimate each group's share with the event by turn, with intervals and the numbers at risk.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS with a column ``Struct{duration, observed}``, such as `metrics.time_to_success` measures.
+        ROLLOUTS with a ``Struct{duration, observed}`` column, such as `metrics.time_to_success` measures.
     metric
-        That column.
+        The name of that column.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     kind
-        ``"success"``: the share as run, by Aalen-Johansen; `competing` endings compete, and `budget`, `error` and
-        null endings censor. ``"survival"``: Kaplan-Meier, where nothing competes and every other ending censors.
-        ``"hazard"``: events among those at risk. ``"incidence"``: as ``"success"``, one curve for each way to end,
-        named in `ending`.
+        ``"success"``: the observed share, by Aalen-Johansen; `competing` endings compete, and `budget`, `error` and
+        null endings censor. ``"survival"``: Kaplan-Meier, in which nothing competes and every other ending censors.
+        ``"hazard"``: the share of events among the rollouts at risk. ``"incidence"``: as ``"success"``, with one curve for
+        each ending, named in `ending`.
     axis
-        What the watch is counted in. Over ``"target_call"``, ``"tokens"``, ``"cost_usd"`` or ``"seconds"`` the success is
-        charged at what it had taken by then, which `metrics.spent_to_success(axis)` measures beside the time; positions are
-        the amounts at which a watch ended in the event or a competing ending.
+        Unit of the follow-up. ``"target_call"``, ``"tokens"``, ``"cost_usd"`` and ``"seconds"`` place a success at the amount
+        spent by then, which `metrics.spent_to_success(axis)` measures in addition to the time. Positions are the amounts at
+        which a follow-up ended in the event or a competing ending.
     cluster
-        As in `summarize`; the intervals stand on the influence of whole clusters.
+        As in `summarize`; intervals use the influence of whole clusters.
     competing
-        Endings that preclude the event. One competes only where the rollout was watched to its last turn; for
-        another event than the attack's success, an ending in success competes too.
+        Endings that preclude the event. An ending competes only if the rollout was followed to its last turn; for
+        events other than the attack's success, an ending in success competes too.
     band
-        ``"pointwise"``: each interval holds by itself. ``"simultaneous"``: all of a curve hold at once (sup-t); not for a
-        hazard.
+        ``"pointwise"``: each interval is valid by itself. ``"simultaneous"``: all intervals of a curve are valid together
+        (sup-t); not for a hazard.
     level
         Nominal coverage, or several.
     seed
-        Of the process behind a simultaneous band.
+        Seed of the random process behind a simultaneous band.
     merge
-        As in `summarize`: work from counts by group and cluster, for a `LazyFrame` beyond memory.
+        As in `summarize`: work from counts by group and cluster, for a `LazyFrame` larger than memory.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CURVE`: one row per group and turn from 0 (1 for a hazard) to the last
-        turn watched. `at_risk` counts the rollouts watched into the turn.
+        `by`, then the columns of `schema.CURVE`: one row per group and turn, from 0 (1 for a hazard) to the last turn of any
+        follow-up. `at_risk` counts the rollouts still followed at the start of the turn.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -101,7 +103,7 @@ def curve(
 
     Examples
     --------
-    >>> watched = pl.DataFrame(
+    >>> rollouts = pl.DataFrame(
     ...     {
     ...         "rollout_id": list("abcd"),
     ...         "ending": ["success", "budget", "gave_up", "success"],
@@ -114,7 +116,7 @@ def curve(
     ...         ],
     ...     }
     ... )
-    >>> curve(watched).select("at", "estimate", "at_risk", "events", "censored", "competing")
+    >>> curve(rollouts).select("at", "estimate", "at_risk", "events", "censored", "competing")
     shape: (3, 6)
     ┌─────┬──────────┬─────────┬────────┬──────────┬───────────┐
     │ at  ┆ estimate ┆ at_risk ┆ events ┆ censored ┆ competing │
@@ -158,20 +160,22 @@ def curve(
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.DataFrame:
-    """Estimate curves from a state: all groups at once, with their times counted."""
+    """Estimate curves from a state, whose times are counted by group and cluster."""
     table = rollouts if isinstance(rollouts, State | pl.LazyFrame) else frame_of(rollouts, "curve")
     dtypes = table.dtypes if isinstance(table, State) else table.collect_schema()
-    nothing = curve(pl.DataFrame(schema=dtypes), by=by, **options)  # mistakes come before reading
-    wanted = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
-    state = table if isinstance(table, State) else state_of(table, *wanted)
+    empty = curve(
+        pl.DataFrame(schema=dtypes), by=by, **options
+    )  # invalid arguments raise an error before anything is read
+    columns = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
+    state = table if isinstance(table, State) else state_of(table, *columns)
     rows = [curve(part, by=by, **options) for block in blocks(state, by) for part in block if part.width]
-    return pl.concat(rows) if rows else nothing
+    return pl.concat(rows) if rows else empty
 
 
 def curve_to_merge(
     dtypes: pl.Schema, *, by: By = (), metric: str = "time_to_success", axis: Axis = "turn", cluster: Cluster = "auto"
 ) -> tuple[list[str], list[str]]:
-    """The columns of ROLLOUTS that a state for `curve` counts, and those that it keeps: amounts, which seldom repeat.
+    """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat.
 
     Examples
     --------
@@ -179,15 +183,15 @@ def curve_to_merge(
     >>> curve_to_merge(dtypes)
     (['ending', 'time_to_success'], [])
     """
-    wanted = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
-    columns = [name for name in dtypes if name in wanted]
+    needed = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
+    columns = [name for name in dtypes if name in needed]
     return (columns, []) if axis == "turn" else ([], columns)
 
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
-    for name, value, words in (("kind", kind, _SAYS), ("axis", axis, get_args(Axis))):
-        if value not in words:
-            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), words)}")
+    for name, value, choices in (("kind", kind, _ESTIMANDS), ("axis", axis, get_args(Axis))):
+        if value not in choices:
+            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), choices)}")
     if band not in {"pointwise", "simultaneous"}:
         raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
     if band == "simultaneous" and kind == "hazard":
@@ -207,7 +211,7 @@ def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """Options of the curves; `seed` is None where each position has an interval of its own."""
+    """Options of the curves; a `seed` requests simultaneous bands."""
 
     metric: str
     kind: Kind
@@ -222,53 +226,57 @@ def _group(
     metric, kind = options.metric, options.kind
     ends, at = _positions(sheet, group, ways, options)
     rows, duration = group[ends > 0], ends[ends > 0]
-    unwatched = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
-    words = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
-    says = _SAYS[kind] if options.axis == "turn" else _SAYS[kind].replace("turn t", f"{options.axis} x")
+    without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
+    shared = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
+    share = _ESTIMANDS[kind] if options.axis == "turn" else _ESTIMANDS[kind].replace("turn t", f"{options.axis} x")
     if not rows.size:
-        nothing = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
-        return [{**words, **nothing, "estimand": says + unwatched}]
+        empty = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
+        return [{**shared, **empty, "estimand": share + without_time}]
     unit = unit_of(sheet, rows, metric, options.cluster)
-    words["estimand"] = f"{says}, every rollout weighing the same; unit: {unit.words}{unwatched}"
-    late = successes_of_unknown_time(sheet, rows, metric)
-    note = f"{counted(late, 'success')} of unknown time counted at the last turn" if late else None
-    made: list[dict[str, Any]] = []
+    shared["estimand"] = f"{share}, every rollout weighing the same; unit: {unit.words}{without_time}"
+    undated = successes_of_unknown_time(sheet, rows, metric)
+    note = f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None
+    result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
         if way == schema.SUCCESS or happened[rows].any():
             cause = causes(ways, rows, way)
-            found = _curve(options, duration, cause, unit, level)
-            named = {**words, "ending": way if kind == "incidence" else None}
-            made += [{**named, **row} for row in positions_of(found, note, at)]
-    return made
+            estimates = _curve(options, duration, cause, unit, level)
+            names = {**shared, "ending": way if kind == "incidence" else None}
+            result += [{**names, **row} for row in positions_of(estimates, note, at)]
+    return result
 
 
 def _positions(
     sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
 ) -> tuple[IntArray, FloatArray]:
-    """The position at which each watch ended, 0 where unknown, and where positions 0, 1, ... stand on the axis."""
+    """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis."""
     duration = sheet.times(options.metric)[0][group]
     if options.axis == "turn":
         return duration, np.arange(duration.max(initial=0) + 1.0)
     spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
-    known = (duration > 0) & ~np.isnan(spent)
-    ended = known & np.any([happened[group] for happened in ways.values()], axis=0)
-    # Watches cut short before the first ending were at risk until then: the least amount is a position too.
-    marks = np.unique(np.concatenate([spent[ended], spent[known].min(keepdims=True)])) if known.any() else spent[:0]
-    place = np.where(known, np.searchsorted(marks, spent, side="right"), 0)
-    return place.astype(np.int64), np.concatenate([[0.0], marks])
+    has_amount = (duration > 0) & ~np.isnan(spent)
+    ended = has_amount & np.any([happened[group] for happened in ways.values()], axis=0)
+    # Follow-ups censored before the first ending were at risk until then, so the smallest amount is a position too.
+    amounts = (
+        np.unique(np.concatenate([spent[ended], spent[has_amount].min(keepdims=True)]))
+        if has_amount.any()
+        else spent[:0]
+    )
+    positions = np.where(has_amount, np.searchsorted(amounts, spent, side="right"), 0)
+    return positions.astype(np.int64), np.concatenate([[0.0], amounts])
 
 
 def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, level: float) -> Incidence:
-    made_at = level
+    interval_level = level
     if options.kind == "survival":
         cause = np.where(cause == EVENT, EVENT, CENSORED)
     if options.seed is not None:
         rng = unit.generator(options.seed)
-        made_at = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
+        interval_level = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
     if options.kind == "survival":
-        found = kaplan_meier(duration, cause == EVENT, unit.codes, level=made_at)
-        found = replace(found, estimate=1 - found.estimate, low=1 - found.high, high=1 - found.low)
+        estimates = kaplan_meier(duration, cause == EVENT, unit.codes, level=interval_level)
+        estimates = replace(estimates, estimate=1 - estimates.estimate, low=1 - estimates.high, high=1 - estimates.low)
     else:
         estimator = hazard if options.kind == "hazard" else cumulative_incidence
-        found = estimator(duration, cause, unit.codes, level=made_at)
-    return found if options.seed is None else replace(found, method=f"{found.method}, simultaneous (sup-t)")
+        estimates = estimator(duration, cause, unit.codes, level=interval_level)
+    return estimates if options.seed is None else replace(estimates, method=f"{estimates.method}, simultaneous (sup-t)")

@@ -1,4 +1,4 @@
-"""ROLLOUTS -> the difference of two groups' curves, by turn and as one test."""
+"""ROLLOUTS -> differences between the curves of two groups: a CURVE by turn, and a CONTRAST with one test."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -39,7 +39,7 @@ def curve_difference(
     competing: Sequence[str] = schema.COMPETING,
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """CURVE of differences: each group's share with the event by turn, as run, less the baseline's.
+    """Estimate the difference between each group's curve and the baseline's, turn by turn.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def curve_difference(
     -------
     polars.DataFrame
         `by`, `group` and `baseline`, then the columns of `schema.CURVE` with kind ``"difference"``: a row per turn from 1 to
-        the last that both arms were watched to. `at_risk` and the counts are the group's. The interval is that of
+        the last one that follow-ups of both arms reached. `at_risk` and the other counts describe the group. The interval is
         `stats.two_curves.incidence_difference`: pointwise, within [-1, 1], never of zero width.
 
     Raises
     ------
     SchemaError, ArgumentError
-        As for `curve`, and where the baseline is not there.
+        As for `curve`, and if the baseline does not occur.
 
     Examples
     --------
@@ -70,30 +70,40 @@ def curve_difference(
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
-    frame, by, levels = _checked(rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE)
+    frame, by, levels = _check_arguments(
+        rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
+    )
     sheet = Sheet(frame)
     ways = endings(sheet, metric, competing)
-    made = []
+    result = []
     for arms in _arms(sheet, by, of, baseline, metric, cluster):
         cause = causes(ways, arms.rows)
         for level_ in levels:
-            found = incidence_difference(arms.duration, cause, arms.ours, arms.unit.codes, level=level_)
-            life = watch(arms.duration[arms.ours], cause[arms.ours], horizon=len(found))
-            words = {
-                **arms.words(metric, level_, "share with the event by turn t, as run"),
+            differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
+            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], horizon=len(differences))
+            shared = {
+                **arms.words(metric, level_, "observed share with the event by turn t"),
                 "kind": "difference",
                 "axis": "turn",
                 "method": "Aalen-Johansen, difference by square-and-add",
             }
-            for t, row in enumerate(found, 1):
-                counts = {name: int(getattr(life, name)[t]) for name in ("at_risk", "events", "censored", "competing")}
+            for t, row in enumerate(differences, 1):
+                counts = {
+                    name: int(getattr(followed, name)[t]) for name in ("at_risk", "events", "censored", "competing")
+                }
                 numbers = asdict(row)
-                made.append({**words, **numbers, "estimate": row.difference, "at": float(t), **counts})
-            if not found:
-                made.append(
-                    {**words, "at": 0.0, "at_risk": 0, "method": None, "reason": "one of the two has nobody watched"}
+                result.append({**shared, **numbers, "estimate": row.difference, "at": float(t), **counts})
+            if not differences:
+                result.append(
+                    {
+                        **shared,
+                        "at": 0.0,
+                        "at_risk": 0,
+                        "method": None,
+                        "reason": "no rollout of one of the two was followed",
+                    }
                 )
-    return _rows(made, frame, by, schema.CURVE)
+    return _frame_of(result, frame, by, schema.CURVE)
 
 
 def curve_test(
@@ -106,7 +116,7 @@ def curve_test(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """CONTRAST of two curves in one number each: the log-rank test, and the difference of restricted mean times.
+    """Compare two curves by one number each: the log-rank test, and the difference between restricted mean times.
 
     Parameters
     ----------
@@ -117,9 +127,9 @@ def curve_test(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CONTRAST`, two rows per group. ``statistic="log_rank"``: `difference` is the
-        group's events less those expected, `p_value` of equal hazards, clustered; it has no interval. ``"restricted_mean"``:
-        turns to the event, up to the last turn that both arms were watched to, group less baseline. Both treat any other
-        ending as the end of a watch. `n_pairs` counts clusters in both arms.
+        group's number of events minus the expected one, `p_value` tests equal hazards over clusters; it has no interval.
+        ``"restricted_mean"``: turns to the event, up to the last turn that follow-ups of both arms reached, group minus
+        baseline. Both treat any other ending as censoring. `n_pairs` counts clusters in both arms.
 
     Raises
     ------
@@ -138,28 +148,30 @@ def curve_test(
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """
-    frame, by, levels = _checked(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
+    frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
     sheet = Sheet(frame)
     _, observed = sheet.times(metric)
-    made = []
+    result = []
     for arms in _arms(sheet, by, of, baseline, metric, cluster):
         event = observed[arms.rows]
         for level_ in levels:
-            test = log_rank(arms.duration, event * EVENT, arms.ours, arms.unit.codes)
-            mean, last = restricted_mean_difference(arms.duration, event, arms.ours, arms.unit.codes, level=level_)
+            test = log_rank(arms.duration, event * EVENT, arms.in_group, arms.unit.codes)
+            mean, last = restricted_mean_difference(arms.duration, event, arms.in_group, arms.unit.codes, level=level_)
             equal = "test of equal hazards of the event, every other ending censoring"
-            area = f"restricted mean time to the event up to {last}, if nothing else ended a watch"
-            for statistic, method, row, said in (
+            area = f"restricted mean time to the event up to {last}, if nothing else ended a follow-up"
+            for statistic, method, row, statistic_words in (
                 ("log_rank", "clustered log-rank", test, equal),
                 ("restricted_mean", "influence, t", mean, area),
             ):
-                words = arms.words(metric, level_, said)
-                kept = method if row.p_value is not None else None
-                made.append({**words, **asdict(row), "statistic": statistic, "of": of, "method": kept, **arms.pairing})
-    return _rows(made, frame, by, schema.CONTRAST)
+                shared = arms.words(metric, level_, statistic_words)
+                named_method = method if row.p_value is not None else None
+                result.append(
+                    {**shared, **asdict(row), "statistic": statistic, "of": of, "method": named_method, **arms.pairing}
+                )
+    return _frame_of(result, frame, by, schema.CONTRAST)
 
 
-def _checked(
+def _check_arguments(
     rollouts: object,
     of: str,
     baseline: str,
@@ -176,70 +188,81 @@ def _checked(
     check_time(frame, metric, competing, verb)
     if of not in frame.columns or of in by:
         raise ArgumentError(
-            f"{verb}: of={of!r} is no column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
+            f"{verb}: of={of!r} is not a column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
         )
     check_one_value(frame, of, verb)
-    there = frame[of].cast(pl.String).drop_nulls().unique().to_list()
-    if value_in_words(frame[of], baseline) not in there:
-        raise ArgumentError(f"{verb}: baseline={baseline!r} is no value of {of!r}; there is {listing(there)}")
+    values = frame[of].cast(pl.String).drop_nulls().unique().to_list()
+    if value_in_words(frame[of], baseline) not in values:
+        raise ArgumentError(f"{verb}: baseline={baseline!r} is not a value of {of!r}; there is {listing(values)}")
     return frame, by, check_levels(level)
 
 
 class _Arms:
-    """One group and its baseline, watched: the rows of both, which are the group's, and their common unit."""
+    """A group and its baseline: the followed rows of both, a mask of the group's rows, and their common unit."""
 
     def __init__(
-        self, sheet: Sheet, rows: IntArray, ours: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
+        self, sheet: Sheet, rows: IntArray, in_group: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
     ) -> None:
-        self.sheet, self.rows, self.ours, self.unit, self.duration, self.key = sheet, rows, ours, unit, duration, key
+        self.sheet, self.rows, self.in_group, self.unit, self.duration, self.key = (
+            sheet,
+            rows,
+            in_group,
+            unit,
+            duration,
+            key,
+        )
 
-    def words(self, metric: str, level: float, said: str) -> dict[str, Any]:
+    def words(self, metric: str, level: float, statistic: str) -> dict[str, Any]:
         """Return the texts that every row of the pair repeats."""
-        names = f"{said}: {self.key['group']} less {self.key['baseline']}; unit: {self.unit.words}"
+        estimand = f"{statistic}: {self.key['group']} less {self.key['baseline']}; unit: {self.unit.words}"
         return {
             **self.key,
             "metric": metric,
             "level": level,
-            "estimand": names,
+            "estimand": estimand,
             "n_clusters": self.pairing["n_clusters"],
         }
 
     @property
     def pairing(self) -> dict[str, int]:
-        """Count the clusters that both arms have, and those that only one has."""
+        """Numbers of clusters in both arms, in one of them only, and in total."""
         way = (
             min(self.unit.codes, key=lambda codes: np.unique(codes).size)
             if self.unit.codes
             else np.arange(self.rows.size)
         )
-        ours, theirs = set(way[self.ours].tolist()), set(way[~self.ours].tolist())
+        in_group, baseline_units = set(way[self.in_group].tolist()), set(way[~self.in_group].tolist())
         return {
-            "n_pairs": len(ours & theirs),
-            "only_group": len(ours - theirs),
-            "only_baseline": len(theirs - ours),
-            "n_clusters": len(ours | theirs),
+            "n_pairs": len(in_group & baseline_units),
+            "only_group": len(in_group - baseline_units),
+            "only_baseline": len(baseline_units - in_group),
+            "n_clusters": len(in_group | baseline_units),
         }
 
 
 def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str, cluster: Cluster) -> Iterator[_Arms]:
-    chosen = value_in_words(sheet.frame[of], baseline)
+    baseline_text = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
     values = sheet.frame[of].cast(pl.String)
     ordered = sheet.frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     for key, group in sheet.groups(by):
-        watched = np.asarray(group[duration[group] > 0])
-        here = values.gather(watched)
-        others = set(values.gather(group)) - {chosen}
-        for name in (value for value in ordered if value in others):
-            ours, theirs = ((here == word).fill_null(value=False).to_numpy() for word in (name, chosen))
-            rows, own = watched[ours | theirs], ours[ours | theirs]
+        followed = np.asarray(group[duration[group] > 0])
+        texts = values.gather(followed)
+        names = set(values.gather(group)) - {baseline_text}
+        for name in (value for value in ordered if value in names):
+            is_group, is_baseline = (
+                (texts == word).fill_null(value=False).to_numpy() for word in (name, baseline_text)
+            )
+            rows, in_group = followed[is_group | is_baseline], is_group[is_group | is_baseline]
             unit = unit_of(sheet, rows, metric, cluster)
-            yield _Arms(sheet, rows, own, unit, duration[rows], {**key, "group": name, "baseline": chosen})
+            yield _Arms(sheet, rows, in_group, unit, duration[rows], {**key, "group": name, "baseline": baseline_text})
 
 
-def _rows(made: list[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema) -> pl.DataFrame:
-    """The finished frame; a CURVE gets the two columns that a CONTRAST has already."""
+def _frame_of(
+    records: list[dict[str, Any]], frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema
+) -> pl.DataFrame:
+    """Return the result frame; a CURVE gets the columns `group` and `baseline`, which a CONTRAST already has."""
     arms = tuple(name for name in ("group", "baseline") if name not in result.names)
     typed = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in arms)
-    kept = [{name: row.get(name) for name in (*by, *arms, *result.names)} for row in made]
-    return rows_of(kept, typed, (*by, *arms), result)
+    ordered = [{name: row.get(name) for name in (*by, *arms, *result.names)} for row in records]
+    return rows_of(ordered, typed, (*by, *arms), result)

@@ -98,7 +98,7 @@ class _Sample:
 
 
 def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return a row of SUMMARY for each statistic and level; None for the statistics stands for those of the metric's kind."""
+    """Return a row of SUMMARY for each statistic and level; by default the statistics for the metric's kind."""
     applicable = cell.group.select(cell.headings != INAPPLICABLE)
     known = cell.group.select(cell.headings == VALUE)
     # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
@@ -162,7 +162,7 @@ def _estimate(cell: Cell, sample: _Sample, statistic: str, level: float) -> Esti
         estimate = replace(estimate, n_clusters=min(way.count for way in ways))
     if cell.options.strata is None or estimate.low is None or (statistic == "mean" and cell.kind != "time"):
         return estimate
-    reason = f"no interval of a {statistic_in_words(statistic)} within strata: these are for means"
+    reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
     return replace(estimate, low=None, high=None, method=None, resamples=None, reason=also(estimate.reason, reason))
 
 
@@ -178,7 +178,7 @@ def _unstratified(cell: Cell, sample: _Sample, statistic: str, level: float) -> 
             return standard_deviation(sample.values, weights=sample.weights)
         case "restricted_mean":
             return Estimate(
-                n=sample.rows.size, reason="a restricted mean is of a time to an event; this metric is none"
+                n=sample.rows.size, reason="a restricted mean is defined for a time to an event; this metric is not one"
             )
         case _:
             return quantile(
@@ -206,7 +206,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     if share and method in _OF_A_SHARE:
         return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
     if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
-        reason = "of a share it can leave [0, 1]" if share else "is for shares; this is a number"
+        reason = "can leave [0, 1], where a share must be" if share else "is for shares; this metric is a number"
         return _without_interval(sample, level, f"{method}: {reason}")
     estimate = mean(
         sample.values,
@@ -221,7 +221,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     if share and bootstrap and estimate.low is None:
         reason = "Wilson instead of the bootstrap"
     elif method == "auto" and _leaves_unit_interval(estimate) and _zeros_and_ones(cell, sample):
-        reason = "Wilson, for all are 0.0 or 1.0"
+        reason = "Wilson because all values are 0.0 or 1.0"
     else:
         return _clipped(cell, estimate)
     wilson = proportion(sample.values, clusters, weights=weights, level=level)
@@ -307,7 +307,7 @@ def _partially_judged(
     """Bound a rate if some turns are unjudged: one success settles a rollout, but one failure does not."""
     number = int((cell.headings == HALF_JUDGED).sum())
     rollouts = counted(cell.group.rows.size, "rollout")
-    note = f"{number:,} of {rollouts} {'is' if number == 1 else 'are'} half-judged"
+    note = f"{number:,} of {rollouts} {'is' if number == 1 else 'are'} partially judged"
     if cell.options.undecided == "drop":
         return replace(estimate, reason=also(estimate.reason, f"{note} and left out, which pushes the rate up"))
     if cell.options.undecided == "censor":

@@ -25,7 +25,7 @@ from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import reached_in
 
 FAR = 10
-"""Times the attempts made beyond which a forecast is marked as far out."""
+"""A forecast beyond this multiple of the observed attempts carries a warning."""
 
 
 def forecast(
@@ -39,45 +39,48 @@ def forecast(
     resamples: int = 1000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """FORECAST: the share of goals that k attempts would break, by how much goals are seen to differ.
+    """Forecast the share of goals that k attempts would break, from the observed differences between goals.
 
-    Goals' chances of success are taken as Beta(α, β), fitted by maximum likelihood; ASR(k) = 1 - B(α, β + k) / B(α, β), whose
-    tail k^-α is the power law seen at large budgets. It does not matter whether attempts stopped at the first success.
+    Success probabilities of goals are modeled as Beta(α, β), fitted by maximum likelihood; then ASR(k) = 1 - B(α, β + k) /
+    B(α, β), whose tail k^-α is the power law observed at large budgets. The likelihood is the same whether or not attempts
+    stopped at the first success.
 
     Parameters
     ----------
     rollouts
-        ROLLOUTS, with several attempts at each goal: see `attempts` for which belong together.
+        ROLLOUTS, with several attempts at each goal; `attempts` explains which rollouts belong together.
     metric
         A Boolean column.
     k
-        How many attempts.
+        Numbers of attempts.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     cluster
         As in `summarize`; of two crossed ways the first.
     level
         Nominal coverage, or several.
     resamples, seed
-        Of the bootstrap over clusters.
+        Number of replicates of the bootstrap over clusters, and their seed.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.FORECAST`. The interval has the bootstrap's standard error of the logit and t(G - 1).
-        `holdout_error` says how far the first two thirds of the attempts miss what all of them reached. Without a success
-        (or with too few for the bootstrap) there is only an upper bound that holds for any distribution of goals: k/n times
-        that of n attempts. One attempt at each goal, or fewer than ten goals, identify nothing: null, with a reason. Beyond
-        ten times the attempts made, `reason` warns.
+        `by`, then the columns of `schema.FORECAST`. The interval uses the bootstrap's standard error of the logit and
+        t(G - 1). `holdout_error` is the error of a forecast from the first two thirds of the attempts. Without a success (or
+        with too few for the bootstrap) there is only an upper bound, valid for any distribution of goals: k/n times the bound
+        for n attempts. With one attempt at each goal, or fewer than ten goals, the model is not identified: null, with a
+        reason. Beyond ten times the observed attempts, `reason` contains a warning.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     Notes
     -----
-    A line fitted to cumulative points on log-log axes, as Hughes et al. fit it, discards the zeros.
+    A line fitted to cumulative points on log-log axes, as in Hughes et al., would discard zeros.
 
     References
     ----------
@@ -107,60 +110,60 @@ def forecast(
         raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; a Boolean is forecast")
     check_resamples(resamples, "forecast", 1000)
     sheet = Sheet(frame)
-    found = headings(sheet, metric)
+    row_headings = headings(sheet, metric)
     rows = []
     for key, group in sheet.groups(by):
-        applicable = np.asarray(group[found[group] != INAPPLICABLE])
-        tried = Attempts.of(sheet, applicable, metric, cluster)
-        half_judged = int((found[applicable] == HALF_JUDGED).sum())
-        rows += [{**key, **row} for row in _group(tried, numbers, levels, resamples, seed, half_judged)]
+        applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
+        repeats = Attempts.of(sheet, applicable, metric, cluster)
+        partial = int((row_headings[applicable] == HALF_JUDGED).sum())
+        rows += [{**key, **row} for row in _group(repeats, numbers, levels, resamples, seed, partial)]
     return rows_of(rows, frame, by, schema.FORECAST)
 
 
 def _group(
-    tried: Attempts, numbers: Sequence[int], levels: Sequence[float], resamples: int, seed: int, half_judged: int
+    repeats: Attempts, numbers: Sequence[int], levels: Sequence[float], resamples: int, seed: int, partial: int
 ) -> list[dict[str, Any]]:
-    successes, made = tried.counts()
-    there = made > 0
-    c, n = successes[there], made[there]
-    clusters = _clusters(tried)[there]
+    successes, judged = repeats.counts()
+    has_attempts = judged > 0
+    c, n = successes[has_attempts], judged[has_attempts]
+    clusters = _clusters(repeats)[has_attempts]
     count = np.unique(clusters).size
-    shared = {"metric": tried.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
+    shared = {"metric": repeats.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
     flaw = _flaw(n, count)
-    if half_judged:
-        said = counted(half_judged, "attempt is half-judged", "attempts are half-judged")
-        flaw = f"{said}, and one False never settles one; judge them, or leave them out"
+    if partial:
+        note = counted(partial, "attempt is partially judged", "attempts are partially judged")
+        flaw = f"{note}, and one False never settles one; judge them, or leave them out"
     if flaw:
         return [
-            {**shared, "at": float(k), "level": level, "reason": flaw, "estimand": _estimand(tried, k)}
+            {**shared, "at": float(k), "level": level, "reason": flaw, "estimand": _estimand(repeats, k)}
             for level in levels
             for k in numbers
         ]
     fit = beta_binomial(c, n)
-    weights = generator(seed, tried.unit.ids()).multinomial(count, np.full(count, 1 / count), size=resamples)
+    weights = generator(seed, repeats.unit.ids()).multinomial(count, np.full(count, 1 / count), size=resamples)
     draws = beta_binomial(c, n, weights[:, np.unique(clusters, return_inverse=True)[1]])
-    shared |= {"seed": seed, "resamples": resamples, **_held_out(tried), **_parameters(fit)}
-    made_rows = []
+    shared |= {"seed": seed, "resamples": resamples, **_held_out(repeats), **_parameters(fit)}
+    rows = []
     for level in levels:
         for k in numbers:
             row = _row(fit, draws, k, level, count, (c, n, clusters))
-            warned = (
+            warning = (
                 f"{k / n.max():.0f} times the attempts made: far beyond what they can show"
                 if k > FAR * n.max()
                 else None
             )
-            reason = "; ".join(part for part in (row.pop("reason"), warned) if part) or None
-            words = {"at": float(k), "level": level, "reason": reason, "estimand": _estimand(tried, k)}
-            made_rows.append({**shared, **row, **words})
-    return made_rows
+            reason = "; ".join(part for part in (row.pop("reason"), warning) if part) or None
+            columns = {"at": float(k), "level": level, "reason": reason, "estimand": _estimand(repeats, k)}
+            rows.append({**shared, **row, **columns})
+    return rows
 
 
-def _clusters(tried: Attempts) -> IntArray:
-    return tried.unit.codes[0] if tried.unit.codes else np.arange(tried.goals.count)
+def _clusters(repeats: Attempts) -> IntArray:
+    return repeats.unit.codes[0] if repeats.unit.codes else np.arange(repeats.goals.count)
 
 
 def _flaw(n: IntArray, count: int) -> str | None:
-    """Why nothing can be forecast; None where something can."""
+    """Return the reason why a forecast is impossible; None if it is possible."""
     if not n.size:
         return "no attempt has a value"
     if n.max() == 1:
@@ -170,15 +173,15 @@ def _flaw(n: IntArray, count: int) -> str | None:
     return too_few_to_draw(count)
 
 
-def _estimand(tried: Attempts, k: int) -> str:
-    noun, done = tried.noun, "solved" if tried.concerns == "task" else "broken"
-    share = f"share of {noun}s {done} at least once in {counted(k, 'attempt')}, {noun}s' chances being Beta"
-    return f"{share}, every {noun} weighing the same; unit: {tried.unit_words}"
+def _estimand(repeats: Attempts, k: int) -> str:
+    noun, verb = repeats.noun, "solved" if repeats.concerns == "task" else "broken"
+    share = f"share of {noun}s {verb} at least once in {counted(k, 'attempt')}, {noun}s' chances being Beta"
+    return f"{share}, every {noun} weighing the same; unit: {repeats.unit_words}"
 
 
 def _parameters(fit: BetaBinomial) -> dict[str, float | None]:
-    known = not np.isnan(fit.alpha)
-    return {"alpha": float(fit.alpha) if known else None, "beta": float(fit.beta) if known else None}
+    is_defined = not np.isnan(fit.alpha)
+    return {"alpha": float(fit.alpha) if is_defined else None, "beta": float(fit.beta) if is_defined else None}
 
 
 def _row(
@@ -190,20 +193,20 @@ def _row(
     attempts: tuple[IntArray, IntArray, IntArray],
 ) -> dict[str, Any]:
     share, replicates = float(fit.reached(k)), draws.reached(k)
-    empty = np.isnan(replicates)
-    if np.isnan(share) or empty.mean() > MOST_NULL:
+    undefined = np.isnan(replicates)
+    if np.isnan(share) or undefined.mean() > MOST_NULL:
         return _bounds_only(*attempts, k, level, None if np.isnan(share) else share)
-    logits = scipy.special.logit(np.clip(replicates[~empty], 1e-12, 1 - 1e-12))
+    logits = scipy.special.logit(np.clip(replicates[~undefined], 1e-12, 1 - 1e-12))
     spread, center = float(logits.std(ddof=1)), float(scipy.special.logit(min(max(share, 1e-12), 1 - 1e-12)))
     if not spread > 0:
         return {"estimate": share, "reason": "the bootstrap shows no variation: no interval"}
-    half = t_quantile(level, count - 1) * spread
+    half_width = t_quantile(level, count - 1) * spread
     edge = "goals differ by all or nothing" if fit.alpha + fit.beta < 1 else "goals are not seen to differ"
     return {
         "estimate": share,
-        "std_error": float(replicates[~empty].std(ddof=1)),
-        "low": float(scipy.special.expit(center - half)),
-        "high": float(scipy.special.expit(center + half)),
+        "std_error": float(replicates[~undefined].std(ddof=1)),
+        "low": float(scipy.special.expit(center - half_width)),
+        "high": float(scipy.special.expit(center + half_width)),
         "method": "beta-binomial, cluster bootstrap of the logit",
         "reason": f"{edge}: the exponent of the tail is not identified" if fit.at_edge else None,
     }
@@ -212,7 +215,7 @@ def _row(
 def _bounds_only(
     successes: IntArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
 ) -> dict[str, Any]:
-    """Return bounds only, where successes are too few (or everything succeeds), valid however goals differ.
+    """Return bounds that are valid for any distribution of goals, if successes are too few (or all attempts succeed).
 
     ASR(k)/k falls with k and ASR(k) rises, so ASR(k) is at most k/n times ASR(n) for k > n, and at least ASR(n).
     """
@@ -220,33 +223,33 @@ def _bounds_only(
     reach: FloatArray = reached_in(fewest, successes, n)
     observed = proportion(reach, (clusters,), level=level, trials=max(1.0, float(n.mean())))
     low, high = observed.low or 0.0, observed.high if observed.high is not None else 1.0
-    few = int(successes.sum())
-    said = counted(few, "success") if few < n.sum() else "every attempt succeeded"
+    number = int(successes.sum())
+    text = counted(number, "success") if number < n.sum() else "every attempt succeeded"
     return {
         "estimate": share,
         "low": low if k >= fewest else 0.0,
         "high": min(1.0, high * max(1.0, k / fewest)),
         "method": f"{observed.method} at {counted(fewest, 'attempt')}, stretched",
-        "reason": f"{said}: how goals differ is not identified; bounds that hold for any distribution of goals",
+        "reason": f"{text}: how goals differ is not identified; bounds that hold for any distribution of goals",
     }
 
 
-def _held_out(tried: Attempts) -> dict[str, Any]:
-    """Compare a forecast from the first two thirds of the attempts with what all of them reached."""
-    stopped = tried.stopping is not None and tried.stopping.design == "stopped"
-    duration, won, _ = tried.watches()
-    successes, made = tried.counts()
-    last = int(duration.max(initial=0)) if stopped else int(np.median(made[made > 0]))
+def _held_out(repeats: Attempts) -> dict[str, Any]:
+    """Compare a forecast from the first two thirds of the attempts with the observed share over all of them."""
+    stopped = repeats.stopping is not None and repeats.stopping.design == "stopped"
+    duration, succeeded, _ = repeats.follow_up()
+    successes, judged = repeats.counts()
+    last = int(duration.max(initial=0)) if stopped else int(np.median(judged[judged > 0]))
     first = last - last // 3
     if first in {0, last}:
         return {}
     if stopped:
-        observed = float(kaplan_meier(duration, won, ()).estimate[last])
+        observed = float(kaplan_meier(duration, succeeded, ()).estimate[last])
     else:
-        observed = float(np.mean(reached_in(last, successes[made >= last], made[made >= last])))
-    c, n = tried.first(first).counts()
-    known = n > 0
-    forecast_there = float(beta_binomial(c[known], n[known]).reached(last))
+        observed = float(np.mean(reached_in(last, successes[judged >= last], judged[judged >= last])))
+    c, n = repeats.first(first).counts()
+    has_attempts = n > 0
+    forecast_there = float(beta_binomial(c[has_attempts], n[has_attempts]).reached(last))
     if np.isnan(forecast_there) or np.isnan(observed):
         return {"holdout_at": last, "holdout_observed": None if np.isnan(observed) else observed}
     return {

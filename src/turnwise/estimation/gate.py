@@ -1,4 +1,4 @@
-"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets what is required."""
+"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets the requirements."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
@@ -36,45 +36,46 @@ def gate(
     seed: int = 0,
     unknown: Unknown = "fail",
 ) -> pl.DataFrame:
-    """GATE: for each requirement and group, whether the bound of the interval meets it, and why not.
+    """Check requirements such as ``"attack_success < 0.01"`` against the interval of each group.
 
-    ``"attack_success < 0.01"`` passes where the *upper* end of the interval is below .01, ``"task_success >= 90%"`` where the
-    *lower* end is at least .9. What is not known never helps to pass: no data and no interval fail, and every rollout without
-    a verdict (in error, undetermined, half-judged or missing) counts against the requirement.
+    ``"attack_success < 0.01"`` passes if the *upper* end of the interval is below .01, ``"task_success >= 90%"`` if the
+    *lower* end is at least .9. Missing information never helps to pass: without data or without an interval a requirement
+    fails, and every rollout without a verdict (in error, undetermined, partially judged or missing) counts against it.
 
     Parameters
     ----------
     frame
-        ROLLOUTS, which are summarized here, or a SUMMARY.
+        ROLLOUTS, which are summarized first, or a SUMMARY.
     require
-        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``; the number may be per cent, the metric
-        wrapped in a statistic as in ``median(num_turns) >= 3``. By default the statistic is the mean, the restricted mean of
-        a time.
+        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``. The number may be a percentage; the metric
+        may be an argument of a statistic, as in ``median(num_turns) >= 3``. The default statistic is the mean, or the
+        restricted mean of a time.
     by
-        Columns to group by: every group must pass. A SUMMARY keeps the groups it has.
+        Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
-        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the chance to pass wrongly is .025.
+        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the probability of passing wrongly is
+        .025.
     unknown
-        ``"fail"``: of a share, a rollout without a verdict counts as a success where the upper end is compared, as a failure
-        where the lower one is, and what is known must pass alone too; other statistics have no such worst case and fail.
-        ``"ignore"`` leaves these rollouts out.
+        ``"fail"``: for a share, a rollout without a verdict counts as a success if the upper end is compared, and as a
+        failure if the lower end is; the known rollouts must also pass by themselves. Other statistics have no such worst case
+        and fail. ``"ignore"`` leaves these rollouts out.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end compared. For a share it is the largest upper
-        end over the successes there are and every stage of fewer (`stats.release`), so that one more success never helps to
-        pass: clustered intervals are wider at none than at one. From a SUMMARY the stages are those at hand: none and all,
-        and unknown rollouts are taken at the design effect of the known ones. `estimate, low, high` are of the known ones.
-        `reason` says why a group fails, how many rollouts have a verdict where some have none, or that the bound comes from
-        a stage.
+        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end that is compared. For a share it is the
+        largest upper end over the observed and every smaller number of successes (`stats.release`), because a clustered
+        interval is wider without any success than with one, and one more success must never help to pass. From a SUMMARY only
+        two of these are known, zero and the observed number, and the design effect of unknown rollouts is assumed to equal
+        that of the known ones. `estimate, low, high` describe the known rollouts. `reason` explains why a group fails, how
+        many rollouts have a verdict if not all do, or that the bound belongs to a smaller number of successes.
 
     Raises
     ------
     ArgumentError
-        Where a requirement cannot be read, or names a metric, statistic or level that is not there.
+        If a requirement cannot be parsed, or names a metric, statistic or level that does not exist.
     SchemaError
-        Where the table is neither ROLLOUTS nor SUMMARY, of which the optional columns may be missing.
+        If the table is neither ROLLOUTS nor SUMMARY; optional columns of SUMMARY may be missing.
 
     Examples
     --------
@@ -94,17 +95,15 @@ def gate(
     └────────┴────────┘
     """
     table = frame_of(frame, "gate")
-    asked: object = require
-    several = asked if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]
-    required = [parsed(words) for words in several]
+    requirements: object = require
+    texts = requirements if isinstance(requirements, Iterable) and not isinstance(requirements, str) else [requirements]
+    required = [parsed(words) for words in texts]
     if not required:
-        raise ArgumentError("gate: nothing is required; write a requirement such as 'attack_success < 0.01'")
+        raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     by = names_of(by)
     (level,) = check_levels(level)
     if unknown not in get_args(Unknown):
-        raise ArgumentError(
-            f"gate: unknown={unknown!r} is no way to count rollouts without a verdict; it is fail or ignore"
-        )
+        raise ArgumentError(f"gate: unknown={unknown!r} is unknown; it is fail or ignore")
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
             "gate: this is a CONTRAST, whose differences are of two groups; pass the rollouts or their SUMMARY "
@@ -117,7 +116,9 @@ def gate(
     table = rollouts_frame(table, "gate")
     check_by(table, by, schema.GATE, "gate")
     sheet = Sheet(table)
-    rows = [row for one in required for row in _of_rollouts(sheet, one, by, cluster, level, seed, unknown)]
+    rows = [
+        row for requirement in required for row in _of_rollouts(sheet, requirement, by, cluster, level, seed, unknown)
+    ]
     return rows_of(rows, table, by, schema.GATE)
 
 
@@ -131,44 +132,50 @@ def verdict(gates: pl.DataFrame) -> str:
     """
     failed = gates.filter(~pl.col("passed"))
     if failed.is_empty():
-        asked = gates["requirement"].unique(maintain_order=True)
-        met = f"all {asked.len()} requirements are met" if asked.len() > 1 else f"{asked[0]!r} is met"
-        met += f" in each of {gates.height // asked.len()} groups" if gates.height > asked.len() else ""
-        least = min(gates.rows(named=True), key=_share_known)
-        if _share_known(least) == 1:
-            return met
-        return f"{met} ({'at the least, ' if gates.height > 1 else ''}{_with_verdict(least)})"
+        requirements = gates["requirement"].unique(maintain_order=True)
+        sentence = (
+            f"all {requirements.len()} requirements are met"
+            if requirements.len() > 1
+            else f"{requirements[0]!r} is met"
+        )
+        sentence += (
+            f" in each of {gates.height // requirements.len()} groups" if gates.height > requirements.len() else ""
+        )
+        lowest = min(gates.rows(named=True), key=_share_with_verdict)
+        if _share_with_verdict(lowest) == 1:
+            return sentence
+        return f"{sentence} ({'at the least, ' if gates.height > 1 else ''}{_with_verdict(lowest)})"
     row = failed.row(0, named=True)
     group = ", ".join(f"{name}={row[name]!r}" for name in gates.columns if name not in schema.GATE.names)
     unit = labels.cluster_noun(failed.head(1)).replace(" × ", " or ")
-    why = row["reason"] if row["bound"] is None else _bound_in_words(row, unit)
-    if not row["n"] and _without(row):
-        why += f" ({_with_verdict(row)})"
-    others = f"; {failed.height - 1} more of {gates.height} fail" if failed.height > 1 else ""
-    return f"{row['requirement']!r} is not met{f' for {group}' if group else ''}: {why}{others}"
+    reason = row["reason"] if row["bound"] is None else _bound_in_words(row, unit)
+    if not row["n"] and _number_unknown(row):
+        reason += f" ({_with_verdict(row)})"
+    more = f"; {failed.height - 1} more of {gates.height} fail" if failed.height > 1 else ""
+    return f"{row['requirement']!r} is not met{f' for {group}' if group else ''}: {reason}{more}"
 
 
 def _bound_in_words(row: dict[str, Any], unit: str) -> str:
     end = "upper" if parsed(row["requirement"]).below else "lower"
-    behind = labels.counted(row["n"], "rollout")
+    basis = labels.counted(row["n"], "rollout")
     if row["n_clusters"] is not None and unit != "rollout":
-        behind += f", {labels.counted(row['n_clusters'], unit)}"
+        basis += f", {labels.counted(row['n_clusters'], unit)}"
     bound = f"{100 * row['bound']:.3g} %" if "%" in row["requirement"] else f"{row['bound']:.3g}"
-    return f"the {end} end is {bound} ({behind if _share_known(row) == 1 else _with_verdict(row)})"
+    return f"the {end} end is {bound} ({basis if _share_with_verdict(row) == 1 else _with_verdict(row)})"
 
 
-def _without(row: dict[str, Any]) -> int:
-    """Count the rollouts that the metric applies to and that have no verdict."""
+def _number_unknown(row: dict[str, Any]) -> int:
+    """Count the rollouts without a verdict to which the metric applies."""
     return sum(row[name] or 0 for name in _UNKNOWN)
 
 
-def _share_known(row: dict[str, Any]) -> float:
-    return float(row["n"] / (row["n"] + _without(row))) if row["n"] else 1.0
+def _share_with_verdict(row: dict[str, Any]) -> float:
+    return float(row["n"] / (row["n"] + _number_unknown(row))) if row["n"] else 1.0
 
 
 def _with_verdict(row: dict[str, Any]) -> str:
-    every = row["n"] + _without(row)
-    return f"{row['n']:,} of {labels.counted(every, 'rollout')} {'has' if row['n'] == 1 else 'have'} a verdict"
+    total = row["n"] + _number_unknown(row)
+    return f"{row['n']:,} of {labels.counted(total, 'rollout')} {'has' if row['n'] == 1 else 'have'} a verdict"
 
 
 def _of_rollouts(
@@ -184,7 +191,9 @@ def _of_rollouts(
     if kind is None and sheet.has(required.metric):
         raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
     if kind is None:
-        measured = [name for name, known in sheet.kinds.items() if known and name not in schema.ROLLOUTS.names]
+        measured = [
+            name for name, column_kind in sheet.kinds.items() if column_kind and name not in schema.ROLLOUTS.names
+        ]
         raise ArgumentError(
             f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`tw.measure` makes more)"
         )
@@ -199,41 +208,40 @@ def _of_rollouts(
         seed=seed,
         undecided="drop" if unknown == "ignore" else "bounds",
     )
-    found = headings(sheet, required.metric)
+    row_headings = headings(sheet, required.metric)
     share = kind == "proportion" and statistic == "mean"
     if share:
         required.check_share()
-    made = []
+    result = []
     for (_, group), row in zip(sheet.groups(by), summary.rows(named=True), strict=True):
         bound = row["high"] if required.below else row["low"]
         if share and bound is not None:
-            applicable, known = (
-                np.asarray(group[chosen]) for chosen in (found[group] != INAPPLICABLE, found[group] == VALUE)
-            )
-            # Of the known alone as well: what is unknown brings goals, and more of these narrow an interval.
-            counted = [known] if unknown == "ignore" or known.size == applicable.size else [known, applicable]
-            ends = [_steady(sheet, required, applicable, rows, cluster, level) for rows in counted]
-            bound = _furthest([end for end in ends if end is not None], required)
-        made.append(_judged(row, required, bound, by, unknown, share=share))
-    return made or [_nothing(required, statistic, level, by, unknown)]
+            applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
+            known = np.asarray(group[row_headings[group] == VALUE])
+            # The known rollouts count on their own as well: unknown ones bring more goals, which would narrow the interval.
+            samples = [known] if unknown == "ignore" or known.size == applicable.size else [known, applicable]
+            ends = [_worst_end(sheet, required, applicable, rows, cluster, level) for rows in samples]
+            bound = _strictest([end for end in ends if end is not None], required)
+        result.append(_row_of_gate(row, required, bound, by, unknown, share=share))
+    return result or [_row_without_data(required, statistic, level, by, unknown)]
 
 
-def _steady(
+def _worst_end(
     sheet: Sheet, required: Required, applicable: IntArray, rows: IntArray, cluster: Cluster, level: float
 ) -> float | None:
-    """The end of the interval of a share that one more success (or failure) cannot help; what is unknown counts against it."""
+    """Return the end of a share's interval that one more success (or failure) cannot improve; unknown rollouts count against it."""
     names = unit_of(sheet, applicable, required.metric, cluster).names or None
     codes = unit_of(sheet, rows, required.metric, names).codes
     end = upper_end if required.below else lower_end
     return end(np.nan_to_num(sheet.numbers(required.metric)[rows], nan=float(required.below)), codes, level=level)
 
 
-def _furthest(ends: Sequence[float], required: Required) -> float | None:
-    """The end that is hardest to pass with; None of none."""
+def _strictest(ends: Sequence[float], required: Required) -> float | None:
+    """Return the end that is hardest to pass with; None without ends."""
     return max(ends, default=None) if required.below else min(ends, default=None)
 
 
-def _judged(
+def _row_of_gate(
     row: dict[str, Any],
     required: Required,
     bound: float | None,
@@ -242,24 +250,24 @@ def _judged(
     *,
     share: bool,
 ) -> dict[str, Any]:
-    """The row of GATE: what is not known does not help to pass, and the row says so."""
+    """Return the row of GATE, with a reason if unknown rollouts decide or the bound is not an end of the interval."""
     end = row["high"] if required.below else row["low"]
-    side, against = ("upper", "successes") if required.below else ("lower", "failures")
-    alone = "" if end is None or bound is None or row["estimate"] is None else f" (of these alone: {end:.4g})"
+    side, outcome = ("upper", "successes") if required.below else ("lower", "failures")
+    end_of_known = "" if end is None or bound is None or row["estimate"] is None else f" (of these alone: {end:.4g})"
     reasons = [row["reason"]]
     if not row["n"] or (row["estimate"] is None and not share) or bound is None:
         bound, reasons = None, [row["reason"] or "no data"]
-    elif _without(row) and unknown == "ignore":
+    elif _number_unknown(row) and unknown == "ignore":
         reasons.append(f"{_with_verdict(row)}, and the others are left out")
-    elif _without(row) and share:
-        reasons.append(f"{_with_verdict(row)}, and the others count as {against}{alone}")
-    elif _without(row):
+    elif _number_unknown(row) and share:
+        reasons.append(f"{_with_verdict(row)}, and the others count as {outcome}{end_of_known}")
+    elif _number_unknown(row):
         bound = None
         reasons.append(
             f"{_with_verdict(row)}, and nothing bounds what the others would be: unknown='ignore' leaves them out"
         )
     elif end is not None and abs(bound - end) > 1e-12:
-        reasons.append(f"the {side} end with fewer {against}, so that one more never helps to pass{alone}")
+        reasons.append(f"the {side} end with fewer {outcome}, so that one more never helps to pass{end_of_known}")
     return {
         **{name: row[name] for name in (*by, *schema.GATE.names) if name in row},
         "requirement": required.words,
@@ -271,17 +279,17 @@ def _judged(
     }
 
 
-def _nothing(
+def _row_without_data(
     required: Required, statistic: str | None, level: float, by: tuple[str, ...], unknown: Unknown
 ) -> dict[str, Any]:
-    empty = dict.fromkeys(schema.GATE.names) | {
+    columns = dict.fromkeys(schema.GATE.names) | {
         "metric": required.metric,
         "statistic": statistic,
         "level": level,
         "n": 0,
     }
-    row = {**dict.fromkeys(by), **empty, "reason": "no data: the table has no rollouts"}
-    return _judged(row, required, None, by, unknown, share=False)
+    row = {**dict.fromkeys(by), **columns, "reason": "no data: the table has no rollouts"}
+    return _row_of_gate(row, required, None, by, unknown, share=False)
 
 
 def _of_summary(
@@ -294,51 +302,53 @@ def _of_summary(
                 f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
                 f"`tw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
             )
-    made = []
-    for one in required:
-        rows = table.filter(pl.col("metric") == one.metric)
+    result = []
+    for requirement in required:
+        rows = table.filter(pl.col("metric") == requirement.metric)
         if rows.is_empty() and not table.is_empty():
             raise ArgumentError(
-                f"gate: {one.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+                f"gate: {requirement.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
             )
-        rows = rows.filter(statistic=one.statistic or _first_statistic(rows))
+        rows = rows.filter(statistic=requirement.statistic or _first_statistic(rows))
         if rows.is_empty() and not table.is_empty():
             raise ArgumentError(
-                f"gate: this SUMMARY has no {one.statistic} of {one.metric!r}; summarize it, or pass the rollouts"
+                f"gate: this SUMMARY has no {requirement.statistic} of {requirement.metric!r}; summarize it, or pass the rollouts"
             )
         if rows.filter(level=level).is_empty() and not rows.is_empty():
             raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
         if share:
-            one.check_share()
-        made += [
-            _judged(row, one, _at_hand(row, one, level, unknown), groups, unknown, share=share)
+            requirement.check_share()
+        result += [
+            _row_of_gate(
+                row, requirement, _end_of_summary(row, requirement, level, unknown), groups, unknown, share=share
+            )
             for row in rows.filter(level=level).rows(named=True)
         ]
         if rows.is_empty():
-            made.append(_nothing(one, one.statistic, level, groups, unknown))
-    return rows_of(made, table, groups, schema.GATE)
+            result.append(_row_without_data(requirement, requirement.statistic, level, groups, unknown))
+    return rows_of(result, table, groups, schema.GATE)
 
 
 def _first_statistic(rows: pl.DataFrame) -> str:
-    there = set(rows["statistic"])
-    return next((name for name in ("mean", "restricted_mean") if name in there), "mean")
+    statistics = set(rows["statistic"])
+    return next((name for name in ("mean", "restricted_mean") if name in statistics), "mean")
 
 
-def _at_hand(row: dict[str, Any], required: Required, level: float, unknown: Unknown) -> float | None:
-    """The end of a SUMMARY's row, or one further out: without a success (a failure) in as many clusters, all unknown against it."""
+def _end_of_summary(row: dict[str, Any], required: Required, level: float, unknown: Unknown) -> float | None:
+    """Return the strictest end for a row of SUMMARY: its own, without any success (or failure), or with all unknown against it."""
     end: float | None = row["high"] if required.below else row["low"]
     if end is None or row["bound_low"] is None or not row["n_clusters"]:
         return end
-    plain = row["n_clusters"] == row["n"]
-    df = None if plain else row["n_clusters"] - 1
+    unclustered = row["n_clusters"] == row["n"]
+    df = None if unclustered else row["n_clusters"] - 1
     ends = [end, wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0]
     ends[1] = ends[1] if required.below else 1 - ends[1]
-    at_the_bounds = row["estimate"] is None  # half-judged: the ends hold whatever the unknown are
-    if unknown == "fail" and _without(row) and not at_the_bounds:
-        every = row["n"] + _without(row)
-        size = every / row["design_effect"] if row["design_effect"] else every if plain else row["n_clusters"]
+    at_the_bounds = row["estimate"] is None  # partially judged: the ends hold whatever the unknown are
+    if unknown == "fail" and _number_unknown(row) and not at_the_bounds:
+        total = row["n"] + _number_unknown(row)
+        size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]
         successes = row["bound_high" if required.below else "bound_low"] * size
         low, high = wilson(successes, size, level=level, df=df)
-        ends += [far for far in (high if required.below else low,) if far is not None]
-    return _furthest(ends, required)
+        ends += [bound for bound in (high if required.below else low,) if bound is not None]
+    return _strictest(ends, required)

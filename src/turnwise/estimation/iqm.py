@@ -21,7 +21,7 @@ from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
 
 FEWEST_GOALS = 8
-"""Below this many goals an interquartile mean drops next to nothing, or next to everything."""
+"""With fewer goals, an interquartile mean drops almost nothing or almost everything."""
 _WORDS = {
     "iqm": "interquartile mean",
     "optimality_gap": "optimality gap",
@@ -44,39 +44,41 @@ def iqm(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """SUMMARY of aggregates that outliers cannot move: interquartile mean, optimality gap, mean and median over goals.
+    """Estimate robust aggregates: interquartile mean, optimality gap, mean and median over goals.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     by, metrics, cluster, level
-        As in `summarize`; times have no such aggregate.
+        As in `summarize`; times to events have no such aggregate.
     statistics
-        Of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
+        Any of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
         fall short of `target` on average), ``"mean"`` and ``"median"`` (of the goals' means).
     over
-        What iqm and gap are taken over: all rollouts' values, or the goals' means. Outcomes that are 0 or 1 are always taken
-        as rates of goals: over the outcomes themselves an interquartile mean is 0 at a rate of .2 and 1 at .8.
+        Whether iqm and gap aggregate the values of all rollouts or the means of goals. Outcomes of 0 and 1 are always
+        averaged within goals first: the interquartile mean of the outcomes themselves is 0 at a rate of .2 and 1 at .8.
     draws
-        ``"goals"``: whole goals are drawn, for goals like these; ``"attempts"``: rollouts within each goal, which says
-        nothing of other goals (rliable's stratified bootstrap). The interval of goals is expanded for their number, as that of
-        a mean is, without which it holds .91 of the time for 12 of them; fewer than 10 are too few to be drawn.
+        ``"goals"``: resample whole goals, for inference to similar goals. ``"attempts"``: resample rollouts within each goal,
+        for inference to these goals only (rliable's stratified bootstrap). The interval over goals is expanded for few goals,
+        as the one of a mean is; without that its coverage is .91 for 12 goals. Fewer than 10 goals are too few to resample.
     target
-        Of the optimality gap.
+        Target value of the optimality gap.
     resamples, seed
-        Of the bootstrap.
+        Number of bootstrap replicates and their seed.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. An interquartile mean of fewer than 8 goals, and one of goals with a
+        `by`, then the columns of `schema.SUMMARY`. An interquartile mean over fewer than 8 goals, or over goals with a
         single 0/1 rollout each, is null with a reason.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -96,10 +98,10 @@ def iqm(
     [5.5]
     """
     frame = rollouts_frame(rollouts, "iqm")
-    by, levels, asked = names_of(by), check_levels(level), names_of(statistics)
+    by, levels, names = names_of(by), check_levels(level), names_of(statistics)
     check_by(frame, by, schema.SUMMARY, "iqm")
     for name, values, words in (
-        ("statistics", asked, get_args(Aggregate)),
+        ("statistics", names, get_args(Aggregate)),
         ("over", (over,), ("rollouts", "goals")),
         ("draws", (draws,), get_args(Drawn)),
     ):
@@ -107,7 +109,7 @@ def iqm(
             if value not in words:
                 raise ArgumentError(f"iqm: {name}={value!r} is unknown; {meant(str(value), words)}")
     check_resamples(resamples, "iqm", 2000)
-    aim = one_number(target, "iqm: target")
+    target_value = one_number(target, "iqm: target")
     sheet = Sheet(frame)
     columns = [
         name
@@ -120,21 +122,21 @@ def iqm(
     rows = []
     for key, group in sheet.groups(by):
         for metric in columns:
-            found = headings(sheet, metric)[group]
-            goals = Goals(sheet, metric, group[found == VALUE], cluster)
-            replicates = goals.replicates(asked, over, draws, aim, resamples, seed)
-            for statistic in asked:
+            group_headings = headings(sheet, metric)[group]
+            goals = Goals(sheet, metric, group[group_headings == VALUE], cluster)
+            replicates = goals.replicates(names, over, draws, target_value, resamples, seed)
+            for statistic in names:
                 for level_ in levels:
-                    estimate = goals.estimate(statistic, level_, over, draws, aim, replicates.get(statistic))
+                    estimate = goals.estimate(statistic, level_, over, draws, target_value, replicates.get(statistic))
                     rows.append(
                         {
                             **key,
                             "metric": metric,
                             "statistic": statistic,
                             "level": level_,
-                            **counts(found),
+                            **counts(group_headings),
                             **row_of(estimate),
-                            "estimand": goals.estimand(statistic, over, draws, aim, found),
+                            "estimand": goals.estimand(statistic, over, draws, target_value, group_headings),
                             "seed": seed if estimate.resamples else None,
                         }
                     )
@@ -142,7 +144,7 @@ def iqm(
 
 
 class Goals:
-    """The known values of one metric in one group, by goal."""
+    """Known values of one metric in one group, by goal."""
 
     def __init__(self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster) -> None:
         self.metric = metric
@@ -157,19 +159,19 @@ class Goals:
 
     @property
     def means(self) -> FloatArray:
-        """Each goal's mean: float (G,)."""
-        many = np.bincount(self.codes, minlength=self.count)
-        return np.asarray(np.bincount(self.codes, weights=self.values, minlength=self.count) / np.maximum(many, 1))
+        """Mean of each goal: float (G,)."""
+        counts = np.bincount(self.codes, minlength=self.count)
+        return np.asarray(np.bincount(self.codes, weights=self.values, minlength=self.count) / np.maximum(counts, 1))
 
     def flaw(self, statistic: str, over: str, target: float) -> str | None:
-        """Why there is no such aggregate; None where there is."""
+        """Return the reason why the aggregate is undefined; None if it is defined."""
         if not self.values.size:
             return "no values"
         rates = over == "goals" or self.binary
         if statistic != "iqm" or rates:
-            short = statistic == "optimality_gap" and not rates
-            if why := unaddable(np.maximum(target - self.values, 0.0) if short else self.values):
-                return why
+            is_shortfall = statistic == "optimality_gap" and not rates
+            if reason := unaddable(np.maximum(target - self.values, 0.0) if is_shortfall else self.values):
+                return reason
         if statistic != "iqm":
             return None
         if self.count < FEWEST_GOALS:
@@ -182,65 +184,65 @@ class Goals:
         return None
 
     def replicates(
-        self, asked: tuple[str, ...], over: str, draws: Drawn, target: float, resamples: int, seed: int
+        self, statistics: tuple[str, ...], over: str, draws: Drawn, target: float, resamples: int, seed: int
     ) -> dict[str, FloatArray]:
-        """Bootstrap replicates of the aggregates that there are, all of the same draws."""
-        which: list[Aggregate] = [statistic for statistic in asked if self.flaw(statistic, over, target) is None]  # type: ignore[misc]
-        if not which or (self.count < 2 and draws == "goals"):
+        """Return bootstrap replicates of all aggregates that are defined, from the same draws."""
+        defined: list[Aggregate] = [statistic for statistic in statistics if self.flaw(statistic, over, target) is None]  # type: ignore[misc]
+        if not defined or (self.count < 2 and draws == "goals"):
             return {}
-        made = aggregate_replicates(
+        results = aggregate_replicates(
             self.values,
             self.codes,
-            which,
+            defined,
             drawn=draws,
             rates=over == "goals" or self.binary,
             rng=self.unit.generator(seed),
             resamples=resamples,
             target=target,
         )
-        return dict(zip(which, made, strict=True))
+        return dict(zip(defined, results, strict=True))
 
     def estimate(
-        self, statistic: str, level: float, over: str, draws: Drawn, target: float, made: FloatArray | None
+        self, statistic: str, level: float, over: str, draws: Drawn, target: float, replicates: FloatArray | None
     ) -> Estimate:
-        """The aggregate with the percentile interval of its bootstrap, of goals expanded as that of a mean is."""
+        """Return the aggregate with its percentile bootstrap interval, expanded for few goals if goals are drawn."""
         row = Estimate(n=self.values.size, n_clusters=self.count)
         if flaw := self.flaw(statistic, over, target):
             return replace(row, reason=flaw)
-        which: Aggregate = statistic  # type: ignore[assignment]
+        aggregate_name: Aggregate = statistic  # type: ignore[assignment]
         rates = over == "goals" or self.binary
         values, goals = (self.means, np.arange(self.count)) if rates else (self.values, self.codes)
-        point = aggregate(values, goals, which, target=target)
+        point = aggregate(values, goals, aggregate_name, target=target)
         if not np.isfinite(point):
             return replace(row, reason=unaddable(values))
         row = replace(row, estimate=point)
-        if made is None:
+        if replicates is None:
             return replace(row, reason="one goal: no interval over goals")
-        drawn = draws == "goals"
-        if drawn and (few := too_few_to_draw(self.count, "goal")):
-            return replace(row, reason=f"{few}; draws='attempts' speaks of these very goals")
-        if not np.isfinite(made).all():
+        over_goals = draws == "goals"
+        if over_goals and (too_few := too_few_to_draw(self.count, "goal")):
+            return replace(row, reason=f"{too_few}; draws='attempts' speaks of these very goals")
+        if not np.isfinite(replicates).all():
             return replace(row, reason="infinite values are kept in replicates of the bootstrap: no interval")
-        low, high = percentile_interval(made, expanded(level, self.count) if drawn else level)
-        how = "goals drawn" if drawn else "attempts drawn within goals"
+        low, high = percentile_interval(replicates, expanded(level, self.count) if over_goals else level)
+        source = "goals drawn" if over_goals else "attempts drawn within goals"
         return replace(
             row,
-            std_error=float(made.std()) if low is not None and unaddable(made) is None else None,
+            std_error=float(replicates.std()) if low is not None and unaddable(replicates) is None else None,
             low=low,
             high=high,
-            method=None if low is None else f"{'expanded ' if drawn else ''}percentile bootstrap; {how}",
+            method=None if low is None else f"{'expanded ' if over_goals else ''}percentile bootstrap; {source}",
             reason="the bootstrap interval has no width" if low is None else None,
-            resamples=made.size,
+            resamples=replicates.size,
         )
 
-    def estimand(self, statistic: str, over: str, draws: Drawn, target: float, found: Headings) -> str:
+    def estimand(self, statistic: str, over: str, draws: Drawn, target: float, group_headings: Headings) -> str:
         """Return the estimand of the row, in one sentence."""
         rates = over == "goals" or self.binary or statistic in {"mean", "median"}
-        what = f"{_WORDS[statistic]} of {'the goals’ means of ' if rates else ''}{self.metric}"
+        quantity = f"{_WORDS[statistic]} of {'the goals’ means of ' if rates else ''}{self.metric}"
         if statistic == "optimality_gap":
-            what += f" below {target:g}"
-        who = "for goals like these" if draws == "goals" else "for these very goals"
-        gone = found.size - self.values.size
-        return f"{what}, {who}; unit: {self.unit.words}" + (
-            f"; without a value: {counted(gone, 'rollout')}" if gone else ""
+            quantity += f" below {target:g}"
+        population = "for goals like these" if draws == "goals" else "for these very goals"
+        missing = group_headings.size - self.values.size
+        return f"{quantity}, {population}; unit: {self.unit.words}" + (
+            f"; without a value: {counted(missing, 'rollout')}" if missing else ""
         )

@@ -76,7 +76,7 @@ def counts(headings: Headings) -> dict[str, int]:
 def at_the_bounds(note: str, extremes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return no point, and an interval that holds whatever the partially judged rollouts turn out to be.
 
-    It reaches from the smallest lower end to the largest upper end; without one of these ends there is no interval.
+    It reaches from the smallest lower end to the largest upper end; the interval is null if one of these ends is.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ def at_the_bounds(note: str, extremes: Sequence[Mapping[str, Any]]) -> dict[str,
     ...     {"low": low, "high": 0.4, "method": "t", "reason": why} for low, why in ((None, "flat"), (0.1, None))
     ... )
     >>> (
-    ...     at_the_bounds("1 is half-judged", [some, some])["high"],
-    ...     at_the_bounds("1 is half-judged", [none, some])["reason"],
+    ...     at_the_bounds("1 is partially judged", [some, some])["high"],
+    ...     at_the_bounds("1 is partially judged", [none, some])["reason"],
     ... )
-    (0.4, '1 is half-judged: no interval holds whether they are failures or successes: flat')
+    (0.4, '1 is partially judged: no interval holds whether they are failures or successes: flat')
     """
     defined = all(row[name] is not None for row in extremes for name in ("low", "high"))
     methods = " and ".join(dict.fromkeys(row["method"] for row in extremes if row["method"]))

@@ -1,4 +1,4 @@
-"""Goals, attempts and what they can tell -> PLAN: before anything is rolled out."""
+"""Expected rates -> PLAN: precision and required numbers of goals and attempts, before an experiment."""
 
 import math
 from collections.abc import Sequence
@@ -42,32 +42,32 @@ def plan(
     power: float = 0.8,
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """PLAN: what so many goals and attempts can tell, and how many a question needs.
+    """Compute the precision of planned numbers of goals and attempts, and the numbers that a question needs.
 
     Parameters
     ----------
     pilot
-        ROLLOUTS of one target and attack, from which `rate` and `icc` are taken where they are not given.
+        ROLLOUTS of one target and attack, to estimate `rate` and `icc` unless they are given.
     rate, icc
-        Expected share of successes, and how alike attempts at one goal are (0 independent, 1 copies).
+        Expected share of successes, and the correlation of attempts at one goal (0 independent, 1 copies).
     goals
-        Numbers of goals to look at: a row of ``"detectable difference"`` each, null where no rate is as far off, with the
-        half-width of a rate's interval, cut at 0 and 1.
+        Numbers of goals to evaluate: one row of ``"detectable difference"`` for each, null if no rate is that far away, with
+        the half-width of a rate's interval, cut at 0 and 1.
     attempts
-        Attempts at each goal, one or several to compare: more of them never make up for few goals, since the variance
-        is icc·p(1-p)/G + (1-icc)·p(1-p)/(G·m).
+        Attempts at each goal, one number or several to compare. More attempts never compensate for too few goals, because
+        the variance is icc·p(1-p)/G + (1-icc)·p(1-p)/(G·m).
     difference
-        A difference between two arms with the same goals: ``"goals for a difference"``. The other arm's rate is higher or lower
-        by so much, of a negative difference lower; it must lie between 0 and 1.
+        A difference between two arms with the same goals: ``"goals for a difference"``. The rate of the other arm may be
+        higher or lower, or only lower for a negative difference; it must lie between 0 and 1.
     below
-        A rate to be shown by no success at all: ``"goals for none"``, with attempts worth 1 + (m-1)·icc less than independent
-        ones, and ``"goals for the gate"``, which trusts no icc and counts goals alone.
+        A rate to be excluded by observing no success: ``"goals for none"``, where m attempts at a goal count as
+        m / (1 + (m-1)·icc) independent ones, and ``"goals for the gate"``, which counts goals only and does not use the icc.
     correlation
-        Of goals' chances between the two arms; 0 where the arms have different goals.
+        Correlation of the success probabilities of goals between the two arms; 0 if the arms have different goals.
     metric, cluster
-        Of the pilot.
+        Options for the pilot.
     power, level
-        Of a two-sided test of the difference, and of the intervals.
+        Power and level of a two-sided test of the difference, and of the intervals.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def plan(
     Raises
     ------
     ArgumentError
-        Where nothing is asked, a number makes no sense, or the pilot cannot tell the rate or the icc.
+        If no question is asked, a number is invalid, or the pilot does not determine the rate or the icc.
 
     References
     ----------
@@ -112,26 +112,26 @@ def plan(
         )
     if rate is None and (goals is not None or difference is not None):
         raise ArgumentError("plan: give rate=, the share of successes expected, or a pilot")
-    alike = icc or 0.0
-    asked = {"rate": rate, "icc": icc, "correlation": correlation, "power": power, "level": level}
-    made: list[dict[str, Any]] = []
+    correlation_within = icc or 0.0
+    options = {"rate": rate, "icc": icc, "correlation": correlation, "power": power, "level": level}
+    rows: list[dict[str, Any]] = []
     for m in tries:
-        shared = {**asked, "attempts": m, "estimand": f"rate and icc {source}; every goal weighing the same"}
+        shared = {**options, "attempts": m, "estimand": f"rate and icc {source}; every goal weighing the same"}
         if rate is not None:
-            made += _of_difference(shared, rate, alike, m, sizes if goals is not None else (), difference)
+            rows += _of_difference(shared, rate, correlation_within, m, sizes if goals is not None else (), difference)
         if below is not None:
-            made += _of_none(shared, below, alike, m, level)
-    return pl.DataFrame(made, schema=schema.PLAN.dtypes, orient="row")
+            rows += _of_none(shared, below, correlation_within, m, level)
+    return pl.DataFrame(rows, schema=schema.PLAN.dtypes, orient="row")
 
 
 def _check_shares(*ends: float, **shares: float | None) -> None:
-    """Refuse what is no number between 0 and 1, or one of these ends."""
+    """Raise an error unless each value is a number between 0 and 1, or equals one of the allowed ends."""
     for name, share in shares.items():
-        given = (0.5,) if share is None else finite_numbers(share, f"plan: {name}")
-        size = abs(given[0]) if name == "difference" else given[0]
-        if len(given) > 1 or not (0 < size < 1 or size in ends):
-            what = "correlation; give a number within 0 and 1" if ends else "share; give a number between 0 and 1"
-            raise ArgumentError(f"plan: {name}={share} is no {what}")
+        numbers = (0.5,) if share is None else finite_numbers(share, f"plan: {name}")
+        size = abs(numbers[0]) if name == "difference" else numbers[0]
+        if len(numbers) > 1 or not (0 < size < 1 or size in ends):
+            noun = "correlation; give a number within 0 and 1" if ends else "share; give a number between 0 and 1"
+            raise ArgumentError(f"plan: {name}={share} is not a {noun}")
 
 
 def _of_pilot(
@@ -151,8 +151,8 @@ def _of_pilot(
             f"plan: in the pilot {metric} is {share:.0%} throughout, which says nothing of its variance; give rate="
         )
     codes = unit_of(sheet, rows, metric, cluster).codes
-    alike = intraclass_correlation(values, codes[0]) if icc is None and codes else icc
-    return share, alike, f"from a pilot of {counted(rows.size, 'rollout')} where not given"
+    correlation_within = intraclass_correlation(values, codes[0]) if icc is None and codes else icc
+    return share, correlation_within, f"from a pilot of {counted(rows.size, 'rollout')} where not given"
 
 
 def _of_difference(
@@ -164,38 +164,38 @@ def _of_difference(
             f"plan: difference={difference:g} from rate={rate:.3g} would be a rate of {other} in the other arm; a rate "
             "lies between 0 and 1, so ask for a smaller difference"
         )
-    alone = variance_per_goal(rate, icc, m)
-    both = variance_per_goal(rate, icc, m, correlation=shared["correlation"])
+    variance = variance_per_goal(rate, icc, m)
+    paired_variance = variance_per_goal(rate, icc, m, correlation=shared["correlation"])
     power, level = shared["power"], shared["level"]
     arms = "arms with the same goals" if shared["correlation"] else "other goals in each arm"
-    made = []
+    rows = []
     for size in sizes:
-        found = detectable(both, size, power=power, level=level)
-        possible = found < max(rate, 1 - rate)
-        far = (
+        smallest = detectable(paired_variance, size, power=power, level=level)
+        possible = smallest < max(rate, 1 - rate)
+        flaw = (
             None
             if possible
             else f"not even the largest difference from a rate of {rate:.3g} is found with so few goals"
         )
-        width, cut = _half_width(rate, alone, size, level)
-        made.append(
+        width, note = _half_width(rate, variance, size, level)
+        rows.append(
             {
                 **shared,
                 "question": "detectable difference",
                 "goals": size,
                 "rollouts": size * m,
-                "difference": found if possible else None,
+                "difference": smallest if possible else None,
                 "half_width": width,
                 "method": f"(z + z)·√(V/G), {arms}",
-                "reason": "; ".join(part for part in (far, cut) if part) or None,
+                "reason": "; ".join(part for part in (flaw, note) if part) or None,
             }
         )
     if difference is None:
-        return made
-    needed = goals_for_difference(both, difference, power=power, level=level)
-    width, cut = _half_width(rate, alone, needed, level)
+        return rows
+    needed = goals_for_difference(paired_variance, difference, power=power, level=level)
+    width, note = _half_width(rate, variance, needed, level)
     return [
-        *made,
+        *rows,
         {
             **shared,
             "question": "goals for a difference",
@@ -204,27 +204,27 @@ def _of_difference(
             "difference": difference,
             "half_width": width,
             "method": "(z + z)²·V/d²",
-            "reason": cut,
+            "reason": note,
         },
     ]
 
 
 def _half_width(rate: float, variance: float, goals: int, level: float) -> tuple[float, str | None]:
-    """Half the width of a rate's interval, and that it was cut where it reaches beyond 0 and 1."""
-    half = t_quantile(level, goals - 1) * math.sqrt(variance / goals)
-    if half <= min(rate, 1 - rate):
-        return half, None
-    return (min(1.0, rate + half) - max(0.0, rate - half)) / 2, "the interval of the rate is cut at 0 and 1"
+    """Return half the width of a rate's interval, and a note if it is cut at 0 or 1."""
+    half_width = t_quantile(level, goals - 1) * math.sqrt(variance / goals)
+    if half_width <= min(rate, 1 - rate):
+        return half_width, None
+    return (min(1.0, rate + half_width) - max(0.0, rate - half_width)) / 2, "the interval of the rate is cut at 0 and 1"
 
 
 def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: float) -> list[dict[str, Any]]:
     rollouts = rollouts_for_none(below, level=level)
     needed = math.ceil(rollouts * (1 + (m - 1) * icc) / m - 1e-9)
-    gated = goals_for_gate(below, level=level, repeated=m > 1)
+    goals_of_gate = goals_for_gate(below, level=level, repeated=m > 1)
     rate = shared["rate"]
-    clean = [
+    chances = [
         None if rate is None or count is None else (1 - rate) ** (count * m / (1 + (m - 1) * icc))
-        for count in (needed, gated)
+        for count in (needed, goals_of_gate)
     ]
     return [
         {
@@ -233,17 +233,17 @@ def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: fl
             "goals": needed,
             "rollouts": needed * m,
             "below": below,
-            "chance": clean[0],
+            "chance": chances[0],
             "method": "ln(1 - level) / ln(1 - below), one-sided; attempts worth 1 / (1 + (m - 1)·icc)",
         },
         {
             **shared,
             "question": "goals for the gate",
-            "goals": gated,
-            "rollouts": None if gated is None else gated * m,
+            "goals": goals_of_gate,
+            "rollouts": None if goals_of_gate is None else goals_of_gate * m,
             "below": below,
-            "chance": clean[1],
+            "chance": chances[1],
             "method": "upper end of Wilson's interval at none, two-sided; goals alone count",
-            "reason": "more than ten million goals" if gated is None else None,
+            "reason": "more than ten million goals" if goals_of_gate is None else None,
         },
     ]

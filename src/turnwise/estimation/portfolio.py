@@ -17,8 +17,8 @@ from turnwise.stats.estimate import BoolArray
 from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
 
-_LEAST = 2.0**-50
-"""What a level that holds for many choices leaves out at least, so that it can still be told from 1."""
+_SMALLEST_ERROR = 2.0**-50
+"""Smallest error probability of a level adjusted for many choices, so that the level stays below 1."""
 
 
 def portfolio(
@@ -30,38 +30,40 @@ def portfolio(
     unit: str = "goal",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """PORTFOLIO: which goals each pair of attacks reaches alone and together, and the order in which attacks add most.
+    """Count the goals that each pair of attacks reaches alone and together, and order attacks by how many goals they add.
 
-    A goal is reached by an attack with any success; it is not reached where all its rollouts are known failures; otherwise it is
-    not known, and left out of what it would be compared in (and counted): unknown is not safe.
+    An attack reaches a goal if any of its rollouts succeeds, and does not reach it if all its rollouts are known failures.
+    Otherwise the outcome is unknown; such goals are left out of the comparison and counted, since unknown does not mean safe.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     of
-        The column whose values are the members of the portfolio; benign runs (`none`) are left out of attacks.
+        The column whose values are the members of the portfolio; benign runs (`none`) do not count as an attack.
     metric
         A Boolean column.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     unit
-        The column that names what is reached.
+        The column that names the goals.
     level
-        Nominal coverage of the share reached by either, or by all so far. Those so far were chosen on the same goals, where
-        luck counts for them: their interval holds for all sets of as many members at once (Bonferroni), and reaches further
-        down than up from the share seen.
+        Nominal coverage of the share reached by either member, or by all members so far. The greedy order selects members on
+        the same goals that it is evaluated on, so their interval is valid for all sets of the same size at once (Bonferroni)
+        and extends further below the observed share than above.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.PORTFOLIO`: rows of kind ``"pair"`` for each two members (a null union where no
-        goal is known for both), then of kind ``"greedy"`` over the goals known for all members.
+        `by`, then the columns of `schema.PORTFOLIO`: rows of kind ``"pair"`` for each two members (the estimate is null if no
+        goal is known for both), then rows of kind ``"greedy"`` over the goals known for all members.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -102,69 +104,86 @@ def portfolio(
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
     frame = in_each_group(frame, by)
-    tried = pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
+    is_attempt = (
+        pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
+    )
     reached = (
-        frame.filter(tried)
+        frame.filter(is_attempt)
         .group_by(*by, pl.col(of).cast(pl.String).alias("\0member"), pl.col(unit).cast(pl.String).alias("\0unit"))
         .agg(pl.col(metric).any(ignore_nulls=False).alias("\0reached"))
     )
     rows: list[dict[str, Any]] = []
     for key, group in reached.group_by(by, maintain_order=False) if by else [((), reached)]:
         table = group.pivot(on="\0member", index="\0unit", values="\0reached").sort("\0unit")
-        named = dict(zip(by, key, strict=True))
-        rows += [{**named, **row} for row in _members(table, of, metric, unit, levels)]
-    made = rows_of(rows, frame, by, schema.PORTFOLIO)
-    return made.sort(by, maintain_order=True) if by else made
+        group_key = dict(zip(by, key, strict=True))
+        rows += [{**group_key, **row} for row in _rows_of_group(table, of, metric, unit, levels)]
+    result = rows_of(rows, frame, by, schema.PORTFOLIO)
+    return result.sort(by, maintain_order=True) if by else result
 
 
-def _members(table: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """The rows of one group: its pairs, then its greedy order."""
+def _rows_of_group(
+    table: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple[float, ...]
+) -> list[dict[str, Any]]:
+    """Return the rows of one group: all pairs, then the greedy order."""
     members = sorted(name for name in table.columns if name != "\0unit")
-    made: list[dict[str, Any]] = []
-    for one, other in combinations(members, 2):
-        both = table.select(one, other).drop_nulls()
-        ours, theirs = both[one].to_numpy(), both[other].to_numpy()
-        shared = {"kind": "pair", "member": one, "other": other, "n_missing": table.height - both.height}
-        made += [{**shared, **row} for row in _row(ours, theirs, levels, f"{one} or {other}", metric, unit)]
-    known = table.select(members).drop_nulls()
-    broken = known.to_numpy().reshape(known.height, len(members)).astype(np.bool_)
-    before = np.zeros(known.height, dtype=np.bool_)
-    for rank, column in enumerate(greedy_order(broken), start=1):
-        shared = {"kind": "greedy", "rank": rank, "member": members[column], "n_missing": table.height - known.height}
+    rows: list[dict[str, Any]] = []
+    for member, other in combinations(members, 2):
+        known_pairs = table.select(member, other).drop_nulls()
+        of_member, of_other = known_pairs[member].to_numpy(), known_pairs[other].to_numpy()
+        shared = {"kind": "pair", "member": member, "other": other, "n_missing": table.height - known_pairs.height}
+        rows += [
+            {**shared, **row}
+            for row in _rows_of_pair(of_member, of_other, levels, f"{member} or {other}", metric, unit)
+        ]
+    known_goals = table.select(members).drop_nulls()
+    reached = known_goals.to_numpy().reshape(known_goals.height, len(members)).astype(np.bool_)
+    reached_before = np.zeros(known_goals.height, dtype=np.bool_)
+    for rank, column in enumerate(greedy_order(reached), start=1):
+        shared = {
+            "kind": "greedy",
+            "rank": rank,
+            "member": members[column],
+            "n_missing": table.height - known_goals.height,
+        }
         sets = comb(len(members), rank)
-        words = f"{members[column]} or any member before it, chosen on these {plural(unit)}"
-        made += [{**shared, **row} for row in _row(broken[:, column], before, levels, words, metric, unit, sets)]
-        before = before | broken[:, column]
-    return [{**row, "metric": metric, "of": of} for row in made]
+        text = f"{members[column]} or any member before it, chosen on these {plural(unit)}"
+        rows += [
+            {**shared, **row}
+            for row in _rows_of_pair(reached[:, column], reached_before, levels, text, metric, unit, sets)
+        ]
+        reached_before = reached_before | reached[:, column]
+    return [{**row, "metric": metric, "of": of} for row in rows]
 
 
-def _row(
-    ours: BoolArray,
-    theirs: BoolArray,
+def _rows_of_pair(
+    reached: BoolArray,
+    reached_other: BoolArray,
     levels: tuple[float, ...],
-    who: str,
+    members: str,
     metric: str,
     unit: str,
     sets: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the row of two members at each level; both together may be one of many sets."""
-    either = ours | theirs
-    counted = {
-        "only_member": int((ours & ~theirs).sum()),
-        "only_other": int((theirs & ~ours).sum()),
-        "both": int((ours & theirs).sum()),
+    """Return a row for each level; with `sets`, the interval is valid for that many sets at once."""
+    either = reached | reached_other
+    counts = {
+        "only_member": int((reached & ~reached_other).sum()),
+        "only_other": int((reached_other & ~reached).sum()),
+        "both": int((reached & reached_other).sum()),
         "neither": int((~either).sum()),
         "union": int(either.sum()),
         "n": either.size,
-        "estimand": f"share of {plural(unit)} with any {metric} by {who}; unit: {unit}",
+        "estimand": f"share of {plural(unit)} with any {metric} by {members}; unit: {unit}",
     }
-    made = []
+    rows = []
     for level in levels:
-        least = max((1 - level) / (sets or 1), _LEAST)
-        # So far out Wilson's ends are no longer reached once in `least` times; those of the binomial law are.
-        found = proportion(either.astype(np.float64), (), level=1 - least, interval="exact" if sets else "wilson")
-        point = {name: getattr(found, name) for name in ("estimate", "std_error", "low", "high", "method", "reason")}
-        if sets and found.method:
-            point["method"] = f"{found.method}; for all choices of as many at once"
-        made.append({**counted, **point, "level": level})
-    return made
+        error = max((1 - level) / (sets or 1), _SMALLEST_ERROR)
+        # Wilson's interval is too narrow for such small error probabilities; the exact binomial interval is not.
+        estimate = proportion(either.astype(np.float64), (), level=1 - error, interval="exact" if sets else "wilson")
+        columns = {
+            name: getattr(estimate, name) for name in ("estimate", "std_error", "low", "high", "method", "reason")
+        }
+        if sets and estimate.method:
+            columns["method"] = f"{estimate.method}; for all choices of as many at once"
+        rows.append({**counts, **columns, "level": level})
+    return rows

@@ -29,10 +29,10 @@ def profile(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """PROFILE: the share of goals whose rate (or mean score) exceeds each threshold, as a step function with a band.
+    """Estimate the share of goals whose rate (or mean score) exceeds each threshold, as a step function with a band.
 
-    It answers "how many goals are broken more than half the time", which a mean hides: a success rate of one half may be every
-    goal half the time, or half the goals every time.
+    It answers "how many goals are broken more than half of the time", which a mean cannot: a success rate of one half may mean
+    every goal half of the time, or half of the goals every time.
 
     Parameters
     ----------
@@ -41,25 +41,27 @@ def profile(
     metric
         A Boolean or numeric column; its values are averaged within each goal first.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     at
-        Thresholds; by default every distinct goal mean of any group, where the profile falls, and 0, 0.05 ... 1 for a rate.
+        Thresholds; by default all distinct goal means of any group, where the profile falls, and 0, 0.05 ... 1 for a rate.
     band
         ``"pointwise"``: Wilson's interval at each threshold. ``"simultaneous"``: the Dvoretzky-Kiefer-Wolfowitz band, which
-        holds at all thresholds together.
+        is valid at all thresholds together.
     cluster, level
-        As in `summarize`; one way.
+        As in `summarize`, with one way of clustering.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.PROFILE`. Where every goal has a single 0/1 rollout the profile is flat, and `reason`
+        `by`, then the columns of `schema.PROFILE`. If every goal has a single 0/1 rollout, the profile is flat, and `reason`
         says so.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -89,57 +91,64 @@ def profile(
     if band not in {"pointwise", "simultaneous"}:
         raise ArgumentError(f"profile: band={band!r} is unknown; it is pointwise or simultaneous")
     sheet = Sheet(frame)
-    found = headings(sheet, metric)
+    row_headings = headings(sheet, metric)
     groups = [
-        (key, group, Goals(sheet, metric, group[found[group] == VALUE], cluster)) for key, group in sheet.groups(by)
+        (key, group, Goals(sheet, metric, group[row_headings[group] == VALUE], cluster))
+        for key, group in sheet.groups(by)
     ]
     if at is not None:
         thresholds = np.unique(finite_numbers(at, "profile: at"))
     else:
         grid = np.linspace(0.0, 1.0, 21) if sheet.kinds[metric] == "proportion" else np.zeros(0)
-        falls = np.unique(np.concatenate([grid, *(goals.means for _, _, goals in groups)]))
-        thresholds = falls[np.diff(falls, prepend=-inf) > 1e-12] if grid.size else falls  # 3 of 10 is 0.3 of the grid
+        steps = np.unique(np.concatenate([grid, *(goals.means for _, _, goals in groups)]))
+        thresholds = (
+            steps[np.diff(steps, prepend=-inf) > 1e-12] if grid.size else steps
+        )  # a rate of 3/10 and the 0.3 of the grid are one threshold
     rows: list[dict[str, Any]] = []
     for key, group, goals in groups:
-        everyone = unit_of(sheet, group, metric, cluster)
-        all_goals = np.unique(everyone.codes[0]).size if everyone.names else group.size
+        all_units = unit_of(sheet, group, metric, cluster)
+        all_goals = np.unique(all_units.codes[0]).size if all_units.names else group.size
         for level_ in levels:
             rows += [{**key, **row} for row in _steps(goals, thresholds, level_, band, all_goals - goals.count)]
     return rows_of(rows, frame, by, schema.PROFILE)
 
 
 def _steps(goals: Goals, thresholds: FloatArray, level: float, band: str, missing: int) -> list[dict[str, Any]]:
-    means, many = goals.means, goals.count
-    single = goals.binary and many == goals.values.size
-    reason = "one 0/1 rollout for each goal: goals are broken always or never" if single else None
-    half = sqrt(log(2 / (1 - level)) / (2 * many)) if many else 0.0
-    made = []
+    means, number = goals.means, goals.count
+    single_attempts = goals.binary and number == goals.values.size
+    reason = "one 0/1 rollout for each goal: goals are broken always or never" if single_attempts else None
+    half_width = sqrt(log(2 / (1 - level)) / (2 * number)) if number else 0.0
+    result = []
     for at in thresholds:
-        # A rate of 0.3 is three tenths whatever its last bit.
+        # The tolerance makes a rate of 3/10 equal to the threshold 0.3, despite rounding.
         above = int(np.count_nonzero(means > at + 1e-12))
-        share = above / many if many else None
+        share = above / number if number else None
         if share is None:
             low, high, method = None, None, None
         elif band == "simultaneous":
-            low, high, method = max(0.0, share - half), min(1.0, share + half), "Dvoretzky-Kiefer-Wolfowitz band"
+            low, high, method = (
+                max(0.0, share - half_width),
+                min(1.0, share + half_width),
+                "Dvoretzky-Kiefer-Wolfowitz band",
+            )
         else:
-            (low, high), method = wilson(above, many, level=level), "Wilson"
-        made.append(
+            (low, high), method = wilson(above, number, level=level), "Wilson"
+        result.append(
             {
                 "metric": goals.metric,
                 "at": float(at),
                 "level": level,
                 "estimate": share,
-                "std_error": sqrt(share * (1 - share) / many) if share is not None and 0 < share < 1 else None,
+                "std_error": sqrt(share * (1 - share) / number) if share is not None and 0 < share < 1 else None,
                 "low": low,
                 "high": high,
-                "n": many,
+                "n": number,
                 "n_missing": missing,
-                "attempts": goals.values.size / many if many else None,
+                "attempts": goals.values.size / number if number else None,
                 "method": method,
-                "reason": reason if many else "no values",
+                "reason": reason if number else "no values",
                 "estimand": f"share of goals whose mean of {goals.metric} over their rollouts exceeds {at:g}; "
                 f"unit: {goals.unit.words}",
             }
         )
-    return made
+    return result

@@ -1,4 +1,4 @@
-"""Requirements of a release: a metric, a bound, and the end of an interval that must meet it."""
+"""Requirements of a gate: a metric, a comparison, and a threshold."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _BELOW = ("<", "<=")
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """One requirement: the words it was written in, and what they say."""
+    """One requirement: its text and its parsed parts."""
 
     words: str
     metric: str
@@ -25,11 +25,11 @@ class Required:
 
     @property
     def below(self) -> bool:
-        """Return whether it holds a metric down, so that the upper end counts."""
+        """True if the metric must be below the threshold, so the upper end of the interval is compared."""
         return self.operator in _BELOW
 
     def met_by(self, bound: float | None) -> bool:
-        """Return whether a bound keeps it; one that is not known does not."""
+        """Return whether a bound meets the requirement; an unknown bound does not."""
         if bound is None:
             return False
         match self.operator:
@@ -43,18 +43,18 @@ class Required:
                 return bound >= self.threshold
 
     def check_share(self) -> None:
-        """Refuse a bound that no share can miss, or none can meet: it was meant per cent."""
+        """Raise an error for a threshold outside [0, 1], which was probably meant as a percentage."""
         if not 0 <= self.threshold <= 1:
             remedy = "give a number from 0 to 1, or from 0% to 100%"
             if "%" not in self.words and 1 < self.threshold <= 100:
-                remedy = f"write {self.operator} {self.threshold:g}% if per cent is meant"
+                remedy = f"write {self.operator} {self.threshold:g}% if you mean a percentage"
             raise ArgumentError(
-                f"gate: {self.words!r} holds a share, which lies between 0 and 1, against {self.threshold:g}; {remedy}"
+                f"gate: {self.words!r} compares a share, which lies between 0 and 1, with {self.threshold:g}; {remedy}"
             )
 
 
-def parsed(words: object) -> Required:
-    """A requirement as it is written.
+def parsed(text: object) -> Required:
+    """Parse a requirement.
 
     Examples
     --------
@@ -62,20 +62,20 @@ def parsed(words: object) -> Required:
     >>> found.metric, found.statistic, found.operator, found.threshold
     ('num_turns', 'q90', '>=', 0.5)
     """
-    found = _REQUIREMENT.fullmatch(str(words))
-    if found is None:
+    match = _REQUIREMENT.fullmatch(str(text))
+    if match is None:
         raise ArgumentError(
-            f"gate: {words!r} is no requirement; write a metric, one of < <= > >=, and a number, as in 'attack_success < 0.01'"
+            f"gate: {text!r} is not a requirement; write a metric, one of < <= > >=, and a number, as in 'attack_success < 0.01'"
         )
-    metric, operator, number, percent = found.groups()
-    wrapped = _STATISTIC.fullmatch(metric)
-    statistic, name = (wrapped[1], wrapped[2]) if wrapped else (None, metric)
-    quantile_of(statistic or "mean")  # a quantile that can be read in two ways is refused here
-    return Required(str(words).strip(), name, statistic, operator, float(number) / (100 if percent else 1))
+    metric, operator, number, percent = match.groups()
+    call = _STATISTIC.fullmatch(metric)
+    statistic, name = (call[1], call[2]) if call else (None, metric)
+    quantile_of(statistic or "mean")  # raises an error for an ambiguous quantile
+    return Required(str(text).strip(), name, statistic, operator, float(number) / (100 if percent else 1))
 
 
 def metrics(require: Sequence[str]) -> list[str]:
-    """The metrics that requirements name.
+    """Return the names of the metrics in requirements.
 
     Examples
     --------

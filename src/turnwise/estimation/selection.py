@@ -1,4 +1,4 @@
-"""Result frames -> the rows with the best estimate, and those that no other row dominates."""
+"""Result frames -> the rows with the best estimate, and the rows on the Pareto front."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -21,34 +21,34 @@ def best(
     where: pl.Expr | None = None,
     better: Better | None = None,
 ) -> pl.DataFrame:
-    """The row of a SUMMARY with the best estimate of a metric (of each group), among those that meet a condition.
+    """Return the row of a SUMMARY with the best estimate of a metric, in each group and under a condition.
 
     Parameters
     ----------
     frame
         SUMMARY, or any frame with the columns `metric` and `estimate`.
     metric
-        Which metric.
+        The metric to compare.
     statistic
-        Which of its statistics, where the frame has several: by default the mean, or the restricted mean of a time. Of
-        several levels, rows of the greatest compete.
+        The statistic to compare, if the frame has several: by default the mean, or the restricted mean of a time. If there
+        are several levels, only rows of the highest one are considered.
     by
-        Columns within whose values the best is looked for; the others tell the candidates apart.
+        Columns to find the best row within; all other columns identify the candidates.
     where
-        What a candidate must meet, such as ``pl.col("high") < 0.05``. A null does not meet it.
+        Condition that candidates must meet, such as ``pl.col("high") < 0.05``. A null does not meet it.
     better
-        ``"higher"`` or ``"lower"``; by default as the catalog says of the metric.
+        ``"higher"`` or ``"lower"``; by default the direction in the catalog of metrics.
 
     Returns
     -------
     polars.DataFrame
-        Rows of the frame, one for each group; several where they tie. Their estimates and intervals are those of any row: of many
-        candidates the best was lucky as well, so try it on other goals before you tell its rate.
+        Rows of the frame, one for each group, or several if they tie. The estimate of the best of many candidates is biased
+        by selection: evaluate it on other goals before you report its rate.
 
     Raises
     ------
     ArgumentError
-        Where no row has that metric, nothing meets the condition, or it is not known which way is better.
+        If no row has that metric, none meets the condition, or the better direction is unknown.
 
     Examples
     --------
@@ -59,10 +59,10 @@ def best(
     ['a']
     """
     table, by = frame_of(frame, "best"), names_of(by)
-    lacking = [name for name in ("metric", "estimate") if name not in table.columns]
-    if lacking:
+    missing = [name for name in ("metric", "estimate") if name not in table.columns]
+    if missing:
         raise ArgumentError(
-            f"best: this is no SUMMARY frame, it lacks {listing(lacking)} (there is {listing(table.columns)}); "
+            f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
             "make one with `tw.summarize(rollouts)`"
         )
     for name in by:
@@ -71,25 +71,25 @@ def best(
     rows = table.filter(pl.col("metric") == metric)
     if rows.is_empty():
         raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
-    rows = _alike(rows, statistic)
-    met = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
-    if met.is_empty():
+    rows = _comparable_rows(rows, statistic)
+    candidates = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
+    if candidates.is_empty():
         raise ArgumentError(
             f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; loosen `where`"
         )
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
-    return met.filter(value == (extreme.over(by) if by else extreme))
+    return candidates.filter(value == (extreme.over(by) if by else extreme))
 
 
-def _alike(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
-    """The rows whose estimates mean the same: of one statistic, and once for each candidate."""
+def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
+    """Return the rows with comparable estimates: one statistic and one level, so one row per candidate."""
     if "statistic" in rows.columns:
-        there = rows["statistic"].unique().to_list()
-        usual = next((name for name in ("mean", "restricted_mean") if name in there), None)
-        wanted = statistic or (there[0] if len(there) == 1 else usual)
-        if wanted not in there:
-            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(there)}")
+        statistics = rows["statistic"].unique().to_list()
+        default = next((name for name in ("mean", "restricted_mean") if name in statistics), None)
+        wanted = statistic or (statistics[0] if len(statistics) == 1 else default)
+        if wanted not in statistics:
+            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
         rows = rows.filter(pl.col("statistic") == wanted)
     elif statistic is not None:
         raise ArgumentError(f"best: statistic={statistic!r}, and the frame has no column `statistic`; leave it out")
@@ -97,26 +97,26 @@ def _alike(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
 
 
 def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.DataFrame:
-    """The frame with a column `pareto`: whether no other row is at least as good in every column and better in one.
+    """Add a Boolean column `pareto`: true if no other row is at least as good in every column and better in one.
 
     Parameters
     ----------
     frame
-        Any frame with a row for each candidate, such as targets with their rates side by side.
+        Any frame with a row for each candidate, such as targets with several rates.
     better
-        The columns that count, each with ``"higher"`` or ``"lower"``.
+        The columns to compare, each with ``"higher"`` or ``"lower"``.
     by
-        Columns within whose values rows compete.
+        Columns within whose values rows are compared.
 
     Returns
     -------
     polars.DataFrame
-        Every row, in the same order; `pareto` is null where one of the columns is: such a row neither wins nor beats another.
+        All rows in the same order. `pareto` is null if a compared column is null; such a row does not dominate any other.
 
     Raises
     ------
     ArgumentError
-        Where a column is missing or no number.
+        If a column is missing or not numeric.
 
     Examples
     --------
@@ -130,44 +130,46 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     for name in (*better, *by):
         if name not in table.columns:
             raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")
-    for name, way in better.items():
-        if not table.schema[name].is_numeric() or way not in {"higher", "lower"}:
+    for name, goal in better.items():
+        if not table.schema[name].is_numeric() or goal not in {"higher", "lower"}:
             raise ArgumentError(
-                f"pareto: {name!r} is {table.schema[name]} and better {way!r}; give numbers, higher or lower"
+                f"pareto: {name!r} is {table.schema[name]} and better {goal!r}; give numbers, higher or lower"
             )
-    row, other = "\0row", "\0other"
+    index_name, rival_name = "\0row", "\0other"
     signed = [
-        (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if way == "higher" else -1)).alias(f"\0{number}")
-        for number, (name, way) in enumerate(better.items())
+        (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if goal == "higher" else -1)).alias(f"\0{number}")
+        for number, (name, goal) in enumerate(better.items())
     ]
-    marked = table.select(*by, *signed).with_row_index(row)
+    marked = table.select(*by, *signed).with_row_index(index_name)
     values = [expression.meta.output_name() for expression in signed]
     group = pl.struct(*by).rank("dense") if by else pl.lit(0)
-    known = marked.drop_nulls(values).with_columns(group.alias("\0group"))
-    rivals = known.select("\0group", pl.col(row).alias(other), *[pl.col(name).alias(f"{name}'") for name in values])
-    beaten = (
-        known.lazy()
+    complete = marked.drop_nulls(values).with_columns(group.alias("\0group"))
+    rivals = complete.select(
+        "\0group", pl.col(index_name).alias(rival_name), *[pl.col(name).alias(f"{name}'") for name in values]
+    )
+    dominated = (
+        complete.lazy()
         .join(rivals.lazy(), on="\0group")
         .filter(
             pl.all_horizontal([pl.col(f"{name}'") >= pl.col(name) for name in values]),
             pl.any_horizontal([pl.col(f"{name}'") > pl.col(name) for name in values]),
         )
-        .select(row)
+        .select(index_name)
         .unique()
         .collect()
     )
     index = pl.int_range(pl.len(), dtype=pl.UInt32)
-    there = index.is_in(known[row].implode())
-    return table.with_columns(pareto=pl.when(there).then(~index.is_in(beaten[row].implode())))
+    is_complete = index.is_in(complete[index_name].implode())
+    return table.with_columns(pareto=pl.when(is_complete).then(~index.is_in(dominated[index_name].implode())))
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
-    """Return the direction in which a metric is better: as given, else as in the catalog.
+    """Return the direction in which a metric is better: the argument, else the entry of the catalog.
 
     Raises
     ------
     ArgumentError
-        Where neither says.
+        If neither defines it.
 
     Examples
     --------
@@ -175,9 +177,9 @@ def direction(metric: str, better: Better | None = None, *, verb: str = "best") 
     ('lower', 'higher', 'higher')
     """
     about = catalog.about(metric)
-    way = better or (about.better if about is not None else None)
-    if way not in {"higher", "lower"}:
+    choice = better or (about.better if about is not None else None)
+    if choice not in {"higher", "lower"}:
         raise ArgumentError(
-            f"{verb}: nothing says which way {metric!r} is better; say better='higher' or better='lower'"
+            f"{verb}: it is not known which way {metric!r} is better; pass better='higher' or better='lower'"
         )
-    return "higher" if way == "higher" else "lower"
+    return "higher" if choice == "higher" else "lower"

@@ -1,4 +1,4 @@
-"""ROLLOUTS -> SUMMARY: one row per group, metric, statistic and level, every rollout accounted for."""
+"""ROLLOUTS -> SUMMARY: one row per group, metric, statistic and level, with counts of all rollouts."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -45,75 +45,76 @@ def summarize(
     margins: bool = False,
     merge: bool = False,
 ) -> pl.DataFrame:
-    """SUMMARY: each group's statistics with intervals, and how many rollouts stand behind and beside them.
+    """Estimate statistics of each group with intervals, and count the rollouts with and without a value.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
     by
-        Columns to group by; a null is a group of its own. A column of lists, such as tags, groups by what stands in them: a
-        rollout is in the group of each of its tags, without any in that of null. Such groups share rollouts: each interval
-        holds for itself, and no two are independent, which is why `contrast` compares none. Readers keep lists as JSON text,
-        which ``pl.col("tags").str.json_decode(pl.List(pl.String))`` opens.
+        Columns to group by; nulls form a group of their own. With a column of lists, such as tags, a rollout belongs to the
+        group of each of its tags, or to the group of null if it has none. Such groups share rollouts: each interval is valid by
+        itself, but they are not independent, so `contrast` does not compare them. Readers keep lists as JSON text, which
+        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` decodes.
     metrics
-        Columns to summarize; by default every Boolean (a proportion), numeric (a mean) or ``Struct{duration,
-        observed}`` (a time to an event) column that is neither a fact, nor in `by`, nor the cluster. `num_turns` is
-        one. Numbers 0 and 1 under the name of a success, as R and Excel write them, are the Booleans that they stand for.
+        Columns to summarize; by default every Boolean column (a proportion), numeric column (a mean) and ``Struct{duration,
+        observed}`` column (a time to an event), except facts, columns in `by` and the cluster. `num_turns` is included.
+        Numbers 0 and 1 in a column named like a success metric, as R and Excel write them, are read as Booleans.
     statistics
-        Of ``"mean", "median", "min", "max", "std"`` (the standard deviation of a sample, unknown for one value),
+        Any of ``"mean", "median", "min", "max", "std"`` (the sample standard deviation, null for one value),
         ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,
         median, min and max of a number, restricted mean and median of a time.
     cluster
-        What is independent: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
-        `goal` for metrics of the attack, `task` for metrics of the task, both where they are crossed. Decided for
-        each group by itself.
+        The independent unit: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
+        `goal` for metrics of the attack, `task` for metrics of the task, both if they are crossed. ``"auto"`` is
+        decided for each group separately.
     weighting
-        ``"rollout"``: every rollout weighs the same; ``"goal"``: every goal does; ``"turn"``: a rollout weighs its
-        turns.
+        ``"rollout"``: all rollouts weigh the same; ``"goal"``: all goals do; ``"turn"``: a rollout weighs as much as it
+        has turns.
     method
-        Interval of a mean. ``"auto"``: Wilson with the effective size of the clusters for a proportion; BCa cluster
-        bootstrap for a number, expanded for few clusters as t is, and t(G - 1) itself under ten clusters (of unequal weight:
-        worth under ten equal ones) or where BCa is undefined; of fractions that are all 0.0 or 1.0, Wilson where t would leave
-        [0, 1], and of metrics that cannot leave it (F1, similarities, shares of turns or calls) no interval does.
-        ``"bootstrap"`` is plain BCa for a mean and the percentile interval for a quantile or over two crossed ways, by the
-        fastest route that is exact enough: the binomial law of 0 and 1, a Fourier transform for scores on a grid, order
-        statistics, four moments, else draws; ``"resample"`` is the same, always drawn. ``"percentile"``, ``"basic"`` and
-        ``"studentized"`` name one. ``"normal"`` is what NeMo Agent Toolkit has of run times, for numbers that are to be
-        compared with its own; it is too narrow where there is little to go by.
-        Times have one method each and keep it; extremes and standard deviations have none.
+        Interval of a mean. ``"auto"``: for a proportion, Wilson with the effective sample size of the clusters; for a number,
+        the BCa cluster bootstrap, expanded for few clusters as t is, or t(G - 1) with fewer than ten clusters (or clusters of
+        unequal weight that are worth fewer than ten equal ones) or if BCa is undefined. Fractions that are all 0.0 or 1.0 get
+        Wilson if t would leave [0, 1], and intervals of metrics that cannot leave it (F1, similarities, shares of turns or
+        calls) never do. ``"bootstrap"`` is plain BCa for a mean, and the percentile interval for a quantile or over two
+        crossed ways, by the fastest computation that is exact enough; ``"resample"`` is the same, always by resampling.
+        ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"normal"`` is the interval that the NeMo
+        Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
+        Times have one method each; extremes and standard deviations have no interval.
     level
         Nominal coverage, or several.
     undecided
-        What to do with half-judged rollouts, which have unjudged turns and no success: ``"bounds"`` leaves the
-        point open and gives an interval that holds whatever they are; ``"drop"`` leaves them out, which pushes the
-        rate up; ``"censor"`` takes the share by the last turn from `time_to_success`, where they are censored.
+        How to treat partially judged rollouts, which have unjudged turns and no success: ``"bounds"`` gives no point estimate
+        but an interval that holds whatever the missing verdicts are; ``"drop"`` leaves these rollouts out, which
+        overestimates the rate; ``"censor"`` estimates the share by the last turn from `time_to_success`, where they are
+        censored.
     strata
-        A column within whose values clusters are drawn (a percentile or basic bootstrap of means): right where the number
+        A column within whose values clusters are drawn (a percentile or basic bootstrap of means): correct if the number
         of goals of each category was fixed by design, wrong for inference to new categories. Other methods and statistics,
-        and two crossed ways, have no interval then.
+        and two crossed ways, then have no interval.
     resamples, seed
-        Of the bootstrap. The same clusters and seed give the same draws, whatever else is in the frame.
+        Number of bootstrap replicates and their seed. The same clusters and seed give the same draws, whatever other rows
+        the table has.
     margins
-        Also pool over each of the grouping columns, whose value is then ``"all"``; they must be text.
+        If True, also pool over each of the grouping columns, whose value is then ``"all"``; these columns must be text.
     merge
-        Work from what can be put together: rollouts are read in batches, shares and times counted by group and cluster,
-        numbers kept without their ids. For a `LazyFrame` beyond memory; the same rows but for the last digits of sums, and
-        for draws where rollouts themselves are independent, or in an unknown cluster: their ids are forgotten.
+        If True, work from mergeable counts: rollouts are read in batches, shares and times are counted by group and cluster,
+        and numbers are kept without their ids. For a `LazyFrame` larger than memory. The rows are the same, except for the
+        last digits of sums, and for draws over independent rollouts or unknown clusters, whose ids are not kept.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. A rate over nothing is null. An interval is null where none is
-        defined, and `reason` says why. Every rollout is counted once, under the first that fits: `n`,
+        `by`, then the columns of `schema.SUMMARY`. A rate without any rollout is null. An interval is null if it is not
+        defined, and `reason` explains why. Every rollout is counted exactly once, in the first of these that applies: `n`,
         `n_inapplicable`, `n_error`, `n_undetermined`, `n_missing`.
 
     Raises
     ------
     SchemaError
-        Where the table is no ROLLOUTS.
+        If the table is not ROLLOUTS.
     ArgumentError
-        Where an option names a column that is not there, or makes no sense.
+        If an option names a missing column or has an invalid value.
 
     References
     ----------
@@ -188,17 +189,19 @@ def summarize(
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:
-    """Summarize a state: all groups at once, with shares and times counted and numbers kept."""
+    """Summarize a state; its counted columns are shares and times, its kept columns are numbers."""
     if isinstance(rollouts, State):
         dtypes = rollouts.dtypes
     else:
         rollouts = rollouts if isinstance(rollouts, pl.LazyFrame) else frame_of(rollouts, "summarize")
         rollouts = rollouts.with_columns(booleans(rollouts))
         dtypes = rollouts.collect_schema()
-    nothing = summarize(pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options)  # mistakes come before reading
-    wanted = {name: options[name] for name in ("cluster", "undecided", "strata")}
-    counted, kept = to_merge(dtypes, by=by, metrics=metrics, **wanted)
-    state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted, kept)
+    empty = summarize(
+        pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options
+    )  # invalid arguments raise an error before anything is read
+    choices = {name: options[name] for name in ("cluster", "undecided", "strata")}
+    counted_columns, kept_columns = to_merge(dtypes, by=by, metrics=metrics, **choices)
+    state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted_columns, kept_columns)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, options["cluster"], metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
     shares = [name for name in columns if name not in numbers]
@@ -209,16 +212,18 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
         if names
     ]
     if not rows:
-        return nothing
-    found = pl.concat(rows)
+        return empty
+    result = pl.concat(rows)
     groups = (
-        found.select(by).unique(maintain_order=True).with_row_index("\0group") if by else pl.DataFrame({"\0group": [0]})
+        result.select(by).unique(maintain_order=True).with_row_index("\0group")
+        if by
+        else pl.DataFrame({"\0group": [0]})
     )
-    placed = (
-        found.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else found.join(groups, how="cross")
+    numbered = (
+        result.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else result.join(groups, how="cross")
     )
-    place = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
-    return placed.sort(place, maintain_order=True).drop("\0group")
+    order = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
+    return numbered.sort(order, maintain_order=True).drop("\0group")
 
 
 def to_merge(
@@ -230,7 +235,7 @@ def to_merge(
     undecided: Undecided = "bounds",
     strata: str | None = None,
 ) -> tuple[list[str], list[str]]:
-    """The columns of ROLLOUTS that a state for `summarize` counts, and those that it keeps.
+    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row.
 
     Examples
     --------
@@ -242,24 +247,24 @@ def to_merge(
     by = names_of(by)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
-    beside = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
 
-    def together(names: list[str]) -> list[str]:
-        return [name for name in dtypes if name in {*beside, *names}] if names else []
+    def in_order(names: list[str]) -> list[str]:
+        return [name for name in dtypes if name in {*shared, *names}] if names else []
 
-    return together([name for name in columns if name not in numbers]), together(numbers)
+    return in_order([name for name in columns if name not in numbers]), in_order(numbers)
 
 
 def _check_options(
     statistics: tuple[str, ...] | None, weighting: str, method: str, undecided: str, resamples: int
 ) -> None:
-    for name, value, words in (
+    for name, value, choices in (
         ("weighting", weighting, ("rollout", "goal", "turn")),
         ("method", method, get_args(Method)),
         ("undecided", undecided, ("bounds", "drop", "censor")),
     ):
-        if value not in words:
-            raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), words)}")
+        if value not in choices:
+            raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), choices)}")
     for statistic in statistics or ():
         if (
             statistic not in {"mean", "median", "min", "max", "std", "restricted_mean"}
@@ -273,9 +278,9 @@ def _check_options(
 
 
 def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tuple[dict[str, Any], IntArray]]:
-    found = sheet.groups(by)
+    groups = sheet.groups(by)
     if not margins:
-        return found
+        return groups
     for name in by:
         column = sheet.frame[name]
         if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
@@ -284,7 +289,7 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
                 f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
             )
     for size in range(len(by) - 1, -1, -1):
-        for kept in combinations(by, size):
+        for names in combinations(by, size):
             pooled = dict.fromkeys(by, schema.POOLED)
-            found += [({**pooled, **key}, rows) for key, rows in sheet.groups(kept)]
-    return found
+            groups += [({**pooled, **key}, rows) for key, rows in sheet.groups(names)]
+    return groups

@@ -1,4 +1,4 @@
-"""Choices of parameters -> a frame of configurations, which evaluations and rollouts run over."""
+"""Spaces of parameters -> a frame of configurations to evaluate or roll out."""
 
 import hashlib
 import json
@@ -17,52 +17,52 @@ Configuration: TypeAlias = dict[str, Any]
 Listed: TypeAlias = Sequence[Mapping[str, Any]]
 Space: TypeAlias = Mapping[str, Any] | Listed | Callable[[Configuration], Mapping[str, Any] | Listed]
 ID = "configuration"
-MOST = 100_000  # configurations of a grid
-TRIES = 1000  # draws in a row that give nothing new
+MOST_CONFIGURATIONS = 100_000  # configurations of a grid
+MOST_FAILED_DRAWS = 1000  # draws in a row that give nothing new
 
 
 class _EndlessError(ArgumentError):
-    """A distribution stands where every value is asked for."""
+    """A grid contains a distribution, which has no list of values."""
 
 
 def sweep(
     *spaces: Space, strategy: Literal["grid", "random"] = "grid", n: int | None = None, seed: int = 0
 ) -> pl.DataFrame:
-    """A frame of configurations: `configuration` as the id of each, and a column per parameter in order of appearance.
+    """Build a frame of configurations: the id `configuration`, and a column per parameter in order of appearance.
 
     Parameters
     ----------
     *spaces
-        What there is to choose; several are combined, each with each.
+        Spaces of parameters; several are combined, each configuration of one with each of the others.
 
-        - A mapping of parameters to lists of values, or to one value. Mappings in it are names within names, with a dot
-          between: ``{"llm": {"temperature": [0, 1]}}`` is ``{"llm.temperature": [0, 1]}``, which is what ``override=`` takes;
-          of texts it takes the `json.dumps`, so that none is read as YAML.
+        - A mapping of parameters to lists of values, or to one value. Nested mappings give nested names, joined by dots:
+          ``{"llm": {"temperature": [0, 1]}}`` is ``{"llm.temperature": [0, 1]}``. `override=` takes these names; for texts
+          pass the result of `json.dumps`, so that none is read as YAML.
         - A list of configurations as dicts, whose parameters change together.
-        - A function of the configuration so far (a dict by dotted names), instead of such a mapping, also one within another,
-          list or parameter's values; one that gives ``[]`` leaves that configuration out.
+        - A function of the configuration so far (a dict by dotted names) that returns such a mapping; also within another
+          mapping or list, or in place of a parameter's values. A function that returns ``[]`` excludes that configuration.
 
-        With ``strategy="random"`` a distribution of SciPy (whatever has `rvs`) may stand for the values of a parameter.
+        With ``strategy="random"`` a parameter may have a SciPy distribution (any object with `rvs`) in place of values.
     strategy
-        ``"grid"``: every combination, the last parameter changing fastest. ``"random"``: `n` of them, all different: a sample
-        of the grid without replacement where it has up to 100,000 rows, else drawn parameter by parameter.
+        ``"grid"``: every combination, the last parameter changing fastest. ``"random"``: `n` distinct ones: a sample of the
+        grid without replacement if it has up to 100,000 rows, else drawn parameter by parameter.
     n
-        How many to draw.
+        Number of configurations to draw.
     seed
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
     polars.DataFrame
-        None stands for a parameter that is left as it is, and null is where a configuration does not have one: both are the
-        reference of `plots.sensitivity`. The same configuration twice is one row. An id is eight digits of the MD5 of the
-        sorted JSON of the values as they are given, without None, as AISteer360 calls its configurations (`config_id` of
-        `tw.read`), more where two would be the same; it says nothing of model and data.
+        None is a parameter left unchanged, and null a parameter that the configuration does not have; both are the reference
+        of `plots.sensitivity`. Equal configurations form one row. An id is eight digits of the MD5 of the sorted JSON of the
+        values, without None, as AISteer360 names its configurations (`config_id` of `tw.read`), or more digits if two would be
+        equal; it does not depend on model or data.
 
     Raises
     ------
     ArgumentError
-        Where a space is none of these, a parameter has no values or values of several kinds, or there are fewer than `n`.
+        If a space has another type, a parameter has no values or values of several kinds, or fewer than `n` exist.
 
     Examples
     --------
@@ -105,176 +105,179 @@ def sweep(
             else f"sweep: n={n!r} is for strategy='random'; a grid has all of them"
         )
     if n is None:
-        grid = _whole(spaces)
+        grid = _full_grid(spaces)
         if grid is None:
             raise ArgumentError(
-                f"sweep: the grid has more than {MOST:,} configurations; draw some: strategy='random', n=100"
+                f"sweep: the grid has more than {MOST_CONFIGURATIONS:,} configurations; draw some: strategy='random', n=100"
             )
         return _frame(grid)
-    (most,) = whole_numbers(n, "sweep: n", "configurations")
-    return _frame(_sampled(spaces, most, generator(seed, [])))
+    (number,) = whole_numbers(n, "sweep: n", "configurations")
+    return _frame(_random_sample(spaces, number, generator(seed, [])))
 
 
-def _whole(spaces: Sequence[Any]) -> list[Configuration] | None:
-    """Every configuration once; None where there are more than `MOST`."""
-    found = list(islice(_each(spaces, {}), MOST + 1))
-    return None if len(found) > MOST else list(_different(found).values())
+def _full_grid(spaces: Sequence[Any]) -> list[Configuration] | None:
+    """Return every distinct configuration; None if there are more than `MOST_CONFIGURATIONS`."""
+    configurations = list(islice(_combinations(spaces, {}), MOST_CONFIGURATIONS + 1))
+    return None if len(configurations) > MOST_CONFIGURATIONS else list(_distinct(configurations).values())
 
 
-def _different(configurations: Iterable[Configuration]) -> dict[str, Configuration]:
-    """The first of those that are the same, by what makes them so."""
-    found: dict[str, Configuration] = {}
-    for each in configurations:
-        found.setdefault(_key(each), each)
-    return found
+def _distinct(configurations: Iterable[Configuration]) -> dict[str, Configuration]:
+    """Return distinct configurations by their keys, the first of equal ones."""
+    distinct: dict[str, Configuration] = {}
+    for configuration in configurations:
+        distinct.setdefault(_key(configuration), configuration)
+    return distinct
 
 
-def _sampled(spaces: Sequence[Any], n: int, rng: np.random.Generator) -> list[Configuration]:
-    """So many different ones."""
+def _random_sample(spaces: Sequence[Any], n: int, rng: np.random.Generator) -> list[Configuration]:
+    """Draw n distinct configurations."""
     try:
-        grid = _whole(spaces)
+        grid = _full_grid(spaces)
     except _EndlessError:
         grid = None
     if grid is not None:
         if n > len(grid):
             raise ArgumentError(f"sweep: n={n} of {counted(len(grid), 'configuration')}; ask for no more")
         return [grid[row] for row in rng.choice(len(grid), n, replace=False)]
-    found: dict[str, Configuration] = {}
-    missed = 0
-    while len(found) < n:
-        before = len(found)
-        for each in _each(spaces, {}, rng):
-            found.setdefault(_key(each), each)
-        missed = 0 if len(found) > before else missed + 1
-        if missed == TRIES:
+    distinct: dict[str, Configuration] = {}
+    failures = 0
+    while len(distinct) < n:
+        before = len(distinct)
+        # A draw yields at most one configuration: none if a function excludes it.
+        for configuration in _combinations(spaces, {}, rng):
+            distinct.setdefault(_key(configuration), configuration)
+        failures = 0 if len(distinct) > before else failures + 1
+        if failures == MOST_FAILED_DRAWS:
             raise ArgumentError(
-                f"sweep: n={n}, and {TRIES} draws in a row gave no more than {len(found)}; ask for fewer"
+                f"sweep: n={n}, and {MOST_FAILED_DRAWS} draws in a row gave no more than {len(distinct)}; ask for fewer"
             )
-    return list(found.values())
+    return list(distinct.values())
 
 
-def _each(
+def _combinations(
     spaces: Sequence[Any], so_far: Configuration, rng: np.random.Generator | None = None
 ) -> Iterator[Configuration]:
-    """Every configuration, the first space changing slowest; with `rng` one that is drawn."""
+    """Yield every configuration, the first space changing slowest; with `rng`, only one, drawn at random."""
     if not spaces:
         yield so_far
         return
     first, *rest = spaces
-    for each in _of_space(first, so_far, rng):
-        yield from _each(rest, each, rng)
+    for configuration in _extend_by_space(first, so_far, rng):
+        yield from _combinations(rest, configuration, rng)
 
 
-def _of_space(space: Any, so_far: Configuration, rng: np.random.Generator | None) -> Iterator[Configuration]:
-    is_asked = callable(space)
-    given = space(dict(so_far)) if is_asked else space
-    if isinstance(given, Mapping):
-        yield from _of_choices([*_choices(given)], so_far, rng)
+def _extend_by_space(space: Any, so_far: Configuration, rng: np.random.Generator | None) -> Iterator[Configuration]:
+    is_function = callable(space)
+    choices = space(dict(so_far)) if is_function else space
+    if isinstance(choices, Mapping):
+        yield from _extend_by_choices([*_parameters(choices)], so_far, rng)
         return
-    if not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):
-        told = f"{given!r:.60}"
-        shown = told if "\n" not in told else f"a {type(given).__name__}"  # a frame is drawn over many lines
-        raise ArgumentError(f"sweep: {shown} is no space; give a mapping of names to lists, or a list of dicts")
-    if not given and not is_asked:
+    if not isinstance(choices, Sequence) or not all(isinstance(configuration, Mapping) for configuration in choices):
+        text = f"{choices!r:.60}"
+        shown = text if "\n" not in text else f"a {type(choices).__name__}"  # the repr of a frame has many lines
+        raise ArgumentError(f"sweep: {shown} is not a space; give a mapping of names to lists, or a list of dicts")
+    if not choices and not is_function:
         raise ArgumentError(
             "sweep: an empty list has no configurations; give at least one, {} for none of the parameters"
         )
-    for each in _drawn(given, rng):
-        yield _with(so_far, _flat(each))
+    for configuration in _one_of(choices, rng):
+        yield _joined(so_far, _flat(configuration))
 
 
-def _of_choices(
+def _extend_by_choices(
     choices: Sequence[tuple[str, Any]], so_far: Configuration, rng: np.random.Generator | None
 ) -> Iterator[Configuration]:
     if not choices:
         yield so_far
         return
-    (name, given), *rest = choices
-    is_asked = callable(given) and not hasattr(given, "rvs")
-    found = given(dict(so_far)) if is_asked else given
-    if isinstance(found, Mapping):
-        yield from _of_choices([*_choices(found, f"{name}."), *rest], so_far, rng)
+    (name, choice), *rest = choices
+    is_function = callable(choice) and not hasattr(choice, "rvs")
+    values = choice(dict(so_far)) if is_function else choice
+    if isinstance(values, Mapping):
+        yield from _extend_by_choices([*_parameters(values, f"{name}."), *rest], so_far, rng)
         return
-    for value in _values(name, found, rng, may_be_none=is_asked):
-        yield from _of_choices(rest, _with(so_far, _flat({name: value})), rng)
+    for value in _values_of(name, values, rng, may_be_empty=is_function):
+        yield from _extend_by_choices(rest, _joined(so_far, _flat({name: value})), rng)
 
 
-def _choices(space: Mapping[Any, Any], within: str = "") -> Iterator[tuple[str, Any]]:
-    """Names with what there is to choose from, those of mappings in mappings with a dot between."""
-    for name, given in space.items():
-        if isinstance(given, Mapping):
-            yield from _choices(given, f"{_named(name, within)}.")
+def _parameters(space: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the full name of each parameter with its values, names of nested mappings joined by dots."""
+    for name, values in space.items():
+        if isinstance(values, Mapping):
+            yield from _parameters(values, f"{_full_name(name, prefix)}.")
         else:
-            yield _named(name, within), given
+            yield _full_name(name, prefix), values
 
 
-def _values(name: str, given: Any, rng: np.random.Generator | None, *, may_be_none: bool) -> Sequence[Any]:
-    """The values of a parameter, one of them where it is drawn."""
-    if hasattr(given, "rvs"):
+def _values_of(name: str, choice: Any, rng: np.random.Generator | None, *, may_be_empty: bool) -> Sequence[Any]:
+    """Return the values of a parameter; with `rng`, only one, drawn at random."""
+    if hasattr(choice, "rvs"):
         if rng is None:
             raise _EndlessError(
                 f"sweep: `{name}` is a distribution, which no grid holds; draw: strategy='random', n=100"
             )
-        return [given.rvs(random_state=rng)]
-    listed = _listed(name, given)
-    if not listed and not may_be_none:
+        return [choice.rvs(random_state=rng)]
+    values = _as_sequence(name, choice)
+    if not values and not may_be_empty:
         raise ArgumentError(f"sweep: `{name}` has no values; give at least one, or leave it out")
-    return _drawn(listed, rng)
+    return _one_of(values, rng)
 
 
-def _listed(name: str, given: Any) -> Sequence[Any]:
-    given = given.to_list() if hasattr(given, "to_list") else given.tolist() if hasattr(given, "tolist") else given
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        return [given]
-    if not isinstance(given, Sequence):
-        raise ArgumentError(f"sweep: `{name}` is a {type(given).__name__}, whose order may change; give a list")
+def _as_sequence(name: str, choice: Any) -> Sequence[Any]:
+    choice = (
+        choice.to_list() if hasattr(choice, "to_list") else choice.tolist() if hasattr(choice, "tolist") else choice
+    )
+    if isinstance(choice, str | bytes | Mapping) or not isinstance(choice, Iterable):
+        return [choice]
+    if not isinstance(choice, Sequence):
+        raise ArgumentError(f"sweep: `{name}` is a {type(choice).__name__}, whose order may change; give a list")
     try:
-        len(given)
+        len(choice)
     except OverflowError as error:  # of a range
         raise ArgumentError(f"sweep: `{name}` has more values than can be counted; give fewer") from error
-    return given
+    return choice
 
 
-def _drawn(given: Sequence[Any], rng: np.random.Generator | None) -> Sequence[Any]:
-    return given if rng is None or not given else [given[int(rng.integers(len(given)))]]
+def _one_of(values: Sequence[Any], rng: np.random.Generator | None) -> Sequence[Any]:
+    return values if rng is None or not values else [values[int(rng.integers(len(values)))]]
 
 
-def _with(so_far: Configuration, more: Configuration) -> Configuration:
+def _joined(so_far: Configuration, more: Configuration) -> Configuration:
     for name in more:
         if name in so_far:
             raise ArgumentError(f"sweep: `{name}` is chosen twice; name each parameter in one space")
     return so_far | more
 
 
-def _flat(given: Mapping[Any, Any], within: str = "") -> Configuration:
-    """A configuration by dotted names; None is left out.
+def _flat(mapping: Mapping[Any, Any], prefix: str = "") -> Configuration:
+    """Flatten a configuration to dotted names, without None.
 
     Examples
     --------
     >>> _flat({"llm": {"temperature": 0.5, "top_p": None}, "width": (1, 2)})
     {'llm.temperature': 0.5, 'width': [1, 2]}
     """
-    found: Configuration = {}
-    for name, value in given.items():
-        called = _named(name, within)
+    configuration: Configuration = {}
+    for name, value in mapping.items():
+        full_name = _full_name(name, prefix)
         if isinstance(value, Mapping):
-            found = _with(found, _flat(value, f"{called}."))
+            configuration = _joined(configuration, _flat(value, f"{full_name}."))
         elif value is not None:
-            found = _with(found, {called: _plain(called, value)})
-    return found
+            configuration = _joined(configuration, {full_name: _as_json(full_name, value)})
+    return configuration
 
 
-def _named(name: Any, within: str) -> str:
-    if not isinstance(name, str) or not name or within + name == ID or name != writable(name):
-        raise ArgumentError(f"sweep: {name!r:.40} is no name of a parameter; give a text other than {ID!r}")
-    return within + name
+def _full_name(name: Any, prefix: str) -> str:
+    if not isinstance(name, str) or not name or prefix + name == ID or name != writable(name):
+        raise ArgumentError(f"sweep: {name!r:.40} is not the name of a parameter; give a text other than {ID!r}")
+    return prefix + name
 
 
-def _plain(name: str, value: Any) -> Any:
-    """The value as JSON holds it."""
+def _as_json(name: str, value: Any) -> Any:
+    """Return the value as it is after a round trip through JSON."""
     try:
         return json.loads(
-            json.dumps(value, default=lambda given: given.tolist(), allow_nan=False, ensure_ascii=False).encode()
+            json.dumps(value, default=lambda item: item.tolist(), allow_nan=False, ensure_ascii=False).encode()
         )
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ArgumentError(
@@ -284,25 +287,29 @@ def _plain(name: str, value: Any) -> Any:
 
 def _key(configuration: Configuration) -> str:
     """Return one key for equal configurations: 1.0 equals 1."""
-    return json.dumps({name: _even(value, to=_whole_as_int) for name, value in configuration.items()}, sort_keys=True)
+    return json.dumps(
+        {name: _convert_numbers(value, convert=_integral_as_int) for name, value in configuration.items()},
+        sort_keys=True,
+    )
 
 
-def _even(value: Any, *, to: Callable[[Any], Any]) -> Any:
-    """The value, each number in it made what it is to be."""
+def _convert_numbers(value: Any, *, convert: Callable[[Any], Any]) -> Any:
+    """Convert each number in the value; Booleans are not numbers."""
     if isinstance(value, list):
-        return [_even(each, to=to) for each in value]
-    return to(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        return [_convert_numbers(item, convert=convert) for item in value]
+    return convert(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _whole_as_int(number: float) -> float:
+def _integral_as_int(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
 def _ids(configurations: Sequence[Configuration]) -> list[str]:
     digests = [
-        hashlib.md5(json.dumps(_nested(each), sort_keys=True).encode(), usedforsecurity=False).hexdigest()
-        for each in configurations
+        hashlib.md5(json.dumps(_nested(configuration), sort_keys=True).encode(), usedforsecurity=False).hexdigest()
+        for configuration in configurations
     ]
+    # The shortest prefix that keeps all ids distinct; 32 digits are the whole digest.
     for digits in (8, 16, 32):
         short = [digest[:digits] for digest in digests]
         if len({*short}) == len(short):
@@ -311,43 +318,46 @@ def _ids(configurations: Sequence[Configuration]) -> list[str]:
 
 
 def _nested(configuration: Configuration) -> dict[str, Any]:
-    """Blocks in blocks, as files hold them.
+    """Return a configuration as nested mappings, as in configuration files.
 
     Examples
     --------
     >>> _nested({"llm.temperature": 0.5, "llm.top_p": 1})
     {'llm': {'temperature': 0.5, 'top_p': 1}}
     """
-    made: dict[str, Any] = {}
+    blocks_by_name: dict[str, Any] = {}
     for name, value in configuration.items():
         *blocks, last = name.split(".")
-        block = made
-        for each in blocks:
-            block = block.setdefault(each, {})
+        block = blocks_by_name
+        for part in blocks:
+            block = block.setdefault(part, {})
             if not isinstance(block, dict):
-                raise ArgumentError(f"sweep: `{name}` stands in `{each}`, which has a value itself; choose one of them")
+                raise ArgumentError(f"sweep: `{name}` is inside `{part}`, which has a value itself; choose one of them")
         if last in block:
             raise ArgumentError(f"sweep: `{name}` has a value, and parameters within; choose one of them")
         block[last] = value
-    return made
+    return blocks_by_name
 
 
 def _frame(configurations: Sequence[Configuration]) -> pl.DataFrame:
     if not configurations:
         raise ArgumentError("sweep: the functions leave no configuration; let one of them give a value")
-    names = dict.fromkeys(name for each in configurations for name in each)
-    columns = [_column(name, [each.get(name) for each in configurations]) for name in names]
+    names = dict.fromkeys(name for configuration in configurations for name in configuration)
+    columns = [_column(name, [configuration.get(name) for configuration in configurations]) for name in names]
     return pl.DataFrame([pl.Series(ID, _ids(configurations), dtype=pl.String), *columns])
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    """The values as they are, whole numbers among others as such; JSON tells True from 1, as Polars does not."""
-    for to in (None, float):
+    """Return the values as a column, integers as floats if floats occur too.
+
+    The comparison as JSON detects values that Polars changed silently, such as True among integers.
+    """
+    for convert in (None, float):
         try:
-            given = values if to is None else [_even(value, to=to) for value in values]
-            column = pl.Series(name, given)
+            converted = values if convert is None else [_convert_numbers(value, convert=convert) for value in values]
+            column = pl.Series(name, converted)
         except (TypeError, OverflowError, pl.exceptions.PolarsError):
             continue
-        if json.dumps(column.to_list()) == json.dumps(given) and given == values:
+        if json.dumps(column.to_list()) == json.dumps(converted) and converted == values:
             return column
     raise ArgumentError(f"sweep: `{name}` has values of several kinds, such as {values[0]!r:.40}; give one kind")

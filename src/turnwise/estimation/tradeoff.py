@@ -25,17 +25,17 @@ def tradeoff(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
-    """TRADEOFF: security by utility, the share of rollouts with each combination of attack and task outcome.
+    """Estimate the share of rollouts with each combination of attack and task outcome: security and utility together.
 
-    A defense that refuses everything is secure and useless; one rate beside the other cannot show whether the rollouts that
-    were safe are those that were useful.
+    A defense that refuses everything is secure and useless. Two separate rates cannot show whether the safe rollouts are also
+    the useful ones.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS with both columns, such as AgentDojo's logs give.
     by
-        Columns to group by; a null is a group of its own.
+        Columns to group by; nulls form a group of their own.
     attack, task
         The two Boolean columns.
     cluster, level
@@ -45,12 +45,14 @@ def tradeoff(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.TRADEOFF`: four rows for each group and level, whose estimates add up to one. A
-        rollout with one unknown outcome is in none of them and is counted.
+        rollout with an unknown outcome is in none of them, but counted in `n_missing`.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or a column is missing or not Boolean.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If a column is missing or not Boolean.
 
     References
     ----------
@@ -76,28 +78,28 @@ def tradeoff(
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
     sheet = Sheet(frame)
-    both = sheet.known(attack) & sheet.known(task)
+    is_known = sheet.known(attack) & sheet.known(task)
     rows = []
     for key, group in sheet.groups(by):
-        known: IntArray = group[both[group]]
-        unit = unit_of(sheet, known, attack, cluster)
-        won, done = (sheet.numbers(name)[known] == 1 for name in (attack, task))
-        for level_, (broke, useful) in product(levels, product((False, True), repeat=2)):
-            here = (won == broke) & (done == useful)
-            estimate = proportion(here.astype(np.float64), unit.codes, level=level_)
-            words = f"share of rollouts with {attack} {broke} and {task} {useful}, every rollout weighing the same"
-            found = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
+        known_rows: IntArray = group[is_known[group]]
+        unit = unit_of(sheet, known_rows, attack, cluster)
+        succeeded, solved = (sheet.numbers(name)[known_rows] == 1 for name in (attack, task))
+        for level_, (attack_outcome, task_outcome) in product(levels, product((False, True), repeat=2)):
+            mask = (succeeded == attack_outcome) & (solved == task_outcome)
+            estimate = proportion(mask.astype(np.float64), unit.codes, level=level_)
+            text = f"share of rollouts with {attack} {attack_outcome} and {task} {task_outcome}, every rollout weighing the same"
+            columns = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
             rows.append(
                 {
                     **key,
-                    **found,
-                    "attack_success": broke,
-                    "task_success": useful,
+                    **columns,
+                    "attack_success": attack_outcome,
+                    "task_success": task_outcome,
                     "level": level_,
-                    "count": int(here.sum()),
-                    "n": known.size,
-                    "n_missing": group.size - known.size,
-                    "estimand": f"{words}; unit: {unit.words}",
+                    "count": int(mask.sum()),
+                    "n": known_rows.size,
+                    "n_missing": group.size - known_rows.size,
+                    "estimand": f"{text}; unit: {unit.words}",
                 }
             )
     return rows_of(rows, frame, by, schema.TRADEOFF)

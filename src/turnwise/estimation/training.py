@@ -1,4 +1,4 @@
-"""ROLLOUTS of several steps of training -> TRAINING: the rate by step, its change, and which groups still teach anything."""
+"""ROLLOUTS of several training steps -> TRAINING: the rate by step, its change, and the share of groups without a signal."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -31,7 +31,7 @@ def training(
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """TRAINING: each step's rate with a band over goals, the paired change since the step before, and the groups alike.
+    """Estimate the rate at each training step, its paired change since the previous step, and the share of uniform groups.
 
     Parameters
     ----------
@@ -40,27 +40,29 @@ def training(
     metric
         A Boolean column, or a number such as a reward.
     step
-        The column of steps, in any unit; rollouts without one (null or NaN) are left out and counted in the estimand.
+        The column of steps, in any unit; rollouts without a step (null or NaN) are left out and counted in the estimand.
     by, cluster, level, seed
         As in `summarize`.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.TRAINING`, steps in order; empty without a step. `difference` is the mean over
-        goals in both steps of the goal's change since the step before (null at the first), with t over goals; where every
-        goal changed alike, the interval is put together from those of the two rates. `all_success` and `all_fail` are
-        shares of the groups (attempts at the same goal in the same step, at least two) in which a group-relative advantage
-        is zero, so that they teach nothing; null for a number.
+        `by`, then the columns of `schema.TRAINING`, with steps in order; empty without steps. `difference` is the mean change
+        of goals in both steps since the previous step (null at the first), with t over goals; if all goals changed equally,
+        the interval is computed from the intervals of the two rates. `all_success` and `all_fail` are the shares of groups
+        (at least two attempts at the same goal in the same step) whose group-relative advantage is zero, so that they do not
+        contribute to training; null for a number.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, or an option names what is not there.
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
 
     Notes
     -----
-    Groups are those of GRPO (Shao et al.); those without a signal are what DAPO (Yu et al.) passes over.
+    Groups are defined as in GRPO (Shao et al.). DAPO (Yu et al.) skips groups without a signal.
 
     References
     ----------
@@ -88,84 +90,103 @@ def training(
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != metric]
     if step not in numbers or step in by:
         raise ArgumentError(
-            f"training: step={step!r} is no column of numbers beside `by`; there is {listing(numbers)} "
+            f"training: step={step!r} is not a numeric column outside `by`; there is {listing(numbers)} "
             "(`tw.measure(turns, ..., keep=[...])` carries a column along)"
         )
-    unit_of(Sheet(frame.clear()), np.arange(0), metric, cluster)  # a mistake is told with the columns that there are
-    known = pl.col(step).fill_nan(None) if frame.schema[step].is_float() else pl.col(step)
-    stepped = frame.with_columns(known).filter(pl.col(step).is_not_null()).rename({step: "\0step"})
-    if stepped.is_empty():
+    unit_of(
+        Sheet(frame.clear()), np.arange(0), metric, cluster
+    )  # invalid clusters raise an error before `step` is renamed
+    numbers_of_step = pl.col(step).fill_nan(None) if frame.schema[step].is_float() else pl.col(step)
+    with_step = frame.with_columns(numbers_of_step).filter(pl.col(step).is_not_null()).rename({step: "\0step"})
+    if with_step.is_empty():
         return rows_of([], frame, by, schema.TRAINING)
     summary = summarize(
-        stepped, by=(*by, "\0step"), metrics=metric, statistics="mean", cluster=cluster, level=levels, seed=seed
+        with_step, by=(*by, "\0step"), metrics=metric, statistics="mean", cluster=cluster, level=levels, seed=seed
     )
     rates = {(*(row[name] for name in by), row["\0step"], row["level"]): row for row in summary.rows(named=True)}
-    without = frame.height - stepped.height
-    sheet = Sheet(stepped)
-    found = headings(sheet, metric)
-    half_judged = found == HALF_JUDGED
-    made = []
+    number_without = frame.height - with_step.height
+    sheet = Sheet(with_step)
+    row_headings = headings(sheet, metric)
+    partial = row_headings == HALF_JUDGED
+    result = []
     for key, group in sheet.groups(by):
-        rows = np.asarray(group[found[group] != INAPPLICABLE])
-        tried = Attempts.of(sheet, rows, metric, cluster)
+        rows = np.asarray(group[row_headings[group] != INAPPLICABLE])
+        repeats = Attempts.of(sheet, rows, metric, cluster)
         steps = sheet.numbers("\0step")[rows]
-        every = np.unique(sheet.numbers("\0step")[group])
-        bad = {float(at) for at in every if half_judged[rows][steps == at].any()}
+        distinct_steps = np.unique(sheet.numbers("\0step")[group])
+        open_steps = {float(at) for at in distinct_steps if partial[rows][steps == at].any()}
         for level_ in levels:
-            own = [rates[*key.values(), at, level_] for at in every]
+            rates_of_steps = [rates[*key.values(), at, level_] for at in distinct_steps]
             changes = [
                 {},
-                *(_change(tried, steps, pair, level_, bad) for pair in pairwise(zip(every, own, strict=True))),
+                *(
+                    _change(repeats, steps, pair, level_, open_steps)
+                    for pair in pairwise(zip(distinct_steps, rates_of_steps, strict=True))
+                ),
             ]
-            for at, rate, change in zip(every, own, changes, strict=True):
-                kept = {name: rate[name] for name in schema.TRAINING.names if name in rate}
-                said = (
-                    f"{rate['estimand']}; {counted(without, 'rollout')} without a step" if without else rate["estimand"]
+            for at, rate, change in zip(distinct_steps, rates_of_steps, changes, strict=True):
+                columns = {name: rate[name] for name in schema.TRAINING.names if name in rate}
+                estimand = (
+                    f"{rate['estimand']}; {counted(number_without, 'rollout')} without a step"
+                    if number_without
+                    else rate["estimand"]
                 )
-                parts = _alike(tried.with_values(np.where(steps == at, tried.values, np.nan)))
+                uniform = _uniform_groups(repeats.with_values(np.where(steps == at, repeats.values, np.nan)))
                 reason = "; ".join(part for part in (rate["reason"], change.pop("reason", None)) if part) or None
-                made.append({**key, **kept, "step": float(at), **change, **parts, "estimand": said, "reason": reason})
-    return rows_of(made, frame, by, schema.TRAINING)
+                result.append(
+                    {**key, **columns, "step": float(at), **change, **uniform, "estimand": estimand, "reason": reason}
+                )
+    return rows_of(result, frame, by, schema.TRAINING)
 
 
-def _alike(tried: Attempts) -> dict[str, Any]:
-    """Count the groups of at least two attempts, and the shares that succeeded or failed throughout."""
-    if not tried.share:
+def _uniform_groups(repeats: Attempts) -> dict[str, Any]:
+    """Count the groups of at least two attempts, and return the shares in which all succeeded or all failed."""
+    if not repeats.share:
         return {}
-    successes, made = tried.counts()
-    several = made >= 2
-    count = int(several.sum())
+    successes, judged = repeats.counts()
+    repeated = judged >= 2
+    count = int(repeated.sum())
     if not count:
         return {"groups": 0}
-    won, lost = (int((several & same).sum()) for same in (successes == made, successes == 0))
-    return {"groups": count, "all_success": won / count, "all_fail": lost / count}
+    succeeded, failed = (int((repeated & uniform).sum()) for uniform in (successes == judged, successes == 0))
+    return {"groups": count, "all_success": succeeded / count, "all_fail": failed / count}
 
 
 def _change(
-    tried: Attempts, steps: FloatArray, pair: Sequence[tuple[float, dict[str, Any]]], level: float, bad: set[float]
+    repeats: Attempts,
+    steps: FloatArray,
+    pair: Sequence[tuple[float, dict[str, Any]]],
+    level: float,
+    open_steps: set[float],
 ) -> dict[str, Any]:
-    """The goals' mean change from one step to the next."""
-    (before, old), (after, new) = pair
-    if bad & {float(before), float(after)}:
-        return {"reason": "half-judged rollouts leave the change open"}
-    was, now = (_means(tried, steps == at) for at in (before, after))
-    both = ~np.isnan(was) & ~np.isnan(now)
-    change = (now - was)[both]
-    shared = {"n_pairs": int(both.sum())}
+    """Return the mean change of goals from one step to the next, with its interval."""
+    (before, rate_before), (after, rate_after) = pair
+    if open_steps & {float(before), float(after)}:
+        return {"reason": "partially judged rollouts leave the change open"}
+    means_before, means_after = (_means(repeats, steps == at) for at in (before, after))
+    in_both = ~np.isnan(means_before) & ~np.isnan(means_after)
+    change = (means_after - means_before)[in_both]
+    columns = {"n_pairs": int(in_both.sum())}
     if not change.size:
-        return {**shared, "reason": "no goal in common with the step before"}
-    found = mean(change, tuple(codes[both] for codes in tried.unit.codes), level=level, interval="t")
-    low, high, method = found.low, found.high, found.method and f"paired {found.method}"
-    reason = None if low is not None else f"change: {found.reason}"
-    if tried.share and low is not None and high is not None:
-        low, high = max(low, -1.0), min(high, 1.0)  # shares are no further apart
-    if low is None and tried.share and None not in {old["low"], old["high"], new["low"], new["high"]}:
-        ours, theirs = ((row["estimate"], row["low"], row["high"]) for row in (new, old))
-        low, high = score_difference(ours, theirs)
+        return {**columns, "reason": "no goal in common with the step before"}
+    estimate = mean(change, tuple(codes[in_both] for codes in repeats.unit.codes), level=level, interval="t")
+    low, high, method = estimate.low, estimate.high, estimate.method and f"paired {estimate.method}"
+    reason = None if low is not None else f"change: {estimate.reason}"
+    if repeats.share and low is not None and high is not None:
+        low, high = max(low, -1.0), min(high, 1.0)  # a difference of shares lies in [-1, 1]
+    if (
+        low is None
+        and repeats.share
+        and None not in {rate_before["low"], rate_before["high"], rate_after["low"], rate_after["high"]}
+    ):
+        interval_after, interval_before = (
+            (row["estimate"], row["low"], row["high"]) for row in (rate_after, rate_before)
+        )
+        low, high = score_difference(interval_after, interval_before)
         method, reason = "square-and-add", None
     return {
-        **shared,
-        "difference": found.estimate,
+        **columns,
+        "difference": estimate.estimate,
         "difference_low": low,
         "difference_high": high,
         "difference_method": method,
@@ -173,9 +194,9 @@ def _change(
     }
 
 
-def _means(tried: Attempts, rows: BoolArray) -> FloatArray:
-    """Each goal's mean over its known attempts among the rows: float (goals,), NaN without any."""
-    known = rows & ~np.isnan(tried.values)
-    count = np.bincount(tried.goals.codes[known], minlength=tried.goals.count)
-    total = np.bincount(tried.goals.codes[known], weights=tried.values[known], minlength=tried.goals.count)
+def _means(repeats: Attempts, rows: BoolArray) -> FloatArray:
+    """Return the mean of each goal over its known attempts among the rows: float (goals,), NaN without any."""
+    is_known = rows & ~np.isnan(repeats.values)
+    count = np.bincount(repeats.goals.codes[is_known], minlength=repeats.goals.count)
+    total = np.bincount(repeats.goals.codes[is_known], weights=repeats.values[is_known], minlength=repeats.goals.count)
     return np.asarray(np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0))

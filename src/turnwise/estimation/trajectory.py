@@ -1,4 +1,4 @@
-"""TURNS -> CURVE of a score by turns before and after an event: what leads up to it, and what follows."""
+"""TURNS -> CURVE of a score by turns before and after an event."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,37 +27,39 @@ def trajectory(
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """CURVE of the mean score by turns since the event: at 0 the turn of the event, at -1 the one before.
+    """Estimate the mean score by turns since an event: at 0 the turn of the event, at -1 the turn before it.
 
-    Rollouts with the event are laid over each other at its first turn; those without are left out and counted. So every
-    position is a mean among rollouts that *did* have the event and reached that far: it describes how they went, and says
-    nothing of how likely the event is.
+    Rollouts with the event are aligned at its first turn; rollouts without it are left out and counted. Every position is thus
+    a mean over rollouts that *did* have the event and have a turn there: it describes their course, not the probability of
+    the event.
 
     Parameters
     ----------
     turns
-        TURNS, no tree.
+        TURNS, but not a tree.
     column
-        The number to follow, or the Boolean, whose share it is.
+        The number to follow, or a Boolean, whose share is followed.
     event
-        Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` it is the
-        mean by turn, of all rollouts that came so far.
+        Boolean expression over turns; by default ``pl.col("succeeded")``. With ``pl.col("turn") == 1`` and ``before=0`` the
+        result is the mean by turn over all rollouts that reached it.
     before, after
-        How many turns to follow on each side.
+        Number of turns on each side of the event.
     by, cluster, level, seed
         As in `summarize`; a `by` column is a fact of the rollout.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CURVE` with kind ``"trajectory"``. `at_risk` counts the rollouts with a score there,
-        `censored` those with the event that were not scored there or did not reach that far, `events` those with the event
-        in that turn. No score at a position: null, with a reason.
+        `by`, then the columns of `schema.CURVE` with kind ``"trajectory"``. `at_risk` counts the rollouts with a score at this
+        position, `censored` the rollouts with the event but without a score or turn there, `events` the rollouts with the
+        event in that turn. A position without any score is null, with a reason.
 
     Raises
     ------
-    SchemaError, ArgumentError
-        Where the table is no TURNS or a column is not there.
+    SchemaError
+        If the table is not TURNS.
+    ArgumentError
+        If a column does not exist.
 
     Examples
     --------
@@ -69,26 +71,36 @@ def trajectory(
     frame, by = frame_of(turns, "trajectory"), names_of(by)
     _check(frame, column, before, after)
     check_by(frame, by, schema.CURVE, "trajectory")
-    happened = pl.col("succeeded") if event is None else event
-    lacking = [name for name in happened.meta.root_names() if name not in frame.columns]
-    if lacking:
-        raise ArgumentError(f"trajectory: the event needs the column {listing(lacking)}, which this table lacks")
+    condition = pl.col("succeeded") if event is None else event
+    missing = [name for name in condition.meta.root_names() if name not in frame.columns]
+    if missing:
+        raise ArgumentError(f"trajectory: the event needs the column {listing(missing)}, which this table lacks")
     aligned = frame.with_columns(
-        (pl.col("turn") - pl.col("turn").filter(happened).min().over("rollout_id")).cast(pl.Int64).alias("\0since")
+        (pl.col("turn") - pl.col("turn").filter(condition).min().over("rollout_id")).cast(pl.Int64).alias("\0since")
     )
     # One row per rollout and position, each with the facts of its rollout.
-    spread = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
+    window = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
         pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")
     )
-    never = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
-    without = {tuple(key.values()): never.frame["rollout_id"].gather(rows).n_unique() for key, rows in never.groups(by)}
-    sheet = Sheet(spread)
+    without_event = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
+    number_without = {
+        tuple(key.values()): without_event.frame["rollout_id"].gather(rows).n_unique()
+        for key, rows in without_event.groups(by)
+    }
+    sheet = Sheet(window)
     rows = [
         {**key, **row}
         for key, group in sheet.groups(by)
         for level_ in check_levels(level)
         for row in _group(
-            sheet, group, column, range(-before, after + 1), cluster, level_, seed, without.get(tuple(key.values()), 0)
+            sheet,
+            group,
+            column,
+            range(-before, after + 1),
+            cluster,
+            level_,
+            seed,
+            number_without.get(tuple(key.values()), 0),
         )
     ]
     return rows_of(rows, frame, by, schema.CURVE)
@@ -106,18 +118,18 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
         )
     if column not in frame.columns or schema.kind_of(frame.schema[column]) not in {"number", "proportion"}:
         numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "turn"]
-        raise ArgumentError(f"trajectory: {column!r} is no column of numbers; there is {listing(numbers)}")
+        raise ArgumentError(f"trajectory: {column!r} is not a numeric column; there is {listing(numbers)}")
     for name, turns in (("before", before), ("after", after)):
         whole_numbers(turns, f"trajectory: {name}", "turns", least=0)
 
 
 def _group(
-    sheet: Sheet, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, without: int
+    sheet: Sheet, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, number_without: int
 ) -> list[dict[str, Any]]:
     since = sheet.frame["\0since"].to_numpy()[group]
     values = sheet.numbers(column)[group]
-    everyone = int((since == 0).sum())
-    made = []
+    with_event = int((since == 0).sum())
+    result = []
     for at in span:
         rows = np.asarray(group[(since == at) & ~np.isnan(values)])
         unit = unit_of(sheet, rows, column, cluster)
@@ -126,8 +138,10 @@ def _group(
         else:
             estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
         turns = "turn" if abs(at) == 1 else "turns"
-        said = f"mean {column} {at:+d} {turns} from the event, of rollouts that had it and reached there"
-        made.append(
+        position = f"{at:+d} {turns} from the event"
+        estimand = f"mean {column} {position}, of rollouts that had it and reached there, each weighing the same"
+        without = f"{counted(number_without, 'rollout')} without the event"
+        result.append(
             {
                 "metric": column,
                 "kind": "trajectory",
@@ -136,10 +150,10 @@ def _group(
                 "level": level,
                 **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
                 "at_risk": rows.size,
-                "events": everyone if at == 0 else 0,
-                "censored": everyone - rows.size,
+                "events": with_event if at == 0 else 0,
+                "censored": with_event - rows.size,
                 "competing": 0,
-                "estimand": f"{said}, each weighing the same; unit: {unit.words}; {counted(without, 'rollout')} without the event",
+                "estimand": f"{estimand}; unit: {unit.words}; {without}",
             }
         )
-    return made
+    return result

@@ -1,4 +1,4 @@
-"""Rollouts as attempts at the same thing: which belong together, in what order, and how often they succeeded."""
+"""Attempts: rollouts grouped by goal, in order, with their successes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from turnwise.stats.clusters import Grouping, grouping
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.repeats import Stopping, stopping
 
-REPEATED = ("target", "attack", "goal", "task")
-"""What attempts have in common: rollouts alike in these are attempts at the same thing."""
+REPEATED_IN = ("target", "attack", "goal", "task")
+"""Columns with the same values in all attempts at a goal."""
 
 
 def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
-    """Refuse a metric that is no Boolean or number, and a table that does not say what was attempted."""
+    """Raise an error if the metric is neither Boolean nor numeric, or the table has neither goals nor tasks."""
     if metric not in frame.columns:
         raise ArgumentError(f"{verb}: there is no metric {metric!r}; there is {listing(frame.columns, most=30)}")
     if schema.kind_of(frame.schema[metric]) not in {"proportion", "number"}:
@@ -36,21 +36,21 @@ def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """One group's rollouts as attempts.
+    """Rollouts of one group as attempts at goals.
 
     Attributes
     ----------
     metric, share
-        What is measured, and whether it is a Boolean.
+        Name of the metric, and whether it is Boolean.
     values
         Float (n,): NaN where unknown.
     goals
-        What each rollout was an attempt at.
+        The goal that each rollout attempts.
     rank
         Integer (n,): the order of attempts, within `loops`.
     loops
-        The attempts that one loop would have made: as `goals`, by run where runs number their attempts alike. None where
-        nothing tells the order.
+        The attempts that one loop made in sequence: one loop per goal, or one per goal and run if runs number their attempts
+        separately. None if the order is unknown.
     unit
         The independent unit of each goal.
     """
@@ -65,8 +65,8 @@ class Attempts:
 
     @classmethod
     def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
-        """The attempts among these rows of the table."""
-        goals = _alike(sheet, rows, REPEATED, alone=("goal", "task"))
+        """Return these rows of the table as attempts."""
+        goals = _same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
         first = np.full(goals.count, rows.size, dtype=np.int64)
         np.minimum.at(first, goals.codes, np.arange(rows.size))
         unit = unit_of(sheet, rows[first], metric, cluster)
@@ -83,85 +83,91 @@ class Attempts:
 
     @property
     def concerns(self) -> str | None:
-        """Return whether the metric is one of the attack or of the user's task, where the catalog says so."""
+        """Return "attack" or "task" if the catalog says which of them the metric concerns."""
         about = catalog.about(self.metric)
         return None if about is None else about.concerns
 
     @property
     def noun(self) -> str:
-        """Name of what is attempted, in one word."""
+        """Noun for what is attempted."""
         return "task" if self.concerns == "task" else "goal"
 
     @property
     def unit_words(self) -> str:
-        """The independent unit in words, for the estimand: attempts at a goal never are, whatever the clusters."""
+        """Independent unit in words; attempts at one goal are never independent of each other."""
         return self.unit.words if self.unit.names else f"{self.noun} (no clusters)"
 
     @property
     def stopping(self) -> Stopping | None:
-        """Return whether they stopped at a success; None where nothing tells their order, or the metric is a number."""
+        """Evidence that attempts stopped at a success; None if their order is unknown or the metric is a number."""
         if self.loops is None or not self.share:
             return None
         return stopping(self.values == 1, self.rank, self.loops.codes)
 
     @property
     def short_of_others(self) -> bool:
-        """Return whether a goal with a success has fewer judged attempts than another goal."""
-        successes, made = self.counts()
-        return bool((made[successes > 0] < made.max(initial=0)).any())
+        """True if a goal with a success has fewer judged attempts than another goal."""
+        successes, judged = self.counts()
+        return bool((judged[successes > 0] < judged.max(initial=0)).any())
 
     def with_values(self, values: FloatArray) -> "Attempts":
         """Return these attempts with other values."""
         return replace(self, values=values)
 
     @property
-    def place(self) -> IntArray:
-        """Number the judged attempts of each loop: integer (n,) from 1, 0 where an attempt is not judged."""
+    def position(self) -> IntArray:
+        """Number of each judged attempt within its loop: integer (n,) from 1; 0 if not judged."""
         codes = (self.loops or self.goals).codes
-        known = ~np.isnan(self.values)
-        # Without an order a success counts as the last of its loop, which it is where attempts stopped at it.
+        has_value = ~np.isnan(self.values)
+        # Among attempts of equal rank a success comes last, as it does if attempts stopped at it.
         order = np.lexsort((self.values == 1, self.rank, codes))
-        order = order[known[order]]
+        order = order[has_value[order]]
         size = np.bincount(codes[order], minlength=codes.max(initial=0) + 1)
-        place = np.zeros(codes.size, dtype=np.int64)
-        place[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
-        return place
+        position = np.zeros(codes.size, dtype=np.int64)
+        position[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
+        return position
 
     def first(self, most: int) -> "Attempts":
-        """The first so many judged attempts of each loop; later ones are unjudged."""
-        return self.with_values(np.where(self.place <= most, self.values, np.nan))
+        """Return the attempts with only the first judged ones of each loop, up to this number; later values are NaN."""
+        return self.with_values(np.where(self.position <= most, self.values, np.nan))
 
     def counts(self) -> tuple[IntArray, IntArray]:
-        """Successes and judged attempts of each goal: integer (goals,)."""
-        known = ~np.isnan(self.values)
+        """Return the number of successes and of judged attempts of each goal: integer (goals,)."""
+        has_value = ~np.isnan(self.values)
         return tuple(  # type: ignore[return-value]
             np.bincount(self.goals.codes[rows], minlength=self.goals.count)
-            for rows in (known & (self.values == 1), known)
+            for rows in (has_value & (self.values == 1), has_value)
         )
 
-    def watches(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Each loop's judged attempts up to its first success, whether it came, and its goal; loops without any left out."""
+    def follow_up(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the follow-up of each loop with judged attempts.
+
+        Three integer arrays (loops,): the judged attempts up to the first success, 1 if there is a success, and the goal.
+        """
         loops = self.loops or self.goals
-        place, won = self.place, self.values == 1
-        first = np.full(loops.count, place.size + 1)
-        np.minimum.at(first, loops.codes[won], place[won])
+        position, succeeded = self.position, self.values == 1
+        first = np.full(loops.count, position.size + 1)
+        np.minimum.at(first, loops.codes[succeeded], position[succeeded])
         size, goal = np.zeros(loops.count, dtype=np.int64), np.zeros(loops.count, dtype=np.int64)
-        np.maximum.at(size, loops.codes, place)
+        np.maximum.at(size, loops.codes, position)
         goal[loops.codes] = self.goals.codes
-        there = size > 0
-        return np.minimum(first, size)[there], (first <= size)[there].astype(np.int64), goal[there]
+        followed = size > 0
+        return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
 
 
-def _alike(sheet: Sheet, rows: IntArray, names: Sequence[str], alone: Sequence[str] = ()) -> Grouping:
-    """Rollouts alike in these columns, nulls included; those without any of the columns `alone` are alike to no other."""
+def _same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
+    """Group rollouts with equal values in these columns; null equals null.
+
+    A rollout that is null in all `required` columns forms a group of its own.
+    """
     codes = np.zeros(rows.size, dtype=np.int64)
     for name in names:
         words = sheet.fact(name).gather(rows).cast(pl.String)
-        found = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-        codes = np.unique(codes * (found.max(initial=0) + 1) + found, return_inverse=True)[1].astype(np.int64)
-    if alone:
-        nameless = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in alone], axis=0)
-        codes = np.where(nameless, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
+        ranks = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+        codes = np.unique(codes * (ranks.max(initial=0) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
+    if required:
+        unnamed = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
+        codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
     return grouping(codes)
 
 
@@ -170,7 +176,7 @@ def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Gro
     rank = number.fill_null(0).to_numpy()
     if number.null_count():
         return rank, None
-    for loops in (goals, _alike(sheet, rows, (*REPEATED, "run"), alone=("goal", "task"))):
+    for loops in (goals, _same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
         if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
             return rank, loops
     return rank, None

@@ -1,4 +1,4 @@
-"""TURNS of any size in batches of whole rollouts, so that memory does not grow with them."""
+"""Reduction of TURNS in batches of whole rollouts, so that memory does not grow with their number."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -14,38 +14,38 @@ from turnwise.errors import ReadError, SchemaError, is_interrupt
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
 _CHUNK = 100_000  # rows that the engine hands over at once
-_AT_ONCE = 2  # batches
-_BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_CONCURRENT_BATCHES = 2  # batches
+_READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
-Refused: TypeAlias = Callable[[pl.exceptions.PolarsError, pl.LazyFrame], Exception]
+ErrorOf: TypeAlias = Callable[[pl.exceptions.PolarsError, pl.LazyFrame], Exception]
 
 
 def reduced(
-    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None = None
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], error_of: ErrorOf | None = None
 ) -> pl.LazyFrame:
-    """A row for each rollout in order of first rows: its id, its facts, its values.
+    """Reduce turns to one row per rollout, in order of first rows: its id, its facts, its values.
 
-    Nothing is read before the result is asked for, and then only the columns that it needs. Where ids ascend, which is
-    looked at first, turns are reduced batch by batch, else all at once. Sums of floats have the same last digits whatever
-    the batches, but for ids out of order.
+    Nothing is read before the result is collected, and then only the columns that it needs. If ids are in ascending order,
+    which is checked first, turns are reduced batch by batch, otherwise all at once. With ids in order, sums of floats have the
+    same last digits for any batch size.
 
     Parameters
     ----------
     turns
         TURNS, lazy.
     facts
-        Columns whose first value counts.
+        Columns whose first value in the rollout is taken.
     values
         Expressions that reduce a rollout's turns to one value.
-    refused
-        What is raised where these turns, some of all, could not be reduced.
+    error_of
+        A function that returns the error to raise if these turns, or a batch of them, cannot be reduced.
 
     Raises
     ------
     ReadError
-        As the result is asked for, where the turns cannot be read.
+        On collecting, if the turns cannot be read.
     SchemaError
-        Likewise, where a turn has no `rollout_id`.
+        On collecting, if a turn has no `rollout_id`.
 
     Examples
     --------
@@ -58,15 +58,15 @@ def reduced(
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        asked = columns.names() if with_columns is None else with_columns
-        needed = {*asked, *(() if predicate is None else predicate.meta.root_names())}
-        named = [name for name in facts if name in needed]
-        valued = [value for value in values if value.meta.output_name() in needed]
-        left = n_rows
-        for made in _parts(turns, named, valued, refused):
-            found = (made if predicate is None else made.filter(predicate)).select(asked)
-            yield found if left is None else found.head(left)
-            if left is not None and (left := left - found.height) <= 0:
+        requested = columns.names() if with_columns is None else with_columns
+        needed = {*requested, *(() if predicate is None else predicate.meta.root_names())}
+        needed_facts = [name for name in facts if name in needed]
+        needed_values = [value for value in values if value.meta.output_name() in needed]
+        remaining = n_rows
+        for part in _parts(turns, needed_facts, needed_values, error_of):
+            result = (part if predicate is None else part.filter(predicate)).select(requested)
+            yield result if remaining is None else result.head(remaining)
+            if remaining is not None and (remaining := remaining - result.height) <= 0:
                 return
 
     return register_io_source(source, schema=columns, is_pure=True)
@@ -74,16 +74,16 @@ def reduced(
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn the engine's read error into one sentence; the engine does not say which file it is.
+    """Turn an error of the engine while reading into one sentence; the engine does not name the file.
 
     Raises
     ------
     ReadError
-        Where it cannot.
+        If the turns cannot be read.
     """
     try:
         yield
-    except (*_BROKEN, OSError) as error:
+    except (*_READ_ERRORS, OSError) as error:
         if is_interrupt(error):
             raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -93,50 +93,51 @@ def reading() -> Iterator[None]:
 
 
 def _parts(
-    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], refused: Refused | None
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], error_of: ErrorOf | None
 ) -> Iterator[pl.DataFrame]:
     if in_order(turns):
-        yield from _each(_batches(turns, facts, values), facts, values, refused)
+        yield from _reduce_batches(_batches(turns, facts, values), facts, values, error_of)
         return
     try:
-        found = _grouped(turns, facts, values).collect(engine="streaming")
-    except (*_BROKEN, OSError) as error:
+        rollouts = _grouped(turns, facts, values).collect(engine="streaming")
+    except (*_READ_ERRORS, OSError) as error:
         if is_interrupt(error):
             raise
-        deque(in_batches(turns.select({"rollout_id", *_read(turns, facts, values)}), _CHUNK), maxlen=0)
-        if refused is None or not isinstance(error, pl.exceptions.PolarsError):
+        deque(in_batches(turns.select({"rollout_id", *_columns_read(turns, facts, values)}), _CHUNK), maxlen=0)
+        if error_of is None or not isinstance(error, pl.exceptions.PolarsError):
             raise
-        raise refused(error, turns) from error
-    if found["rollout_id"].null_count():
+        raise error_of(error, turns) from error
+    if rollouts["rollout_id"].null_count():
         raise SchemaError(
-            "measure: column `rollout_id` is null somewhere; give each turn an id, or drop those without one with "
+            "measure: column `rollout_id` is null somewhere; give each turn an id, or drop turns without one with "
             '`turns.drop_nulls("rollout_id")`'
         )
-    yield found
+    yield rollouts
 
 
-def _each(
+def _reduce_batches(
     batches: Iterator[pl.LazyFrame],
     facts: Sequence[str],
     values: Sequence[pl.Expr],
-    refused: Refused | None = None,
+    error_of: ErrorOf | None = None,
 ) -> Iterator[pl.DataFrame]:
     def reduce(batch: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return _by_run(batch, facts, values)
+            return _reduce_contiguous(batch, facts, values)
         except pl.exceptions.PolarsError as error:
-            if refused is None:
+            if error_of is None:
                 raise
-            raise refused(error, batch) from error
+            raise error_of(error, batch) from error
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # Polars lets go of Python's lock: one is reduced while another is read
+    # Polars releases Python's lock, so one batch is reduced while the next is read.
+    with ThreadPoolExecutor(_CONCURRENT_BATCHES) as pool:
         waiting: deque[Future[pl.DataFrame]] = deque()
         for batch in batches:
             waiting.append(pool.submit(reduce, batch))
-            if len(waiting) == _AT_ONCE:
+            if len(waiting) == _CONCURRENT_BATCHES:
                 yield waiting.popleft().result()
-        for made in waiting:
-            yield made.result()
+        for pending in waiting:
+            yield pending.result()
 
 
 def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
@@ -149,51 +150,51 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     [('b', 2), ('a', 1)]
     """
     if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
-        return pl.concat(_each(_slices(turns), facts, values))  # what stays in the cache is faster
-    if not _stand_together(turns):
+        return pl.concat(_reduce_batches(_slices(turns), facts, values))  # batches fit into the cache of the processor
+    if not _are_contiguous(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
-    return _by_run(turns, facts, values)
+    return _reduce_contiguous(turns, facts, values)
 
 
 def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
-    """A table in memory, in order, in batches that are not copied."""
+    """Yield slices of whole rollouts of a table in memory, without copies."""
     ids = turns.select("rollout_id").collect(engine="in-memory").to_series()
-    begins = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
-    for begin, end in pairwise([*dict.fromkeys(begins), len(ids)]):
-        yield turns.slice(begin, end - begin)
+    starts = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
+    for start, end in pairwise([*dict.fromkeys(starts), len(ids)]):
+        yield turns.slice(start, end - start)
 
 
-def _stand_together(turns: pl.LazyFrame) -> bool:
-    """Return whether no rollout's turns are apart."""
+def _are_contiguous(turns: pl.LazyFrame) -> bool:
+    """Return whether the turns of each rollout are in consecutive rows."""
     ids = pl.col("rollout_id")
-    begins = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
-    return not begins.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
+    starts = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
+    return not starts.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
 
 
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
     return turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *values)
 
 
-def _by_run(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The same of turns in memory, where those of a rollout stand together."""
-    # The number of a run is known to be sorted, so Polars takes each group as a slice of rows. Of other keys it may divide
-    # the rows of one group among threads, and the last digits of a sum of floats would depend on how many there are.
+def _reduce_contiguous(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
+    """Reduce turns in memory whose rollouts are contiguous."""
+    # The run number is marked as sorted, so Polars takes each group as a slice of rows. With other keys it may divide the rows
+    # of a group among threads, and the last digits of a sum of floats would depend on the number of threads.
     run = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
     grouped = turns.group_by(run, maintain_order=True).agg(pl.col("rollout_id", *facts).first(), *values)
     return grouped.drop("\0run").collect(engine="in-memory")
 
 
 def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:
-    """The columns that are read, in batches; the others are there too, and null."""
-    columns, read = turns.collect_schema(), {"rollout_id", *_read(turns, facts, values)}
+    """Yield batches with the columns that are needed; the others are null."""
+    columns, read = turns.collect_schema(), {"rollout_id", *_columns_read(turns, facts, values)}
     unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
     for batch in whole_rollouts(turns.select(name for name in columns if name in read)):
         yield batch.lazy().with_columns(unread)
 
 
 def in_order(turns: pl.LazyFrame) -> bool:
-    """Return whether ids ascend, so that the turns of a rollout stand together.
+    """Return whether ids are in ascending order, so that each rollout is contiguous.
 
     Examples
     --------
@@ -207,41 +208,41 @@ def in_order(turns: pl.LazyFrame) -> bool:
 
 
 def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """The rows in batches, none of which ends within a rollout; rollouts stand together. An empty table is one empty batch.
+    """Yield batches that end between contiguous rollouts; an empty table gives one empty batch.
 
     Examples
     --------
     >>> [batch.height for batch in whole_rollouts(pl.LazyFrame({"rollout_id": ["a", "a", "b"]}))]
     [3]
     """
-    held: list[pl.DataFrame] = []
+    pending: list[pl.DataFrame] = []
     for chunk in in_batches(turns, _CHUNK):
-        held.append(chunk)
-        if sum(map(len, held)) < MOST_ROWS and sum(part.estimated_size() for part in held) < MOST_BYTES:
+        pending.append(chunk)
+        if sum(map(len, pending)) < MOST_ROWS and sum(part.estimated_size() for part in pending) < MOST_BYTES:
             continue
-        rows = pl.concat(held, rechunk=True)
+        rows = pl.concat(pending, rechunk=True)
         ids = rows["rollout_id"]
         last = int(ids.search_sorted(ids[-1], "left"))
-        held = [rows[last:]]
+        pending = [rows[last:]]
         if last:
             yield rows[:last]
-    yield pl.concat(held, rechunk=True) if held else turns.clear().collect()
+    yield pl.concat(pending, rechunk=True) if pending else turns.clear().collect()
 
 
 def in_batches(turns: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """The rows in their order, about so many at a time.
+    """Yield the rows in order, in batches of about this size.
 
     Raises
     ------
     ReadError
-        Where they cannot be read.
+        If they cannot be read.
     """
     with reading():
         yield from turns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
 
 
-def _read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:
-    """The columns that facts and values are made of, as the engine itself sees it."""
+def _columns_read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> list[str]:
+    """Return the columns that facts and values need, which the query engine requests from a source without rows."""
     columns = turns.collect_schema()
     read: list[str] = []
 
@@ -253,6 +254,6 @@ def _read(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) 
 
     try:
         _grouped(register_io_source(probe, schema=columns), facts, values).collect(engine="in-memory")
-    except Exception:  # noqa: BLE001  # a function of the user's that cannot take no turns at all: it will get some
+    except Exception:  # noqa: BLE001  # a user's function may fail on zero turns; then all columns are read
         return columns.names()
     return read

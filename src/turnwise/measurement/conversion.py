@@ -1,4 +1,4 @@
-"""TURNS of any size -> a folder of Parquet files of whole rollouts, and the manifest that vouches for them."""
+"""TURNS of any size -> a folder of Parquet files of whole rollouts, with a manifest."""
 
 import tempfile
 from collections.abc import Generator, Iterator
@@ -21,8 +21,10 @@ from turnwise.schema.arguments import By, frame_of, names_of
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
-ROW_GROUP = 1 << 17  # rows, about: as many as make statistics useful and a column cheap to decode at once
-BATCH = 1 << 14  # rows sorted into files at once: with long texts, a hundred megabytes
+ROW_GROUP = (
+    1 << 17
+)  # approximate number of rows: small enough for useful statistics, large enough to decode columns efficiently
+BATCH = 1 << 14  # rows sorted into files at once; about a hundred megabytes with long texts
 LONGEST = 255  # bytes of a name in most file systems
 _FILE = "__turnwise_file"
 
@@ -37,42 +39,42 @@ def convert(
     storage_options: Options | None = None,
     overwrite: bool = False,
 ) -> str | Path:
-    """The folder written: TURNS as Parquet files of whole rollouts, with a manifest that says what there must be.
+    """Write TURNS as a folder of Parquet files of whole rollouts, with a manifest of its contents, and return the folder.
 
-    A rollout never spans two files nor two row groups, rollouts stand in order of their ids and turns in theirs, and row groups
-    carry statistics: what reads them may take them apart and put the results together. ``_manifest.json`` lists each file's
-    rows, rollouts, first and last of these, bytes and blake2b hash, and is written last. The same rollouts give the same
-    bytes, in whatever order or pieces they came. Facts, turn numbers and keys are checked as in `check`. In Polars itself,
-    ``pl.scan_parquet("runs/**/*.parquet")`` reads such a folder.
+    A rollout never spans two files or two row groups. Rollouts are sorted by id and turns by their number, and row groups carry
+    statistics, so readers can process files separately and combine the results. ``_manifest.json`` lists each file's rows,
+    rollouts, first and last rollout, bytes and blake2b hash, and is written last. The same rollouts give the same bytes, in
+    any order or division. Facts, turn numbers and keys are checked as in `check`. Polars itself reads such a folder with
+    ``pl.scan_parquet("runs/**/*.parquet")``.
 
     Parameters
     ----------
     turns
-        TURNS. A `LazyFrame` (`tw.scan` of Parquet) may be larger than memory: its rows are sorted into files on disk first, so
-        that there is never more of it in memory than a few row groups as they are read, the ids of the rollouts, or one file.
+        TURNS. A `LazyFrame` (`tw.scan` of Parquet) may be larger than memory: its rows are first sorted into files on disk, so
+        memory only holds a few row groups while reading, the ids of all rollouts, or one file.
     out
-        The folder, or an address such as ``s3://bucket/runs``; it must be new or empty unless `overwrite`. To an object
-        store, files are uploaded once all are there.
+        The folder, or an address such as ``s3://bucket/runs``; it must be new or empty unless `overwrite`. Files are uploaded
+        to an object store when all of them are written.
     partition_by
-        Facts of the rollout (or other columns constant within rollouts) that make folders, as in ``target=gpt-4o/``, by
-        the rules of Hive; null is ``__HIVE_DEFAULT_PARTITION__``. The columns stay in the files as well.
+        Facts of the rollout (or other columns constant within rollouts) that become folders, as in ``target=gpt-4o/``, by
+        the rules of Hive; null is ``__HIVE_DEFAULT_PARTITION__``. The files contain these columns as well.
     rollouts_per_file
-        Rollouts in each file; the last of a folder may hold fewer. A file is put in order in memory: let it fit there.
+        Rollouts in each file; the last file of a folder may have fewer. A file is sorted in memory and must fit there.
     compression
-        Of all columns: ``"zstd"``, ``"snappy"``, ``"lz4"``, ``"gzip"``, ``"brotli"`` or ``"none"``.
+        Compression of all columns: ``"zstd"``, ``"snappy"``, ``"lz4"``, ``"gzip"``, ``"brotli"`` or ``"none"``.
     storage_options
-        What the object store needs, as in Polars; by default from the environment.
+        Options of the object store, as in Polars; by default from the environment.
     overwrite
-        Whether what stands there may be replaced; files of an earlier conversion that this one lacks are removed.
+        If True, replace existing files, and remove files of an earlier conversion that this one does not write.
 
     Raises
     ------
     WriteError
-        Where the folder is not empty or cannot be written.
+        If the folder is not empty or cannot be written.
     SchemaError
-        Where the table is no TURNS.
+        If the table is not TURNS.
     ArgumentError
-        Where a column cannot make folders.
+        If a column cannot become folders.
 
     Examples
     --------
@@ -85,16 +87,16 @@ def convert(
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)
     out = address_of(out) or path_of(out)
-    former = manifest_of(out, storage_options) if overwrite else None
+    previous = manifest_of(out, storage_options) if overwrite else None
     with whole_folder(out, overwrite=overwrite, options=storage_options) as draft:
-        plan = _planned(lazy, by, rollouts_per_file)
-        with closing(_sorted_out(lazy, plan, draft)) as files:
-            parts = tuple(_written(number, rows, draft, by, compression) for number, rows in files)
+        plan = _plan_files(lazy, by, rollouts_per_file)
+        with closing(_sorted_files(lazy, plan, draft)) as files:
+            parts = tuple(_write_file(number, rows, draft, by, compression) for number, rows in files)
         manifest = Manifest(sum(part.rows for part in parts), plan.height, by, parts)
         (draft / MANIFEST).write_text(manifest.text(), encoding="utf-8")
-    if former is not None:
-        kept = {part.file for part in parts}
-        removed(out, [part.file for part in former.files if part.file not in kept], storage_options)
+    if previous is not None:
+        current = {part.file for part in parts}
+        removed(out, [part.file for part in previous.files if part.file not in current], storage_options)
     return out
 
 
@@ -104,13 +106,15 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
     if objects:
         raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")
     if rollouts_per_file < 1:
-        raise ArgumentError(f"convert: rollouts_per_file={rollouts_per_file} is no number of rollouts; give 1 or more")
+        raise ArgumentError(
+            f"convert: rollouts_per_file={rollouts_per_file} is not a number of rollouts; give 1 or more"
+        )
     if len(set(by)) < len(by):
-        raise ArgumentError(f"convert: a column stands twice in partition_by={list(by)}; name each once")
+        raise ArgumentError(f"convert: partition_by={list(by)} repeats a column; name each column once")
     for name in by:
         if name not in columns or name in schema.TURNS.required:
             raise ArgumentError(
-                f"convert: partition_by names {name!r}, which is no column that could make folders; "
+                f"convert: partition_by names {name!r}, which is not a column that can become folders; "
                 f"{meant(name, set(columns) - set(schema.TURNS.required))}"
             )
         if name.startswith("."):
@@ -123,8 +127,8 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
             )
 
 
-def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
-    """Each rollout and the number of its file."""
+def _plan_files(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
+    """Return each rollout with the number of its file."""
     with reading():
         rollouts = lazy.group_by("rollout_id").agg(pl.col(name).first() for name in by).collect(engine="streaming")
     if rollouts.is_empty():
@@ -132,13 +136,15 @@ def _planned(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) ->
     if rollouts["rollout_id"].null_count():
         raise SchemaError("convert: column `rollout_id` is null somewhere; `tw.turns(frame)` says in which row")
     ordered = rollouts.sort(*by, "rollout_id", nulls_last=True)
-    place = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
-    file = pl.struct(*by, place=place // rollouts_per_file).rle_id()
+    position = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+    file = pl.struct(*by, place=position // rollouts_per_file).rle_id()
     return ordered.select("rollout_id", file.cast(pl.Int32).alias(_FILE))
 
 
-def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Generator[tuple[int, pl.DataFrame], None, None]:
-    """The rows of each file, in order: batch by batch onto disk, file by file from there."""
+def _sorted_files(
+    lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path
+) -> Generator[tuple[int, pl.DataFrame], None, None]:
+    """Yield the number and the sorted rows of each file: batches are first distributed to files on disk, then read back."""
     from tqdm.auto import tqdm
 
     numbered = lazy.join(plan.lazy(), on="rollout_id", how="left", maintain_order="left")
@@ -155,14 +161,14 @@ def _sorted_out(lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path) -> Generato
             rows = pl.concat(_pieces(pieces))
             keys = (
                 ["rollout_id"] if schema.is_tree(rows) else ["rollout_id", "turn"]
-            )  # nodes of a tree stay as they stand
+            )  # nodes of a tree keep their order
             yield number, rows.sort(keys, maintain_order=True)
             pieces.unlink()
             bar.update()
 
 
 def _pieces(path: Path) -> Iterator[pl.DataFrame]:
-    """The frames that stand one after the other in a file."""
+    """Yield the frames that were appended to a file."""
     import pyarrow as pa
 
     with pa.OSFile(str(path)) as file:
@@ -170,7 +176,7 @@ def _pieces(path: Path) -> Iterator[pl.DataFrame]:
             yield pl.DataFrame(pa.ipc.open_stream(file).read_all())
 
 
-def _written(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], compression: Compression) -> Part:
+def _write_file(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], compression: Compression) -> Part:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -199,7 +205,7 @@ def _written(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], 
 
 
 def _folder(rows: pl.DataFrame, name: str) -> str:
-    """The folder of these rows by one column."""
+    """Return the folder name of these rows for one column."""
     values = rows[name].unique()
     if values.len() > 1:
         varying = rows.group_by("rollout_id").agg(pl.col(name).n_unique()).filter(pl.col(name) > 1)["rollout_id"].min()
@@ -217,15 +223,15 @@ def _folder(rows: pl.DataFrame, name: str) -> str:
 
 
 def _row_groups(ids: pl.Series) -> Iterator[tuple[int, int]]:
-    """First row and length of each row group: a rollout begins each of them.
+    """Yield the first row and the length of each row group; each begins with a new rollout.
 
     Examples
     --------
     >>> list(_row_groups(pl.Series(["a", "a", "b"])))
     [(0, 3)]
     """
-    begins: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
-    wanted = np.arange(0, ids.len(), ROW_GROUP)
-    at = np.searchsorted(begins, wanted)
-    firsts = np.unique(begins[at[at < len(begins)]])
+    starts: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
+    steps = np.arange(0, ids.len(), ROW_GROUP)
+    index = np.searchsorted(starts, steps)
+    firsts = np.unique(starts[index[index < len(starts)]])
     yield from zip(firsts.tolist(), np.diff(firsts, append=ids.len()).tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""STEPS -> one row per event, under the names that profilers of the NeMo Agent Toolkit read."""
+"""STEPS -> one row per event, with the column names of the NeMo Agent Toolkit's profiler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,38 +34,38 @@ _WORDS = {
     **{word: word.upper() for word in ("workflow", "task", "ttc", "function", "span")},
 }
 _FUNCTION = "function"
-_SAME = ("example_number", "function_name")  # what NOVA calls one event
+_SAME = ("example_number", "function_name")  # NOVA treats a function call as one event
 _MS = 1000.0
 Key = tuple[str, int]
 
 
 def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
-    """One row per event, named as in `standardized_data_all.csv` of the NeMo Agent Toolkit's profiler.
+    """List the events of steps, one per row, named as in `standardized_data_all.csv` of the NeMo Agent Toolkit's profiler.
 
-    Each step is a ``..._START`` and, where it is known to have ended or what came out of it, an ``..._END``, which has the tokens.
+    Each step gives a ``..._START`` and, if its end or its output is known, an ``..._END``, which contains the tokens.
 
     Parameters
     ----------
     steps
         STEPS, from `tw.steps`.
     nova
-        Whether to add the columns ``NOVA-...``: per row what is still to come, times in ms. Requests are those of models by
-        the same function of the same rollout, strictly later; the times to the next and the last of
-        them are -1 where there is none, the number where the function asks no model. All are null for an event without a time.
+        If True, add the columns ``NOVA-...`` with what is still to come after each event, times in ms. Requests are model calls
+        by the same function of the same rollout, strictly later; the times to the next and the last of them are -1
+        without any, and their number is -1 if the function never calls a model. All are null for an event without a time.
 
     Returns
     -------
     polars.DataFrame
-        In order of the rollouts, and within one of time. `event_timestamp` is in seconds since the first event of its rollout,
-        and null where no time is known. `example_number` counts rollouts from 0; `UUID` is ``rollout_id/step``, the same at
-        start and end, and the ids of functions are such UUIDs too. A function is the innermost step of kind ``function``
-        around the event, or itself; null outside of all, and in logs without them, such as the toolkit keeps by default.
-        Kinds that the toolkit does not know are ``CUSTOM``. What STEPS do not hold is null: `framework`, `llm_new_token`.
+        Events in the order of rollouts, and of time within each. `event_timestamp` is in seconds since the first event of its
+        rollout, null if unknown. `example_number` counts rollouts from 0; `UUID` is ``rollout_id/step``, equal for start and
+        end, and function ids are such UUIDs too. The function of an event is the innermost step of kind ``function`` around
+        it, or the step itself; null outside of functions, and in logs without them, as the toolkit writes by default. Kinds
+        unknown to the toolkit are ``CUSTOM``. Columns that STEPS cannot fill are null: `framework`, `llm_new_token`.
 
     Raises
     ------
     SchemaError
-        Where a column is missing or of another kind than in STEPS, or a step stands there twice.
+        If a column is missing or has another dtype than in STEPS, or a step occurs twice.
 
     Examples
     --------
@@ -93,22 +93,22 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
             raise SchemaError(
                 f"events: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
             )
-    whole = _as_steps(frame)
-    numbers = whole.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
-    made = _phases(_with_functions(whole.join(numbers, on="rollout_id", how="left", maintain_order="left")))
-    return _with_nova(made) if nova else made.select(_columns())
+    complete = _as_steps(frame)
+    numbers = complete.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
+    rows = _phases(_with_functions(complete.join(numbers, on="rollout_id", how="left", maintain_order="left")))
+    return _with_nova(rows) if nova else rows.select(_columns())
 
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the columns of STEPS, which keeps what they promise."""
+    """Return the frame with all columns of STEPS, checked against the schema."""
     for name, dtype in STEPS.dtypes.items():
-        found = frame.schema.get(name, dtype)
-        if pl.Series(dtype=dtype).dtype.is_numeric() and not (found.is_numeric() or found == pl.Null):
+        actual = frame.schema.get(name, dtype)
+        if pl.Series(dtype=dtype).dtype.is_numeric() and not (actual.is_numeric() or actual == pl.Null):
             raise SchemaError(
-                f"events: column `{name}` is {found}, no number; cast it, or take STEPS from `tw.steps(logs)`"
+                f"events: column `{name}` is {actual}, not a number; cast it, or take STEPS from `tw.steps(logs)`"
             )
     try:
-        whole = frame.select(
+        complete = frame.select(
             pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
             for name, dtype in STEPS.dtypes.items()
         )
@@ -116,50 +116,54 @@ def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
         raise SchemaError(
             f"events: {str(error).splitlines()[0]}; correct it, or take STEPS from `tw.steps(logs)`"
         ) from error
-    return check(whole, STEPS)
+    return check(complete, STEPS)
 
 
 def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
-    """The steps with the names and UUIDs of their function and of the function around that."""
+    """Add the names and UUIDs of each step's innermost function, and of the function around that one."""
     rows = steps.select("rollout_id", "step", "parent", "kind", "name").rows()
-    known: dict[Key, tuple[int | None, str | None, str | None]] = {
+    steps_by_key: dict[Key, tuple[int | None, str | None, str | None]] = {
         (rollout, step): (parent, kind, name) for rollout, step, parent, kind, name in rows
     }
 
-    inner: dict[Key, int | None] = {}
+    innermost_functions: dict[Key, int | None] = {}
 
     def innermost(rollout: str, step: int | None) -> int | None:
-        passed: list[Key] = []
-        while step is not None and (rollout, step) in known and (rollout, step) not in inner:
-            parent, kind, _ = known[rollout, step]
-            inner[rollout, step] = step if kind == _FUNCTION else None  # which ends circles as well
-            passed.append((rollout, step))
+        path: list[Key] = []
+        while step is not None and (rollout, step) in steps_by_key and (rollout, step) not in innermost_functions:
+            parent, kind, _ = steps_by_key[rollout, step]
+            innermost_functions[rollout, step] = (
+                step if kind == _FUNCTION else None
+            )  # stored before the parent is visited, so a cycle of parents ends here
+            path.append((rollout, step))
             step = step if kind == _FUNCTION else parent
-        function = None if step is None else inner.get((rollout, step))
-        inner.update(dict.fromkeys(passed, function))
+        function = None if step is None else innermost_functions.get((rollout, step))
+        innermost_functions.update(dict.fromkeys(path, function))
         return function
 
-    found: list[tuple[str | None, ...]] = []
+    functions: list[tuple[str | None, ...]] = []
     for rollout, step, *_ in rows:
-        own = innermost(rollout, step)
-        above = None if own is None else innermost(rollout, known[rollout, own][0])
-        found.append(
+        function_step = innermost(rollout, step)
+        parent_function = None if function_step is None else innermost(rollout, steps_by_key[rollout, function_step][0])
+        functions.append(
             tuple(
-                each
-                for at in (own, above)
-                for each in ((None, None) if at is None else (known[rollout, at][2], f"{rollout}/{at}"))
+                cell
+                for number in (function_step, parent_function)
+                for cell in (
+                    (None, None) if number is None else (steps_by_key[rollout, number][2], f"{rollout}/{number}")
+                )
             )
         )
     names = [name for name in EVENTS if "function_" in name]
-    return steps.hstack(pl.DataFrame(found, schema=dict.fromkeys(names, pl.String), orient="row"))
+    return steps.hstack(pl.DataFrame(functions, schema=dict.fromkeys(names, pl.String), orient="row"))
 
 
 def _phases(steps: pl.DataFrame) -> pl.DataFrame:
-    """A row for the start and a row for the end of each step, in order of time."""
+    """Return a row for the start and a row for the end of each step, in order of time."""
     is_model = pl.col("kind") == "model"
     tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
     has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
-    word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
+    event_word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
     common = {
         "example_number": pl.col("example_number"),
         "llm_name": pl.when(is_model).then("name"),
@@ -169,12 +173,14 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     functions = [name for name in EVENTS if "function_" in name]
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
     takes_time = pl.col("start") < pl.col("end")
-    closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")  # at one time, inner ones first
+    closing = (
+        pl.when(takes_time).then(-pl.col("step")).otherwise("step")
+    )  # of ends at the same time, inner steps come first
     start = steps.select(
         *functions,
         **common,
         **order,
-        event_type=pl.format("{}_START", word),
+        event_type=pl.format("{}_START", event_word),
         event_timestamp="start",
         llm_text_input=pl.when(is_model).then("input"),
         to_come=pl.when(is_model).then("response_tokens"),
@@ -183,34 +189,34 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
         *functions,
         **common,
         **(order | {"step": closing, "at": pl.coalesce("end", "start")}),
-        event_type=pl.format("{}_END", word),
+        event_type=pl.format("{}_END", event_word),
         event_timestamp="end",
         llm_text_output=pl.when(is_model).then("output"),
-        **{name: pl.col(own) for name, own in tokens.items()},
+        **{name: pl.col(column) for name, column in tokens.items()},
     )
     both = pl.concat([start.with_columns(phase=0), end.with_columns(phase=1)], how="diagonal")
-    lacking = (pl.lit(None, dtype).alias(name) for name, dtype in EVENTS.items() if name not in both.columns)
-    return both.with_columns(lacking).sort("example_number", "at", "step", "phase", nulls_last=True)
+    missing = (pl.lit(None, dtype).alias(name) for name, dtype in EVENTS.items() if name not in both.columns)
+    return both.with_columns(missing).sort("example_number", "at", "step", "phase", nulls_last=True)
 
 
 def _columns() -> list[pl.Expr]:
     return [pl.col(name).cast(dtype) for name, dtype in EVENTS.items()]
 
 
-def _with_nova(made: pl.DataFrame) -> pl.DataFrame:
-    """The events with what is still to come, as the toolkit's documents define it; null where the event has no time."""
-    at = pl.col("event_timestamp")
-    requests = at.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
-    past = requests.search_sorted(at, side="right")
-    remaining = (requests.len().cast(pl.Int64) - past.cast(pl.Int64)).over(_SAME)
-    upcoming = (requests.gather(past, null_on_oob=True) - at).over(_SAME)
-    last = (requests.last() - at).over(_SAME)
-    ahead = {
+def _with_nova(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the number of and the times to later requests, as the toolkit's documentation defines them; null without a time."""
+    time = pl.col("event_timestamp")
+    requests = time.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
+    index = requests.search_sorted(time, side="right")
+    remaining = (requests.len().cast(pl.Int64) - index.cast(pl.Int64)).over(_SAME)
+    upcoming = (requests.gather(index, null_on_oob=True) - time).over(_SAME)
+    last = (requests.last() - time).over(_SAME)
+    remainders = {
         "Requests-Remaining-In-Event": pl.when(requests.len().over(_SAME) > 0).then(remaining).otherwise(-1),
         "Time-To-Next-Event": (upcoming * _MS).fill_null(-1.0),
         "Time-To-Event-End": pl.when(last > 0).then(last * _MS).otherwise(-1.0),
         "Predicted-OSL": pl.col("to_come"),
-        "Time-To-Session-End": (at.max().over("example_number") - at) * _MS,
+        "Time-To-Session-End": (time.max().over("example_number") - time) * _MS,
     }
-    columns = [pl.when(at.is_not_null()).then(each).alias(f"NOVA-{name}") for name, each in ahead.items()]
-    return made.select(*_columns(), pl.col("function_name").alias("NOVA-Event-ID"), *columns)
+    columns = [pl.when(time.is_not_null()).then(value).alias(f"NOVA-{name}") for name, value in remainders.items()]
+    return rows.select(*_columns(), pl.col("function_name").alias("NOVA-Event-ID"), *columns)

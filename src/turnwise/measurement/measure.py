@@ -35,37 +35,34 @@ def measure(
 def measure(
     turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
 ) -> pl.DataFrame | pl.LazyFrame:
-    """ROLLOUTS: one row per rollout with its facts, `num_turns`, `num_judged` and one column per metric.
+    """Measure rollouts: one row per rollout with its facts, `num_turns`, `num_judged` and one column per metric.
 
     Parameters
     ----------
     turns
-        TURNS. A `LazyFrame` stays lazy, and where its rollouts stand in order of their ids, as in files of
-        ``turnwise convert``, they are measured in batches: memory does not grow with the turns. Anything else is read
-        into memory.
+        TURNS. A `LazyFrame` stays lazy. If its rollouts are sorted by id, as in files of ``turnwise convert``, they are
+        measured in batches, so memory does not grow with the number of turns. Any other table is read into memory.
     *metrics
         Expressions that reduce a rollout's turns to one value, metric functions that need no argument, or tuples of
-        them such as `metrics.OUTCOME`. None at all stands for `metrics.OUTCOME` and `metrics.TIMING`.
+        them such as `metrics.OUTCOME`. The default is `metrics.OUTCOME` and `metrics.TIMING`.
     keep
-        Numeric or Boolean extra columns to carry along, each constant within its rollout. Facts of the rollout
-        always come along, and in an eager frame so does every other text, Enum or temporal column that is constant
-        within rollouts.
+        Numeric or Boolean extra columns to keep, each constant within its rollout. Facts of the rollout are always kept,
+        and in an eager frame so is every other text, Enum or temporal column that is constant within rollouts.
     **named
-        Further metrics under the names given here.
+        Further metrics by their names.
 
     Returns
     -------
     polars.DataFrame or polars.LazyFrame
-        In order of each rollout's first row. A missing schema column counts as null throughout. Of a lazy one, ask a median
-        over many rollouts in a group-by of its own, and join: Polars keeps every column of a group-by that has one.
+        Rows in the order of each rollout's first turn. Missing columns of the schema count as null. In a lazy query over many
+        rollouts, compute a median in a separate group-by and join it: with a median, Polars keeps all columns in memory.
 
     Raises
     ------
     MetricError
-        Where a metric needs a column that is not there, has no single name, shares one, or does not reduce a
-        rollout to one value.
+        If a metric needs a missing column, has no unique name, or does not reduce a rollout to one value.
     SchemaError
-        Where the table is no TURNS, or a fact varies within a rollout.
+        If the table is not TURNS, or a fact varies within a rollout.
 
     Examples
     --------
@@ -86,41 +83,43 @@ def measure(
     require_turns(frame, "measure")
     _require_rollouts(frame)
     columns = frame.collect_schema()
-    asked = expressions(metrics, named)
-    _check_needs(asked, _with_schema_columns(frame.lazy(), columns).collect_schema())
-    kept = names_of(keep or ())
-    for name in kept:
+    expressions_by_name = expressions(metrics, named)
+    _check_needs(expressions_by_name, _with_schema_columns(frame.lazy(), columns).collect_schema())
+    kept_columns = names_of(keep or ())
+    for name in kept_columns:
         if name not in columns:
-            raise MetricError(f"measure: keep names {name!r}, which is no column; there is {listing(columns, most=30)}")
-    constant = _constant(frame, columns, kept) if isinstance(frame, pl.DataFrame) else ()
-    along = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant, *kept]))
-    _check_clashes(asked, ["rollout_id", *along, *_COUNTS])
-    # In one piece: where a rollout lies in two chunks, sums of floats are added otherwise.
-    whole = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
-    values = [expression.alias(name) for name, expression in {**_COUNTS, **asked, **_COUNTS}.items()]
-    there = [name for name in along if name in columns]
-    absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in along if name not in columns]
-    order = ["rollout_id", *along, *dict.fromkeys([*_COUNTS, *asked])]
+            raise MetricError(
+                f"measure: keep names {name!r}, which is not a column; there is {listing(columns, most=30)}"
+            )
+    constant_columns = _constant(frame, columns, kept_columns) if isinstance(frame, pl.DataFrame) else ()
+    carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
+    _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
+    # One chunk: if a rollout spans two chunks, its floats are summed in another order.
+    table = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
+    values = [expression.alias(name) for name, expression in {**_COUNTS, **expressions_by_name, **_COUNTS}.items()]
+    present = [name for name in carried if name in columns]
+    absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in carried if name not in columns]
+    order = ["rollout_id", *carried, *dict.fromkeys([*_COUNTS, *expressions_by_name])]
     try:
         if isinstance(frame, pl.LazyFrame):
-            refused = partial(_refused, asked=asked, known=True)
-            query = reduced(whole, there, values, refused).with_columns(absent).select(order)
-            _check_values(query.collect_schema(), asked)
+            error_of = partial(_error_of_metric, expressions_by_name=expressions_by_name, is_valid=True)
+            query = reduced(table, present, values, error_of).with_columns(absent).select(order)
+            _check_values(query.collect_schema(), expressions_by_name)
             return query
-        found = at_once(whole, there, values).with_columns(absent).select(order)
+        rollouts = at_once(table, present, values).with_columns(absent).select(order)
     except pl.exceptions.PolarsError as error:
-        raise _refused(error, whole, asked, known=isinstance(frame, pl.DataFrame)) from error
-    _check_values(found.schema, asked)
-    return found
+        raise _error_of_metric(error, table, expressions_by_name, is_valid=isinstance(frame, pl.DataFrame)) from error
+    _check_values(rollouts.schema, expressions_by_name)
+    return rollouts
 
 
 def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
-    """Refuse a table that lacks a column without which there are no turns.
+    """Raise an error if the table lacks a required column of TURNS.
 
     Raises
     ------
     SchemaError
-        Naming the verb and the column.
+        Names the verb and the missing column.
 
     Examples
     --------
@@ -155,22 +154,22 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
 def expressions(
     metrics: Sequence[Metric | Iterable[Metric]], named: Mapping[str, pl.Expr] = MappingProxyType({})
 ) -> dict[str, pl.Expr]:
-    """Each metric's expression by its output name; a name asked for twice is refused."""
-    found: dict[str, pl.Expr] = {}
-    asked: list[tuple[str, pl.Expr]] = []
+    """Return each metric's expression by its output name; two metrics of one name raise an error."""
+    expressions_by_name: dict[str, pl.Expr] = {}
+    pairs: list[tuple[str, pl.Expr]] = []
     for metric in _flat(metrics if metrics or named else (OUTCOME, TIMING)):
         expression = metric if isinstance(metric, pl.Expr) else _called(metric)
         if expression.meta.has_multiple_outputs():
             raise MetricError(f"measure: {expression} gives several columns; pass one metric for each")
-        asked.append((expression.meta.output_name(), expression))
-    asked += [(name, expression.alias(name)) for name, expression in named.items()]
-    for name, expression in asked:
-        if name in found:
+        pairs.append((expression.meta.output_name(), expression))
+    pairs += [(name, expression.alias(name)) for name, expression in named.items()]
+    for name, expression in pairs:
+        if name in expressions_by_name:
             raise MetricError(
                 f"measure: two metrics are called {name!r}; name one of them: `{name}_2={expression}` or `.alias(...)`"
             )
-        found[name] = expression
-    return found
+        expressions_by_name[name] = expression
+    return expressions_by_name
 
 
 def _flat(metrics: Iterable[Metric | Iterable[Metric]]) -> Iterable[Metric]:
@@ -183,54 +182,57 @@ def _flat(metrics: Iterable[Metric | Iterable[Metric]]) -> Iterable[Metric]:
 
 def _called(metric: Any) -> pl.Expr:
     if not callable(metric):
-        shown = f"m.{metric}()" if isinstance(metric, str) and metric.isidentifier() else "m.attack_success()"
+        example = f"m.{metric}()" if isinstance(metric, str) and metric.isidentifier() else "m.attack_success()"
         raise MetricError(
-            f"measure: {metric!r} is no metric; a metric is an expression, such as `{shown}` after "
+            f"measure: {metric!r} is not a metric; a metric is an expression, such as `{example}` after "
             "`from turnwise import metrics as m`"
         )
     try:
         expression = metric()
     except TypeError as error:
         name = ABOUT[metric].name if metric in ABOUT else repr(metric)
-        raise MetricError(f"measure: {name} is no metric by itself ({error}); call it with its arguments") from error
+        raise MetricError(f"measure: {name} is not a metric by itself ({error}); call it with its arguments") from error
     if not isinstance(expression, pl.Expr):
         raise MetricError(f"measure: {metric!r} is not a Polars expression; write one such as `pl.col('score').max()`")
     return expression
 
 
 def _with_schema_columns(frame: pl.LazyFrame, columns: pl.Schema) -> pl.LazyFrame:
-    lacking = {name: dtype for name, dtype in schema.TURNS.dtypes.items() if name not in columns}
+    missing = {name: dtype for name, dtype in schema.TURNS.dtypes.items() if name not in columns}
     untyped = [name for name in schema.TURNS.names if name in columns and columns[name] == pl.Null]
     return frame.with_columns(
-        *(pl.lit(None, dtype=dtype).alias(name) for name, dtype in lacking.items()),
+        *(pl.lit(None, dtype=dtype).alias(name) for name, dtype in missing.items()),
         *(pl.col(name).cast(schema.TURNS.dtypes[name]) for name in untyped),
     )
 
 
 def _check_needs(expressions: dict[str, pl.Expr], columns: pl.Schema) -> None:
     for name, expression in expressions.items():
-        roots = filter(None, expression.meta.root_names())  # the elements of a list are a root without a name
-        lacking = [root for root in roots if root not in columns]
-        if lacking:
+        roots = filter(None, expression.meta.root_names())  # the element of a list is a root without a name
+        missing = [root for root in roots if root not in columns]
+        if missing:
             raise MetricError(
-                f"measure: metric `{name}` needs the column {listing(lacking)}, which this table lacks; "
-                f"{meant(lacking[0], columns)}"
+                f"measure: metric `{name}` needs the column {listing(missing)}, which this table lacks; "
+                f"{meant(missing[0], columns)}"
             )
 
 
-def _refused(
-    error: pl.exceptions.PolarsError, whole: pl.LazyFrame, asked: dict[str, pl.Expr], *, known: bool
+def _error_of_metric(
+    error: pl.exceptions.PolarsError, turns: pl.LazyFrame, expressions_by_name: dict[str, pl.Expr], *, is_valid: bool
 ) -> MetricError:
-    """Return the metric that cannot be measured on this table, and the reason; the turns themselves are checked where `known`."""
-    columns = whole.collect_schema()
-    for name, expression in asked.items():
-        alone = whole.group_by("rollout_id").agg(expression)
+    """Return an error that names the first metric that fails on this table, with the reason.
+
+    If the turns can be read (`is_valid`), the metrics are computed one by one; otherwise only their dtypes are checked.
+    """
+    columns = turns.collect_schema()
+    for name, expression in expressions_by_name.items():
+        query = turns.group_by("rollout_id").agg(expression)
         try:
-            alone.collect(engine="streaming") if known else alone.collect_schema()
-        except pl.exceptions.PolarsError as its:
-            read = listing(f"{root} is {columns[root]}" for root in expression.meta.root_names() if root in columns)
+            query.collect(engine="streaming") if is_valid else query.collect_schema()
+        except pl.exceptions.PolarsError as metric_error:
+            dtypes = listing(f"{root} is {columns[root]}" for root in expression.meta.root_names() if root in columns)
             return MetricError(
-                f"measure: metric `{name}` cannot be measured on this table, where {read}: {_first_line(its)}; "
+                f"measure: metric `{name}` cannot be measured on this table, where {dtypes}: {_first_line(metric_error)}; "
                 "name a column that it is for, or cast this one"
             )
     return MetricError(
@@ -242,11 +244,11 @@ def _first_line(error: pl.exceptions.PolarsError) -> str:
     return str(error).partition("\n")[0]
 
 
-def _check_clashes(expressions: dict[str, pl.Expr], taken: list[str]) -> None:
+def _check_clashes(expressions: dict[str, pl.Expr], names: list[str]) -> None:
     for name in expressions:
-        if name in taken and name != "num_turns":
+        if name in names and name != "num_turns":
             raise MetricError(
-                f"measure: metric `{name}` has the name of a column that comes along; name it otherwise: `my_{name}=...`"
+                f"measure: metric `{name}` has the name of a column that is kept; give it another name: `my_{name}=...`"
             )
 
 
@@ -259,27 +261,27 @@ def _check_values(columns: pl.Schema, expressions: dict[str, pl.Expr]) -> None:
             )
 
 
-def _constant(frame: pl.DataFrame, columns: pl.Schema, kept: tuple[str, ...]) -> tuple[str, ...]:
-    """Extra text, Enum and temporal columns that are constant within rollouts; facts and kept columns must be."""
+def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the extra text, Enum and temporal columns that are constant within rollouts; check that facts and kept ones are."""
     facts = [name for name in schema.ROLLOUTS.facts if name in columns]
-    wordlike = cs.expand_selector(frame, cs.string() | cs.categorical() | cs.enum() | cs.temporal())
-    extras = [name for name in wordlike if name not in schema.TURNS.names]
-    candidates = list(dict.fromkeys([*facts, *extras, *kept]))
+    text_columns = cs.expand_selector(frame, cs.string() | cs.categorical() | cs.enum() | cs.temporal())
+    extras = [name for name in text_columns if name not in schema.TURNS.names]
+    candidates = list(dict.fromkeys([*facts, *extras, *kept_columns]))
     if not candidates:
         return ()
-    same = pl.col("rollout_id").eq_missing(pl.col("rollout_id").shift())
+    is_same = pl.col("rollout_id").eq_missing(pl.col("rollout_id").shift())
     starts, distinct = frame.select(
-        same.not_().sum().alias("starts"), pl.col("rollout_id").n_unique().alias("ids")
+        is_same.not_().sum().alias("starts"), pl.col("rollout_id").n_unique().alias("ids")
     ).row(0)
     ordered = frame if starts == distinct else frame.sort("rollout_id", maintain_order=True)
     changes = ordered.select(
-        (pl.col(name).ne_missing(pl.col(name).shift()) & same).any().alias(name) for name in candidates
+        (pl.col(name).ne_missing(pl.col(name).shift()) & is_same).any().alias(name) for name in candidates
     ).row(0, named=True)
-    for name in (*facts, *kept):
+    for name in (*facts, *kept_columns):
         if changes[name]:
-            bad = ordered.filter(pl.col(name).ne_missing(pl.col(name).shift()) & same)["rollout_id"][0]
+            rollout_id = ordered.filter(pl.col(name).ne_missing(pl.col(name).shift()) & is_same)["rollout_id"][0]
             raise SchemaError(
-                f"measure: `{name}` is a fact of the rollout but varies in rollout {bad!r}; "
+                f"measure: `{name}` is a fact of the rollout but varies in rollout {rollout_id!r}; "
                 "give it one value per rollout, or rename the column to keep it as a fact of the turn"
             )
     return tuple(name for name in extras if not changes[name])

@@ -1,4 +1,4 @@
-"""STEPS -> what each rollout took: one row per rollout, to be joined to ROLLOUTS."""
+"""STEPS -> time, tokens, calls and costs of each rollout: one row per rollout, to be joined to ROLLOUTS."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -16,30 +16,31 @@ MILLION = 1e6
 
 
 def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None) -> pl.DataFrame:
-    """`rollout_id` and one column per metric: what the steps of each rollout took.
+    """Measure the steps of each rollout: `rollout_id` and one column per metric.
 
     Parameters
     ----------
     steps
         STEPS, from `tw.steps`.
     *metrics
-        Expressions that reduce the steps of a rollout to one value, or functions of `metrics.EVENTS`; none stands for all
-        of these.
+        Expressions that reduce the steps of a rollout to one value, or functions of `metrics.EVENTS`; by default all of
+        these.
     prices
-        Dollars for a million tokens read and for a million tokens written, by the model's name. A step whose log says what
-        it cost keeps that.
+        Dollars per million tokens read and per million tokens written, by the name of the model. A step whose log contains
+        its cost keeps it.
 
     Returns
     -------
     polars.DataFrame
-        In order of each rollout's first step. ``rollouts.join(measured, on="rollout_id", how="left")`` makes metrics of them.
+        Rows in the order of each rollout's first step. ``rollouts.join(measured, on="rollout_id", how="left")`` adds them as
+        metrics.
 
     Raises
     ------
     SchemaError
-        Where a column is missing.
+        If a column is missing.
     ArgumentError
-        Where a price is no pair of numbers from 0 on.
+        If a price is not a pair of nonnegative finite numbers.
 
     Examples
     --------
@@ -56,15 +57,15 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
             raise SchemaError(
                 f"measure_steps: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
             )
-    lacking = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
-    whole = priced(frame.with_columns(lacking), {} if prices is None else prices)
-    chosen: list[Metric] = [*metrics] if metrics else [*EVENTS]
-    found = [metric if isinstance(metric, pl.Expr) else metric() for metric in chosen]
-    return whole.group_by("rollout_id", maintain_order=True).agg(found)
+    missing = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
+    priced_steps = priced(frame.with_columns(missing), {} if prices is None else prices)
+    selected: list[Metric] = [*metrics] if metrics else [*EVENTS]
+    expressions = [metric if isinstance(metric, pl.Expr) else metric() for metric in selected]
+    return priced_steps.group_by("rollout_id", maintain_order=True).agg(expressions)
 
 
 def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
-    """STEPS with `cost_usd` filled in where it is null and the model has a price.
+    """Fill in `cost_usd` if it is null and the model has a price.
 
     Examples
     --------
@@ -75,18 +76,20 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
     >>> priced(steps, {"m": (2.0, 8.0)})["cost_usd"].item()
     0.006
     """
-    given: Mapping[str, Sequence[float]] = prices
-    for name, price in given.items():
-        if len(price) != 2 or not all(0 <= each < float("inf") for each in price):
-            raise ArgumentError(f"prices: {name!r} has {price!r}; give dollars for a million tokens read, and written")
+    prices_by_name: Mapping[str, Sequence[float]] = prices
+    for name, price in prices_by_name.items():
+        if len(price) != 2 or not all(0 <= dollars_per_million < float("inf") for dollars_per_million in price):
+            raise ArgumentError(
+                f"prices: {name!r} has {price!r}; give dollars per million tokens read and per million written"
+            )
     if not prices:
         return steps
     names, pairs = list(prices), list(prices.values())
-    read, written = (
+    read_price, written_price = (
         pl.col("name").replace_strict(
             names, [float(pair[side]) for pair in pairs], default=None, return_dtype=pl.Float64
         )
         for side in (0, 1)
     )
-    dollars = (read * pl.col("prompt_tokens") + written * pl.col("response_tokens")) / MILLION
+    dollars = (read_price * pl.col("prompt_tokens") + written_price * pl.col("response_tokens")) / MILLION
     return steps.with_columns(cost_usd=pl.coalesce("cost_usd", dollars))

@@ -1,8 +1,8 @@
-"""Trees: objects with children -> TURNS of one row a node -> one rollout for each path from a root to a leaf.
+"""Trees: Python objects -> TURNS with one row per node -> one rollout per path from a root to a leaf.
 
-An attack that branches asks the target once a node, so a node is a turn, and every node stands once (`node_id`,
-`parent_id`). A rollout is a path from a root to a leaf: `paths` writes them all out, `measure_paths` has the same
-numbers without.
+An attack that branches calls the target once per node, so a node is a turn, and every node occurs once (`node_id`,
+`parent_id`). A rollout is a path from a root to a leaf: `paths` writes all paths out, `measure_paths` computes the same metrics
+without doing so.
 """
 
 from turnwise.measurement.trees.expansion import paths

@@ -1,4 +1,4 @@
-"""Position of each node in a forest: its parent, its level, the leaves."""
+"""Structure of the trees in a frame: parents, levels and leaves."""
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -16,40 +16,40 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The trees of a frame. Nodes have places, in an order in which each level comes after the one above.
+    """The trees of a frame. Nodes are numbered level by level, from the roots down.
 
     Attributes
     ----------
     rows
         The row of each node in the frame.
     parents
-        The place of each node's parent, -1 at a root.
-    begins
-        The place where each level begins, and the end.
+        The number of each node's parent, -1 at a root.
+    starts
+        The number of the first node of each level, and the number of nodes.
     depths
         The depth of each node, 1 at a root.
     leaves
-        The places of the nodes without children, in the order of their rows.
-    asked
-        For each row of the frame, whether it is a turn, and not a rollout where nothing was ever asked.
+        The numbers of the nodes without children, in the order of their rows.
+    is_turn
+        Boolean for each row of the frame; False for the row of a rollout without turns.
     """
 
     rows: IntArray
     parents: IntArray
-    begins: IntArray
+    starts: IntArray
     depths: IntArray
     leaves: IntArray
-    asked: npt.NDArray[np.bool_]
+    is_turn: npt.NDArray[np.bool_]
 
     def at_leaves(self, values: pl.Series, join: np.ufunc) -> pl.Series:
-        """The values of the nodes, joined along the path to each leaf: a node's from its parent's, level by level."""
-        reached = values.to_numpy(writable=True)
-        for begin, end in zip(self.begins[1:-1].tolist(), self.begins[2:].tolist(), strict=True):
-            reached[begin:end] = join(reached[self.parents[begin:end]], reached[begin:end])
-        return pl.Series(values.name, reached[self.leaves])
+        """Combine the values of nodes along the path to each leaf, level by level: each node with its parent."""
+        joined = values.to_numpy(writable=True)
+        for start, end in zip(self.starts[1:-1].tolist(), self.starts[2:].tolist(), strict=True):
+            joined[start:end] = join(joined[self.parents[start:end]], joined[start:end])
+        return pl.Series(values.name, joined[self.leaves])
 
     def ever(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        """Return whether a Boolean column is true somewhere on the path to each leaf; null where that is not known."""
+        """Return whether a Boolean column is true anywhere on the path to each leaf; null if unknown."""
         if name not in frame.columns or frame[name].null_count() == frame.height:
             return pl.Series(name, [None], dtype=pl.Boolean).new_from_index(0, len(self.leaves))
         values = frame.select(coded(pl.col(name).gather(self.rows))).to_series()
@@ -57,17 +57,17 @@ class Forest:
 
 
 def coded(condition: pl.Expr) -> pl.Expr:
-    """False, unknown and true as 0, 1 and 2, of which the largest is Kleene's `any`."""
+    """Encode false, unknown and true as 0, 1 and 2, so that the maximum is Kleene's `any`."""
     return (condition.cast(pl.Int8) * 2).fill_null(1)
 
 
 def decoded(code: pl.Expr) -> pl.Expr:
-    """The inverse of `coded`."""
+    """Invert `coded`."""
     return pl.when(code != 1).then(code == 2)
 
 
 def typed(turns: Any, verb: str) -> pl.DataFrame:
-    """The frame, once it is known to be TURNS; columns of TURNS that are null throughout have their dtypes."""
+    """Validate TURNS, and cast columns of the schema that contain only nulls to their dtypes."""
     frame = frame_of(turns, verb)
     dtypes = schema.TURNS.dtypes
     for name in schema.TURNS.required:
@@ -90,50 +90,52 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
 
 
 def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
-    """The trees of a frame; a rollout without node ids is a chain in the order of its turns."""
+    """Return the trees of a frame; a rollout without node ids is a chain in the order of its turns."""
     node = frame["node_id"].is_not_null() if "node_id" in frame.columns else pl.Series([False] * frame.height)
-    above = _rows_above(frame, node, verb)
-    children = np.bincount(above[above >= 0], minlength=frame.height)
-    family = np.argsort(above, kind="stable")  # the roots, then the children of row 0, of row 1, ...
+    rows_above = _rows_above(frame, node, verb)
+    children = np.bincount(rows_above[rows_above >= 0], minlength=frame.height)
+    by_parent = np.argsort(rows_above, kind="stable")  # the roots, then the children of row 0, of row 1, ...
     roots = frame.height - int(children.sum())
-    eldest = roots + np.cumsum(children) - children
-    levels, parents, begins = [family[:roots]], [np.full(roots, -1, dtype=np.int64)], [0, roots]
+    first_child = roots + np.cumsum(children) - children
+    levels, parents, starts = [by_parent[:roots]], [np.full(roots, -1, dtype=np.int64)], [0, roots]
     while len(levels[-1]):
-        grown = children[levels[-1]]
-        sibling = np.arange(grown.sum()) - np.repeat(np.cumsum(grown) - grown, grown)
-        parents.append(np.repeat(np.arange(begins[-2], begins[-1]), grown))
-        levels.append(family[np.repeat(eldest[levels[-1]], grown) + sibling])
-        begins.append(begins[-1] + len(sibling))
+        number_of_children = children[levels[-1]]
+        sibling = np.arange(number_of_children.sum()) - np.repeat(
+            np.cumsum(number_of_children) - number_of_children, number_of_children
+        )
+        parents.append(np.repeat(np.arange(starts[-2], starts[-1]), number_of_children))
+        levels.append(by_parent[np.repeat(first_child[levels[-1]], number_of_children) + sibling])
+        starts.append(starts[-1] + len(sibling))
     rows = np.concatenate(levels)
     if len(rows) < frame.height:
-        _refuse_cycle(frame, above, rows, verb)
+        _refuse_cycle(frame, rows_above, rows, verb)
     leaves = np.flatnonzero(children[rows] == 0)
     return Forest(
         rows=rows,
         parents=np.concatenate(parents),
-        begins=np.array(begins[:-1], dtype=np.int64),
+        starts=np.array(starts[:-1], dtype=np.int64),
         depths=np.repeat(np.arange(1, len(levels) + 1), list(map(len, levels))),
         leaves=leaves[np.argsort(rows[leaves], kind="stable")],
-        asked=(node | frame["turn"].is_not_null()).to_numpy(),
+        is_turn=(node | frame["turn"].is_not_null()).to_numpy(),
     )
 
 
 def _rows_above(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArray:
-    """The row of the turn before that of each row, -1 where there is none."""
-    above = np.full(frame.height, -1, dtype=np.int64)
+    """Return the row of the previous turn for each row, -1 at a root."""
+    rows_above = np.full(frame.height, -1, dtype=np.int64)
     if node.any():
-        above = _rows_of_parents(frame, node, verb)
+        rows_above = _rows_of_parents(frame, node, verb)
     if not node.all():
         chain = frame.lazy().select("rollout_id", "turn").with_row_index("row").filter(~node).sort("rollout_id", "turn")
-        same = pl.col("rollout_id") == pl.col("rollout_id").shift()
-        links = chain.select("row", above=pl.when(same).then(pl.col("row").cast(pl.Int64).shift())).collect()
-        above[links["row"].to_numpy()] = links["above"].fill_null(-1).to_numpy()
+        is_same_rollout = pl.col("rollout_id") == pl.col("rollout_id").shift()
+        links = chain.select("row", above=pl.when(is_same_rollout).then(pl.col("row").cast(pl.Int64).shift())).collect()
+        rows_above[links["row"].to_numpy()] = links["above"].fill_null(-1).to_numpy()
         mixed = frame.filter(~node).join(frame.filter(node), on="rollout_id", how="semi")
         if mixed.height:
             raise SchemaError(
                 f"{verb}: rollout {mixed['rollout_id'][0]!r} has rows with and without a `node_id`; give all of them one"
             )
-    return above
+    return rows_above
 
 
 def _rows_of_parents(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArray:
@@ -142,25 +144,25 @@ def _rows_of_parents(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArra
             f"{verb}: column `parent_id` is missing; it holds the `node_id` of the node before, null at a root"
         )
     ids = frame.lazy().select("rollout_id", "node_id", "parent_id").with_row_index("row")
-    own = ids.filter(node).select("rollout_id", pl.col("node_id").alias("parent_id"), pl.col("row").alias("above"))
+    nodes = ids.filter(node).select("rollout_id", pl.col("node_id").alias("parent_id"), pl.col("row").alias("above"))
     try:
-        found = ids.join(
-            own, on=["rollout_id", "parent_id"], how="left", maintain_order="left", validate="m:1"
+        joined = ids.join(
+            nodes, on=["rollout_id", "parent_id"], how="left", maintain_order="left", validate="m:1"
         ).collect()
     except pl.exceptions.ComputeError:
         keys = frame.filter(node).select("rollout_id", "node_id")
         rollout, name = keys.filter(keys.is_duplicated()).row(0)
         raise SchemaError(
-            f"{verb}: node {name!r} of rollout {rollout!r} stands in two rows; drop one, or give them different ids"
+            f"{verb}: node {name!r} of rollout {rollout!r} occurs in two rows; drop one, or give them different ids"
         ) from None
-    lost = found["above"].is_null() & found["parent_id"].is_not_null()
-    if lost.any():
-        row = found.row(int(lost.arg_max() or 0), named=True)
+    is_missing = joined["above"].is_null() & joined["parent_id"].is_not_null()
+    if is_missing.any():
+        row = joined.row(int(is_missing.arg_max() or 0), named=True)
         raise SchemaError(
-            f"{verb}: the parent {row['parent_id']!r} of node {row['node_id']!r} is no node of rollout "
+            f"{verb}: the parent {row['parent_id']!r} of node {row['node_id']!r} is not a node of rollout "
             f"{row['rollout_id']!r}; add it, or make the node a root, with a null `parent_id`"
         )
-    return found["above"].cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
+    return joined["above"].cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
 
 
 def _refuse_cycle(frame: pl.DataFrame, above: IntArray, rows: IntArray, verb: str) -> NoReturn:

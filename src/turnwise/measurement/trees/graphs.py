@@ -1,4 +1,4 @@
-"""Graphs of objects with children -> TURNS: what the nodes say, appended to columns while they are met."""
+"""Graphs of Python objects -> TURNS: the content of their nodes, collected in columns."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from turnwise.errors import ArgumentError, SchemaError, counted, listing
 IntArray = npt.NDArray[np.int64]
 
 PROMPTS = ("attack", "probe", "prompt", "audit", "utterance", "challenge")
-_CHECKED_AFTER = 4096  # nodes of a chain, before it is searched for one reached twice
+_CHECKED_AFTER = 4096  # number of nodes after which a chain is checked for repeated nodes
 
 
 def flatten(
@@ -27,36 +27,33 @@ def flatten(
     ids: Sequence[str | int] | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    """TURNS of trees of objects such as ASTRA-RL's `Graph` and `Node`.
+    """Convert trees of objects, such as ASTRA-RL's `Graph` and `Node`, to TURNS.
 
-    A graph has `children`; so has each node, beside `response`, `reward`, `context` and what was asked, under one of
-    the names ``attack, probe, prompt, audit, utterance, challenge``. Dicts with these keys will do as well. Other
-    attributes are ignored. What is missing or None is null, and so is a reward that is NaN; text that is a list or a
-    dict becomes JSON text. The context of a first turn is its graph's where it has none itself. A graph without
-    children is one row without a turn.
+    A graph has `children`, and so has each node, in addition to `response`, `reward`, `context` and the prompt under one of
+    the names ``attack, probe, prompt, audit, utterance, challenge``. Dicts with these keys work as well. Other attributes are
+    ignored. Missing attributes, None, and a reward of NaN are null; lists and dicts become JSON text. A first turn without a
+    context has the context of its graph. A graph without children is one row without a turn.
 
     Parameters
     ----------
     graphs
-        The roots, or one of them. A root is where the attack began, not a turn.
+        The roots, or a single one. A root is the start of an attack, not a turn.
     branches
-        ``"first"`` follows the first child of each node, as ASTRA-RL's evaluator does, and leaves out all others: one
-        rollout a graph. ``"all"`` keeps every node once: `node_id` and `target_call` number the nodes of a graph from
-        1 in breadth-first order, level by level with siblings in their order; `turn` is the depth. `paths` makes
-        rollouts of them.
+        ``"first"`` follows the first child of each node, as ASTRA-RL's evaluator does, and ignores all others: one
+        rollout per graph. ``"all"`` keeps every node once: `node_id` and `target_call` number the nodes of a graph from
+        1 in breadth-first order, level by level with siblings in order; `turn` is the depth. `paths` makes rollouts of them.
     ids
-        The `rollout_id` of each graph. Without it, its place among the graphs, from 0; after ``run`` and a slash if
-        that fact is given.
+        The `rollout_id` of each graph. By default its position, from 0; with the fact ``run``, preceded by it and a slash.
     **facts
         Facts of the rollouts (``target=, attack=, goal=, ...``): one value for all, or a list with one for each graph.
 
     Raises
     ------
     SchemaError
-        Where a node is reached twice (it is shared, or its own ancestor), a root is itself a turn, or a node has
-        neither text nor reward, or of a type that is none.
+        If a node is reached twice (it is shared, or its own ancestor), a root is itself a turn, or a node has
+        neither text nor reward, or one of an unsupported type.
     ArgumentError
-        Where `ids` or a fact does not fit the graphs.
+        If `ids` or a fact does not fit the graphs.
 
     Examples
     --------
@@ -69,24 +66,30 @@ def flatten(
     roots = _roots(graphs)
     if branches not in _WALKS:
         raise ArgumentError(f"flatten: branches={branches!r}; it is {' or '.join(map(repr, _WALKS))}")
-    about = _facts(len(roots), ids, facts)
-    names = about["rollout_id"]
-    told, sizes = _walked(_WALKS[branches], roots, names)
+    facts_by_name = _facts(len(roots), ids, facts)
+    names = facts_by_name["rollout_id"]
+    content, sizes = _walk_graphs(_WALKS[branches], roots, names)
     rows = np.maximum(sizes, 1)
     graph = np.repeat(np.arange(len(roots)), rows)
-    if told.height < len(graph):  # a graph without children is a row of nulls
-        there = np.repeat(sizes > 0, rows)
-        told = told.select(pl.all().gather(pl.Series(np.where(there, np.cumsum(there) - 1, -1)).replace(-1, None)))
-    without = told["context"].is_null() & (told["turn"] == 1).fill_null(value=True)
-    if without.any():
+    if content.height < len(graph):  # a graph without children is a row of nulls
+        has_nodes = np.repeat(sizes > 0, rows)
+        content = content.select(
+            pl.all().gather(pl.Series(np.where(has_nodes, np.cumsum(has_nodes) - 1, -1)).replace(-1, None))
+        )
+    lacks_context = content["context"].is_null() & (content["turn"] == 1).fill_null(value=True)
+    if lacks_context.any():
         contexts = [reader(root)(root, "context", None) for root in roots]
-        own = _text(contexts, "context", lambda at: f"rollout {names[at]!r}")
-        told = told.with_columns(context=own.gather(graph).zip_with(without, told["context"]))
-    known = {name: pl.lit(fact.item()) if len(fact) == 1 else fact.gather(graph) for name, fact in about.items()}
-    return told.select(
-        pl.col(name) if name in told.columns else known.get(name, pl.lit(None)).cast(dtype).alias(name)
+        contexts_of_roots = _text(contexts, "context", lambda index: f"rollout {names[index]!r}")
+        content = content.with_columns(
+            context=contexts_of_roots.gather(graph).zip_with(lacks_context, content["context"])
+        )
+    facts_of_rows = {
+        name: pl.lit(fact.item()) if len(fact) == 1 else fact.gather(graph) for name, fact in facts_by_name.items()
+    }
+    return content.select(
+        pl.col(name) if name in content.columns else facts_of_rows.get(name, pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in schema.TURNS.dtypes.items()
-        if name in told.columns or name not in schema.TREE_COLUMNS
+        if name in content.columns or name not in schema.TREE_COLUMNS
     )
 
 
@@ -94,8 +97,8 @@ def flatten(
 class _Walk:
     """Content of the nodes of all graphs, in order: columns that grow node by node.
 
-    `sizes` has the nodes of each graph; `turns` the depth of each node and `parents` the place of its parent, -1 where
-    it has none.
+    `sizes` is the number of nodes of each graph, `turns` the depth of each node, and `parents` the position of its parent, -1
+    without one.
     """
 
     context: list[Any] = field(default_factory=list)
@@ -112,12 +115,12 @@ class _Walk:
 
 
 _Fetch: TypeAlias = Callable[[Any], tuple[Any, ...]]  # a node's context, prompt, response, reward and children
-_Along: TypeAlias = Callable[[Iterable[Any], pl.Series, _Fetch], _Walk]
-_REST = ("response", "reward", "children")
+_Walker: TypeAlias = Callable[[Iterable[Any], pl.Series, _Fetch], _Walk]
+_OTHER_ATTRIBUTES = ("response", "reward", "children")
 
 
 def reader(node: Any) -> Callable[[Any, str, None], Any]:
-    """Return a function that reads a part of the node by name: a node is a dict, or an object with attributes."""
+    """Return the function that reads an attribute by name from a node, which is a dict or an object."""
     return dict.get if isinstance(node, dict) else getattr
 
 
@@ -126,36 +129,41 @@ def _children(node: Any) -> Sequence[Any]:
     return children if isinstance(children, list | tuple) else tuple(children)
 
 
-def _careful(node: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Read a node whose attributes may be missing or have any of the names."""
+def _read_carefully(node: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Read a node whose attributes may be missing, and whose prompt may have any of the names."""
     read = reader(node)
     prompt = next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
     context, response, reward = (read(node, name, None) for name in ("context", "response", "reward"))
     return context, prompt, response, reward, _children(node)
 
 
-def _walked(along: _Along, roots: list[Any], names: pl.Series) -> tuple[pl.DataFrame, IntArray]:
-    """One row a node, and the nodes of each graph: by plain attributes, or where these are not all there, with care."""
+def _walk_graphs(walker: _Walker, roots: list[Any], names: pl.Series) -> tuple[pl.DataFrame, IntArray]:
+    """Return one row per node, and the number of nodes of each graph.
+
+    First by `attrgetter` with the attribute of the first prompt, which is fast; if any node lacks an attribute, node by node.
+    """
     first = next((child for root in roots for child in _children(root)[:1]), None)
     if type(first) in set(map(type, roots)):
         _check_roots(roots, names)
-    likely = next((name for name in PROMPTS if getattr(first, name, None) is not None), None)
-    if likely is not None:
+    attribute = next((name for name in PROMPTS if getattr(first, name, None) is not None), None)
+    if attribute is not None:
         try:
-            walk = along(map(attrgetter("children"), roots), names, attrgetter("context", likely, *_REST))
-            told = _told(walk, names)
+            walk = walker(
+                map(attrgetter("children"), roots), names, attrgetter("context", attribute, *_OTHER_ATTRIBUTES)
+            )
+            content = _content_frame(walk, names)
         except (AttributeError, TypeError):
             pass
         else:
-            if not told["prompt"].null_count():
-                return told, walk.sizes
-    odd = next((root for root in roots if not isinstance(root, dict) and not hasattr(root, "children")), None)
-    if odd is not None:
+            if not content["prompt"].null_count():
+                return content, walk.sizes
+    not_a_graph = next((root for root in roots if not isinstance(root, dict) and not hasattr(root, "children")), None)
+    if not_a_graph is not None:
         raise ArgumentError(
-            f"flatten: there is a {type(odd).__name__} without `children` among the graphs; pass the roots of trees"
+            f"flatten: there is a {type(not_a_graph).__name__} without `children` among the graphs; pass the roots of trees"
         )
-    walk = along(map(_children, roots), names, _careful)
-    return _told(walk, names), walk.sizes
+    walk = walker(map(_children, roots), names, _read_carefully)
+    return _content_frame(walk, names), walk.sizes
 
 
 def _check_roots(roots: list[Any], names: pl.Series) -> None:
@@ -202,7 +210,7 @@ def _every_child(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Walk:
         nodes = list(top or ())
         firsts.append(len(nodes))
         limit = _CHECKED_AFTER
-        for node in nodes:  # grows while it is read, so that the order is breadth first
+        for node in nodes:  # the list grows during the loop, so the order is breadth first
             context, prompt, response, reward, children = fetch(node)
             add_context(context)
             add_prompt(prompt)
@@ -216,21 +224,21 @@ def _every_child(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Walk:
         _check_met_once(nodes, names[len(sizes)])
         sizes.append(len(nodes))
     walk.sizes = np.array(sizes, dtype=np.int64)
-    place = np.arange(len(children_of)) - np.repeat(np.cumsum(walk.sizes) - walk.sizes, walk.sizes)
+    position = np.arange(len(children_of)) - np.repeat(np.cumsum(walk.sizes) - walk.sizes, walk.sizes)
     walk.parents = np.full(len(children_of), -1, dtype=np.int64)
-    walk.parents[place >= np.repeat(firsts, walk.sizes)] = np.repeat(
+    walk.parents[position >= np.repeat(firsts, walk.sizes)] = np.repeat(
         np.arange(len(children_of)), np.fromiter(children_of, np.int64, len(children_of))
-    )  # the children of the nodes stand one after another in the nodes' order
+    )  # children follow each other in the order of their parents
     walk.turns = _depths(walk.parents)
     return walk
 
 
 def _depths(parents: IntArray) -> IntArray:
-    """The depth of each node, 1 at a root, by jumps of 1, 2, 4, ... ancestors; there must be no cycle."""
+    """Return the depth of each node, 1 at a root, by jumps over 1, 2, 4, ... ancestors. The graph must not have cycles."""
     depths, ancestors = np.ones_like(parents), parents
-    while (above := ancestors >= 0).any():
-        depths[above] += depths[ancestors[above]]
-        ancestors = np.where(above, ancestors[ancestors], -1)
+    while (has_parent := ancestors >= 0).any():
+        depths[has_parent] += depths[ancestors[has_parent]]
+        ancestors = np.where(has_parent, ancestors[ancestors], -1)
     return depths
 
 
@@ -238,7 +246,7 @@ _WALKS = {"first": _first_children, "all": _every_child}
 
 
 def _check_chain(children: Any, steps: int, name: str, fetch: _Fetch) -> None:
-    """Refuse a chain that comes back to itself within so many steps."""
+    """Raise an error if a chain reaches a node twice within this number of steps."""
     nodes = []
     for _ in range(steps):
         nodes.append(children[0])
@@ -254,29 +262,31 @@ def _check_met_once(nodes: list[Any], name: str) -> None:
         )
 
 
-def _told(walk: _Walk, names: pl.Series) -> pl.DataFrame:
-    """One row a node: what it says, and where it stands."""
+def _content_frame(walk: _Walk, names: pl.Series) -> pl.DataFrame:
+    """Return one row per node with its content and its position in the tree."""
     graph = np.repeat(np.arange(len(walk.sizes)), walk.sizes)
 
-    def where(node: int) -> str:
+    def location(node: int) -> str:
         return f"rollout {names[int(graph[node])]!r}, turn {walk.turns[node]}"
 
-    told = pl.DataFrame(
+    content = pl.DataFrame(
         {
             "turn": pl.Series(walk.turns, dtype=pl.Int32),
-            "context": _text(walk.context, "context", where),
-            "prompt": _text(walk.prompt, "prompt", where),
-            "response": _text(walk.response, "response", where),
-            "reward": _numbers(walk.reward, where),
+            "context": _text(walk.context, "context", location),
+            "prompt": _text(walk.prompt, "prompt", location),
+            "response": _text(walk.response, "response", location),
+            "reward": _numbers(walk.reward, location),
             **_tree_columns(walk),
         }
     )
-    if told.height and all(told[name].null_count() == told.height for name in ("prompt", "response", "reward")):
+    if content.height and all(
+        content[name].null_count() == content.height for name in ("prompt", "response", "reward")
+    ):
         raise SchemaError(
             f"flatten: no node has a prompt (as {listing(PROMPTS)}), a `response` or a `reward`; "
             "give the nodes' attributes, or the keys of their dicts, these names"
         )
-    return told
+    return content
 
 
 def _tree_columns(walk: _Walk) -> dict[str, pl.Series]:
@@ -292,48 +302,50 @@ def _tree_columns(walk: _Walk) -> dict[str, pl.Series]:
     }
 
 
-def _text(values: list[Any], name: str, where: Callable[[int], str]) -> pl.Series:
-    """The values as text: lists and dicts as JSON."""
+def _text(values: list[Any], name: str, location: Callable[[int], str]) -> pl.Series:
+    """Return the values as text, lists and dicts as JSON."""
     if isinstance(next((value for value in values if value is not None), ""), str):
         with suppress(TypeError, UnicodeEncodeError, pl.exceptions.PanicException):
             return pl.Series(name, values, dtype=pl.String, strict=True)
-    written = [_written(value, name, where, at) for at, value in enumerate(values)]
-    return pl.Series(name, written, dtype=pl.String, strict=True)
+    texts = [_text_of(value, name, location, index) for index, value in enumerate(values)]
+    return pl.Series(name, texts, dtype=pl.String, strict=True)
 
 
-def _written(value: Any, name: str, where: Callable[[int], str], at: int) -> str | None:
+def _text_of(value: Any, name: str, location: Callable[[int], str], index: int) -> str | None:
     if isinstance(value, dict | list | tuple):
         try:
             value = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError) as error:
             raise SchemaError(
-                f"flatten: the {name} of {where(at)} cannot be written as JSON text ({error}); make it text"
+                f"flatten: the {name} of {location(index)} cannot be written as JSON text ({error}); make it text"
             ) from error
     if value is None:
         return None
     if isinstance(value, str):
-        return value.encode(errors="replace").decode()  # half of a surrogate pair is no text
-    raise SchemaError(f"flatten: the {name} of {where(at)} is a {type(value).__name__}; make it text")
+        return value.encode(errors="replace").decode()  # half of a surrogate pair is not valid text
+    raise SchemaError(f"flatten: the {name} of {location(index)} is a {type(value).__name__}; make it text")
 
 
-def _numbers(values: list[Any], where: Callable[[int], str]) -> pl.Series:
-    """The values as numbers, NaN as null."""
+def _numbers(values: list[Any], location: Callable[[int], str]) -> pl.Series:
+    """Return the values as numbers, NaN as null."""
     if isinstance(next((value for value in values if value is not None), 0.0), int | float):
         with suppress(TypeError, OverflowError, pl.exceptions.PanicException):
             return pl.Series("reward", values, dtype=pl.Float64, strict=True).fill_nan(None)
     numbers = [
-        _number(value, where, at) for at, value in enumerate(values)
-    ]  # scalars of their own kind, as tensors are
+        _number(value, location, index) for index, value in enumerate(values)
+    ]  # scalars of other types, such as tensors
     return pl.Series("reward", numbers, dtype=pl.Float64).fill_nan(None)
 
 
-def _number(value: Any, where: Callable[[int], str], at: int) -> float | None:
+def _number(value: Any, location: Callable[[int], str], index: int) -> float | None:
     try:
         if not isinstance(value, str):
             return None if value is None else float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         pass
-    raise SchemaError(f"flatten: the reward of {where(at)} is a {type(value).__name__}; make it a number, or None")
+    raise SchemaError(
+        f"flatten: the reward of {location(index)} is a {type(value).__name__}; make it a number, or None"
+    )
 
 
 def _roots(graphs: object) -> list[Any]:
@@ -341,34 +353,37 @@ def _roots(graphs: object) -> list[Any]:
         return [graphs]
     if not isinstance(graphs, Iterable) or isinstance(graphs, str):
         raise ArgumentError(
-            f"flatten: a {type(graphs).__name__} holds no graphs; pass a list of objects with `children`"
+            f"flatten: a {type(graphs).__name__} does not contain graphs; pass a list of objects with `children`"
         )
     return list(graphs)
 
 
 def _facts(graphs: int, ids: Sequence[str | int] | None, facts: dict[str, Any]) -> dict[str, pl.Series]:
-    """The id of each graph, and each fact as a series of one value or one for each graph."""
-    found: dict[str, pl.Series] = {}
-    for name, given in facts.items():
+    """Return the id of each graph, and each fact as a series with one value, or one for each graph."""
+    series: dict[str, pl.Series] = {}
+    for name, argument in facts.items():
         if name not in schema.TURNS.facts:
             raise ArgumentError(
-                f"flatten: {name!r} is no fact of a rollout; there is {listing(schema.TURNS.facts, most=20)}"
+                f"flatten: {name!r} is not a fact of a rollout; there is {listing(schema.TURNS.facts, most=20)}"
             )
-        values = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+        values = list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
         if len(values) not in {1, graphs}:
             raise ArgumentError(
                 f"flatten: {name} has {counted(len(values), 'value')} for {counted(graphs, 'graph')}; give one, or one for each"
             )
         try:
-            found[name] = pl.Series(name, values, dtype=schema.TURNS.dtypes[name], strict=True)
+            series[name] = pl.Series(name, values, dtype=schema.TURNS.dtypes[name], strict=True)
         except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-            raise ArgumentError(f"flatten: {name}={given!r} is not {schema.TURNS.dtypes[name]}") from error
+            raise ArgumentError(f"flatten: {name}={argument!r} is not {schema.TURNS.dtypes[name]}") from error
     if ids is None:
-        place = pl.Series("rollout_id", range(graphs), dtype=pl.Int64).cast(pl.String)
-        return {"rollout_id": place if "run" not in found else (found["run"] + "/" + place).fill_null(place), **found}
+        positions = pl.Series("rollout_id", range(graphs), dtype=pl.Int64).cast(pl.String)
+        return {
+            "rollout_id": positions if "run" not in series else (series["run"] + "/" + positions).fill_null(positions),
+            **series,
+        }
     names = pl.Series("rollout_id", [str(name) for name in ids], dtype=pl.String)
     if len(names) != graphs or names.n_unique() < graphs:
         raise ArgumentError(
             f"flatten: ids names {counted(names.n_unique(), 'rollout')} for {counted(graphs, 'graph')}; give each its own"
         )
-    return {"rollout_id": names, **found}
+    return {"rollout_id": names, **series}

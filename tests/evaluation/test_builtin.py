@@ -263,7 +263,7 @@ def test_a_plug_in_says_what_it_can_score(scores, bench, bounds, expected) -> No
 @pytest.mark.parametrize("bounds", ["01", (1, 0), (0, float("inf")), 1])
 def test_bounds_that_are_none(bounds) -> None:
     """They are refused where they are said."""
-    with pytest.raises(ArgumentError, match=r"EvaluatorInfo, bounds: .* goes nowhere; give \(lowest, highest\)"):
+    with pytest.raises(ArgumentError, match=r"EvaluatorInfo, bounds: .* is not a range; give \(lowest, highest\)"):
         plugins.EvaluatorInfo(config=None, evaluate_fn=print, bounds=bounds)
 
 
@@ -363,10 +363,10 @@ def test_a_place_that_is_none_is_refused_where_it_stands(bench, items, field) ->
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"scale": [1, 1]}, "scale` is [1, 1], but it goes nowhere; give [lowest, highest]"),
-        ({"scale": [5, 1]}, "scale` is [5, 1], but it goes nowhere"),
-        ({"choices": []}, "choices` is [], but they are numbers from 1 to 5, the scale"),
-        ({"scale": [0, 1], "choices": [0, 2]}, "choices` is [0, 2], but they are numbers from 0 to 1, the scale"),
+        ({"scale": [1, 1]}, "scale` is [1, 1], but it is not a range; give [lowest, highest]"),
+        ({"scale": [5, 1]}, "scale` is [5, 1], but it is not a range"),
+        ({"choices": []}, "choices` is [], but it must hold numbers from 1 to 5, the scale"),
+        ({"scale": [0, 1], "choices": [0, 2]}, "choices` is [0, 2], but it must hold numbers from 0 to 1, the scale"),
     ],
 )
 def test_a_scale_that_is_none_is_refused_where_it_stands(bench, items, given, told) -> None:
@@ -452,12 +452,13 @@ def test_every_metric_of_the_catalog_is_an_evaluator() -> None:
 
 
 def test_every_name_in_the_box_is_found_without_loading_the_others() -> None:
-    """The table of rooms says what registers what."""
+    """The table of modules says what registers what."""
     plugins.load_builtins()
     assert set(plugins._MODULE_OF) <= set(plugins._BUILTINS)
-    rooms = {name: each.module.rpartition(".")[2] for name, each in plugins._BUILTINS.items()}
-    assert all(rooms[name] == room for name, room in plugins._MODULE_OF.items())
-    assert {name for name, room in rooms.items() if room != "catalog"} == set(plugins._MODULE_OF)
+    modules = {name: each.module.rpartition(".")[2] for name, each in plugins._BUILTINS.items()}
+    assert all(modules[name] == module for name, module in plugins._MODULE_OF.items())
+    listed = {name for name, module in plugins._MODULE_OF.items() if module != "catalog"}
+    assert {name for name, module in modules.items() if module != "catalog"} == listed
 
 
 def test_evaluators_work_on_items_without_a_run() -> None:

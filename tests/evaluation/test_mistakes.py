@@ -321,7 +321,7 @@ def test_an_evaluate_item_that_cannot_be_awaited_is_a_sentence(bench, items) -> 
     bench.config({"bad": {"_type": "broken", "how": "sync"}})
     made = bench.run(skip_workflow=True)
     assert set(made.scores["error"]) == {
-        "TypeError: evaluate_item is no coroutine function; write `async def evaluate_item`"
+        "TypeError: evaluate_item is not a coroutine function; write `async def evaluate_item`"
     }
     assert made.failed == ["bad"]
 

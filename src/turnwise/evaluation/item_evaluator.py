@@ -1,4 +1,4 @@
-"""The base class of evaluators that look at one item at a time."""
+"""The base class of evaluators that score one item at a time."""
 
 import asyncio
 import inspect
@@ -13,22 +13,22 @@ from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, Eval
 from turnwise.evaluation.results_log import ResultsLog
 from turnwise.judges.callables import contained
 
-LOG: ContextVar[ResultsLog | None] = ContextVar("LOG", default=None)  # where the run keeps what an evaluator says
+LOG: ContextVar[ResultsLog | None] = ContextVar("LOG", default=None)  # where the run keeps the scores of an evaluator
 PROGRESS: ContextVar[bool] = ContextVar("PROGRESS", default=True)
 
 
 class BaseEvaluator(ABC):
     """An evaluator that scores each item by itself, many at the same time.
 
-    A subclass says in `evaluate_item` what an item is worth. An item at which it raises has no score, and the `error` that says
-    why; the others go on. In a run, items that were scored before an interruption are not scored again.
+    A subclass scores an item in `evaluate_item`. If that raises, the item has no score and an `error` with the reason, and the
+    other items continue. In a run, items that were scored before an interruption are not scored again.
 
     Parameters
     ----------
     max_concurrency
-        How many items are under way at the same time.
+        Number of items evaluated at the same time.
     tqdm_desc
-        What the progress bar says.
+        Text of the progress bar.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class BaseEvaluator(ABC):
 
     def __init__(self, max_concurrency: int = 4, tqdm_desc: str = "Evaluating") -> None:
         if max_concurrency < 1:
-            raise ArgumentError(f"max_concurrency is {max_concurrency}; at least one item must be under way at a time")
+            raise ArgumentError(f"max_concurrency is {max_concurrency}; give 1 or more")
         self.max_concurrency = max_concurrency
         self.tqdm_desc = tqdm_desc
 
@@ -55,17 +55,17 @@ class BaseEvaluator(ABC):
         from tqdm.auto import tqdm
 
         items, log = eval_input.eval_input_items, LOG.get()
-        found: list[Any] = [None] * len(items)
+        results: list[Any] = [None] * len(items)
         rows = enumerate(items)
         with tqdm(total=len(items), desc=self.tqdm_desc, unit="item", disable=None if PROGRESS.get() else True) as bar:
-
+            # All workers draw from one iterator, so that a slow item holds up one worker only.
             async def work(rows: Iterator[tuple[int, EvalInputItem]]) -> None:
                 for at, item in rows:
-                    found[at] = await self._one(item, log)
+                    results[at] = await self._one(item, log)
                     bar.update()
 
             await asyncio.gather(*(work(rows) for _ in range(min(self.max_concurrency, len(items)))))
-        return EvalOutput.model_construct(average_score=average(found), eval_output_items=found)
+        return EvalOutput.model_construct(average_score=average(results), eval_output_items=results)
 
     async def _one(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
         """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
@@ -74,27 +74,27 @@ class BaseEvaluator(ABC):
             log.reused += 1
             return EvalOutputItem(id=item.id, **log.kept[key])
         try:
-            said = _sound(await contained(_awaitable(self.evaluate_item(item))), item)
-        except Exception as error:  # noqa: BLE001  # whatever an evaluator raises is why this item has no score
+            result = _checked(await contained(_awaitable(self.evaluate_item(item))), item)
+        except Exception as error:  # noqa: BLE001  # any exception is the reason why this item has no score
             return failed(item.id, type_and_message(error))
-        if log is not None and key is not None and said.error is None:
+        if log is not None and key is not None and result.error is None:
             try:
-                log.keep(key, {"score": said.score, "reasoning": said.reasoning})
-            except UnkeptError:
+                log.keep(key, {"score": result.score, "reasoning": result.reasoning})
+            except UnkeptError:  # the log cannot be written, which stops the run
                 raise
             except (TypeError, ValueError, RecursionError) as error:
                 return failed(item.id, str(error))
-        return said
+        return result
 
 
 def failed(item: Any, why: str) -> EvalOutputItem:
-    """The entry of an item that has no score."""
+    """Return the entry of an item that has no score."""
     why = writable(why)
     return EvalOutputItem.trusted(id=item, score=None, reasoning={"error": f"Evaluator error: {why}"}, error=why)
 
 
 def average(items: Sequence[EvalOutputItem]) -> float | None:
-    """The mean of the scores that are known; None where there is none, or where one of them is no number.
+    """Return the mean of the known scores; None without any, or if one of them is not a number.
 
     Examples
     --------
@@ -103,13 +103,13 @@ def average(items: Sequence[EvalOutputItem]) -> float | None:
     >>> average([EvalOutputItem(id=1, score=1), EvalOutputItem(id=2, score="good")]) is None
     True
     """
-    known = [item.score for item in items if item.error is None and item.score is not None]
-    numbers = [float(score) for score in known if is_number(score)]
-    return math.fsum(numbers) / len(numbers) if numbers and len(numbers) == len(known) else None
+    scores = [item.score for item in items if item.error is None and item.score is not None]
+    numbers = [float(score) for score in scores if is_number(score)]
+    return math.fsum(numbers) / len(numbers) if numbers and len(numbers) == len(scores) else None
 
 
 def is_number(score: object) -> bool:
-    """Return whether a score is a number, True or False, those of NumPy included.
+    """Return whether a score is a number, True or False, including NumPy's.
 
     Examples
     --------
@@ -119,20 +119,20 @@ def is_number(score: object) -> bool:
     return isinstance(score, int | float) or (hasattr(score, "dtype") and getattr(score.dtype, "kind", "") in "biuf")
 
 
-def _awaitable(asked: Awaitable[Any]) -> Awaitable[Any]:
-    if not inspect.isawaitable(asked):  # whoever wrote the class may have forgotten a word
-        raise TypeError("evaluate_item is no coroutine function; write `async def evaluate_item`")
-    return asked
+def _awaitable(result: Awaitable[Any]) -> Awaitable[Any]:
+    if not inspect.isawaitable(result):  # an author may have forgotten `async`
+        raise TypeError("evaluate_item is not a coroutine function; write `async def evaluate_item`")
+    return result
 
 
-def _sound(said: object, item: EvalInputItem) -> EvalOutputItem:
-    """Check the result of `evaluate_item`: for this item, and with a valid number."""
-    if not isinstance(said, EvalOutputItem):
-        raise TypeError(f"evaluate_item gave a {type(said).__name__}; it is to give an EvalOutputItem")
-    if said.id != item.id:
-        raise ValueError(f"evaluate_item gave the id {said.id!r}; it is to give that of the item")
-    if is_number(said.score) and not math.isfinite(said.score):
-        raise ValueError(f"the score is {said.score}, which is no number")
-    if type(said) is not EvalOutputItem:
-        return said
-    return EvalOutputItem.trusted(id=said.id, score=said.score, reasoning=said.reasoning, error=said.error)
+def _checked(result: object, item: EvalInputItem) -> EvalOutputItem:
+    """Check the result of `evaluate_item`: for this item, and with a finite number."""
+    if not isinstance(result, EvalOutputItem):
+        raise TypeError(f"evaluate_item returned a {type(result).__name__}; return an EvalOutputItem")
+    if result.id != item.id:
+        raise ValueError(f"evaluate_item returned the id {result.id!r}; return the id of the item")
+    if is_number(result.score) and not math.isfinite(result.score):
+        raise ValueError(f"the score is {result.score}, which is no number")
+    if type(result) is not EvalOutputItem:
+        return result
+    return EvalOutputItem.trusted(id=result.id, score=result.score, reasoning=result.reasoning, error=result.error)

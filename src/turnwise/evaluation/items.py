@@ -8,7 +8,7 @@ import pydantic
 
 
 def _seconds(stamp: object) -> object:
-    """A time in ISO 8601 as seconds; others write seconds."""
+    """Return a time in ISO 8601 as seconds; a number of seconds stays unchanged."""
     return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else stamp
 
 
@@ -16,25 +16,25 @@ Seconds = Annotated[float | None, pydantic.BeforeValidator(_seconds)]
 
 
 class _Model(pydantic.BaseModel):
-    """Data of others, which may hold more than we know."""
+    """Data from other tools, which may have further fields."""
 
     model_config = pydantic.ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
 
 class _Lean(pydantic.BaseModel):
-    """Data of which there may be a lot."""
+    """Data with few bytes per object, because there may be many objects."""
 
     model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
     _fields: ClassVar[set[str]] = set()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep one set of the fields for all: each object would have its own, which is half of what it weighs."""
+        """Keep one set of fields for all objects: a set for each object would be half of its memory."""
         cls._fields = set(cls.model_fields)
 
     @classmethod
     def trusted(cls, **values: Any) -> Self:
-        """One of values that are known to fit."""
+        """Return an object without validating the values, which are known to fit."""
         return cls.model_construct(cls._fields, **values)
 
 
@@ -89,7 +89,7 @@ class InvocationNode(_Model):
 
 
 class IntermediateStep(_Model):
-    """One event on the way to an answer, with what it stood in.
+    """One event on the way to an answer, with the function that it happened in.
 
     Examples
     --------
@@ -104,32 +104,32 @@ class IntermediateStep(_Model):
 
     @property
     def event_type(self) -> str:
-        """The type of the event: ``LLM_START``, ``TOOL_END``, ..."""
+        """Return the type of the event: ``LLM_START``, ``TOOL_END``, ..."""
         return self.payload.event_type
 
     @property
     def event_timestamp(self) -> float | None:
-        """Its time in seconds."""
+        """Return its time in seconds."""
         return self.payload.event_timestamp
 
     @property
     def name(self) -> str | None:
-        """The model, tool or function."""
+        """Return the name of the model, tool or function."""
         return self.payload.name
 
     @property
     def data(self) -> StreamEventData | None:
-        """Input and output of the step."""
+        """Return input and output of the step."""
         return self.payload.data
 
     @property
     def usage_info(self) -> UsageInfo | None:
-        """The tokens it took."""
+        """Return the tokens it used."""
         return self.payload.usage_info
 
     @property
     def UUID(self) -> str | None:  # noqa: N802  # the name is the seed's
-        """Id that the start and the end of a step share."""
+        """Return the id that the start and the end of a step share."""
         return self.payload.UUID
 
 
@@ -143,9 +143,9 @@ class EvalInputItem(_Lean):
     input_obj, expected_output_obj, output_obj
         The question, the reference answer and the answer of the workflow: anything that JSON can hold; None is unknown.
     trajectory, expected_trajectory
-        The steps that led to the answer, and those that should have: lists of `IntermediateStep`.
+        The steps that led to the answer, and the expected steps: lists of `IntermediateStep`.
     full_dataset_entry
-        The whole entry of the data set, where ``eval.general.dataset.pass_full_entry`` is true; else empty.
+        The whole entry of the data set, if ``eval.general.dataset.pass_full_entry`` is true; else empty.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class EvalInputItem(_Lean):
     full_dataset_entry: Any = pydantic.Field(default_factory=dict)
 
     def copy_with_updates(self, **updates: Any) -> Self:
-        """The item with some fields replaced."""
+        """Return the item with some fields replaced."""
         return self.model_copy(update=updates)
 
 
@@ -184,13 +184,13 @@ class EvalOutputItem(_Lean):
     Attributes
     ----------
     id
-        That of the item.
+        Id of the item.
     score
         Anything that JSON can hold; a number, True or False goes into the average.
     reasoning
-        How the score came about: anything that JSON can hold.
+        Explanation of the score: anything that JSON can hold.
     error
-        Why there is no score; None where there is one.
+        Why there is no score; None if there is one.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class EvalOutputItem(_Lean):
 
 
 class EvalOutput(_Lean):
-    """Result of an evaluator for all items: one entry each, and the average score, None where scores are not numbers.
+    """Result of an evaluator for all items: one entry each, and the average score, None if scores are not numbers.
 
     Examples
     --------
@@ -230,12 +230,12 @@ class WorkflowOutput(_Lean):
     intermediate_steps: list[Any] = []
 
 
-def as_steps(given: Sequence[Mapping[str, Any]] | None) -> list[IntermediateStep]:
-    """Steps as a data set holds them, as objects.
+def as_steps(steps: Sequence[Mapping[str, Any]] | None) -> list[IntermediateStep]:
+    """Return the steps of an entry of a data set as objects.
 
     Examples
     --------
     >>> as_steps([{"payload": {"event_type": "LLM_END", "name": "gpt-4o"}}])[0].name
     'gpt-4o'
     """
-    return [IntermediateStep.model_validate(each) for each in given or ()]
+    return [IntermediateStep.model_validate(step) for step in steps or ()]

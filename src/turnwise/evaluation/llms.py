@@ -54,46 +54,46 @@ class FunctionOptions(Strict):
 
 
 class Models:
-    """The models of a file, made when they are first asked for."""
+    """The models of a file, each created on its first use."""
 
     def __init__(self, document: Document, config: EvalConfig) -> None:
-        self._document, self._given = document, config.llms
-        self._made: dict[str, Any] = {}
-        for name, entry in self._given.items():
+        self._document, self._entries = document, config.llms
+        self._models: dict[str, Any] = {}
+        for name, entry in self._entries.items():  # a mistake in any model is an error before the first call
             model, _ = kind_of(document, ("llms", name), entry, _KINDS)
             document.checked(model, entry, ("llms", name))
 
     def __call__(self, name: str) -> Any:
-        """The model of this name.
+        """Return the model of this name.
 
         Raises
         ------
         ArgumentError
-            Where there is none.
+            If there is no such model.
         """
-        if name not in self._given:
-            there = meant(name, self._given) if self._given else "the file has no `llms:`; add it there"
-            raise ArgumentError(f"{self._document.path}: there is no language model {name!r}; {there}")
-        if name not in self._made:
-            model, make = kind_of(self._document, ("llms", name), self._given[name], _KINDS)
-            options = self._document.checked(model, self._given[name], ("llms", name))
-            self._made[name] = make(options, self._document.path.parent)
-        return self._made[name]
+        if name not in self._entries:
+            advice = meant(name, self._entries) if self._entries else "the file has no `llms:`; add it there"
+            raise ArgumentError(f"{self._document.path}: there is no language model {name!r}; {advice}")
+        if name not in self._models:
+            model, make = kind_of(self._document, ("llms", name), self._entries[name], _KINDS)
+            options = self._document.checked(model, self._entries[name], ("llms", name))
+            self._models[name] = make(options, self._document.path.parent)
+        return self._models[name]
 
     def check(self) -> None:
-        """Ask those that have a `check` for a sign of life; what fails and may be otherwise later is said, and no error.
+        """Call the `check` of each model that has one; a failure that may be temporary is only reported on stderr.
 
         Raises
         ------
         ReadError
-            With file, line and key of the first model that nobody serves.
+            With file, line and key of the first model that is not served.
         """
-        checks = {name: check for name in self._given if (check := getattr(self(name), "check", None)) is not None}
+        checks = {name: check for name in self._entries if (check := getattr(self(name), "check", None)) is not None}
 
-        async def met() -> list[Any]:
+        async def errors() -> list[Any]:
             return await asyncio.gather(*map(called, checks.values()), return_exceptions=True)
 
-        for name, error in zip(checks, complete(met()), strict=True):
+        for name, error in zip(checks, complete(errors()), strict=True):
             if isinstance(error, UnservedError):
                 raise self._document.error(("llms", name), f"is not served: {error}") from error
             if error is not None:
@@ -103,19 +103,18 @@ class Models:
 def _endpoint(options: OpenAIOptions, folder: Path) -> Any:
     from turnwise.judges.endpoint import Endpoint
 
-    more = {name: getattr(options, name) for name in ("top_p", "seed") if getattr(options, name) is not None}
-    known = (
-        "base_url",
-        "api_key",
-        "temperature",
-        "max_tokens",
-        "timeout",
-        "max_retries",
-        "requests_per_minute",
-        "prices",
-    )
+    further = {name: getattr(options, name) for name in ("top_p", "seed") if getattr(options, name) is not None}
     return Endpoint(
-        options.model_name, **{name: getattr(options, name) for name in known}, options={**options.options, **more}
+        options.model_name,
+        options.base_url,
+        options.api_key,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        timeout=options.timeout,
+        max_retries=options.max_retries,
+        options={**options.options, **further},
+        requests_per_minute=options.requests_per_minute,
+        prices=options.prices,
     )
 
 
@@ -135,7 +134,7 @@ def _function(options: FunctionOptions, folder: Path) -> Any:
     function = object_at(options.function, folder)
 
     def refused(name: str) -> Any:
-        raise ArgumentError(f"llms: {name!r} is a text; name a function")
+        raise ArgumentError(f"llms: {name!r} is a text, not a function; name a function")
 
     return model_of("llms: the function", function() if isinstance(function, type) else function, refused)
 

@@ -1,4 +1,4 @@
-"""Content of a file for writing down, with keys and passwords masked."""
+"""Content of a configuration file with keys and passwords masked, to be written into the results."""
 
 import io
 import re
@@ -21,23 +21,23 @@ _IN_ADDRESS = re.compile(
 )
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _BEFORE = re.compile(r"(?:[&!]\S*\s+)*")  # an anchor or a tag
-_LONG = 8  # characters of a secret that is no other word by chance
+_LONG = 8  # characters of a secret that does not occur as another word by chance
 
 
 def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> Any:
-    """The entries as they may be written down.
+    """Return the entries with secrets masked.
 
-    Masked are what stands under a name that tells of a secret, under ``headers``, and users, passwords and keys in addresses;
-    what is to be taken from the environment is no secret.
+    Masked are the values of names such as ``api_key``, those under ``headers``, and users, passwords and keys in addresses. A
+    reference to a variable of the environment is not a secret.
 
     Parameters
     ----------
     value
         Entries of a file, or one of them.
     name
-        What it stands under, as a dotted key.
+        The dotted key of the value.
     also
-        Further names that tell of a secret.
+        Further names whose values are secrets.
 
     Examples
     --------
@@ -53,12 +53,12 @@ def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> A
         return [without_secrets(inner, name, also) for inner in value]
     if isinstance(value, str):
         return (value if VARIABLE.fullmatch(value) else MASK) if secret else _IN_ADDRESS.sub(MASK, value)
-    is_count = name.lower().endswith("token")  # such as seconds for each
+    is_count = name.lower().endswith("token")  # such as `seconds_per_token`
     return MASK if secret and not is_count and isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def masked(text: str, also: Collection[str] = ()) -> str:
-    r"""The text of a YAML file, its secrets masked where they stand, and long ones in comments.
+    r"""Return the text of a YAML file with its secrets masked in place, long ones also in comments.
 
     Examples
     --------
@@ -66,15 +66,17 @@ def masked(text: str, also: Collection[str] = ()) -> str:
     "model: gpt-4o  # mine\napi_key: '***'  # mine as well"
     """
     root = YAML(typ="safe", pure=True).compose(text)
-    found = dict(_spans(root, "", also, set())) if isinstance(root, Node) else {}
+    spans = dict(_spans(root, "", also, set())) if isinstance(root, Node) else {}
     secrets = set()
-    for (start, end), (secret, value) in sorted(found.items(), reverse=True):
-        written = text[start:end]
-        before, tail = _BEFORE.match(written)[0], "\n" if written.endswith("\n") else ""  # type: ignore[index]  # it fits all
+    # From the end of the text, so that the positions of the spans before a change stay valid.
+    for (start, end), (secret, value) in sorted(spans.items(), reverse=True):
+        scalar = text[start:end]
+        before, tail = _BEFORE.match(scalar)[0], "\n" if scalar.endswith("\n") else ""  # type: ignore[index]  # matches any
         quoted = value.replace("'", "''") if value.isprintable() else MASK
         text = f"{text[:start]}{before}'{quoted}'{tail}{text[end:]}"
         secrets |= {secret} if value == MASK else {*_IN_ADDRESS.findall(secret)}
-    for secret in secrets:  # in comments as well
+    # A secret may be repeated in a comment; a replacement that would change the content of the file is not made.
+    for secret in secrets:
         if secret in text and len(secret) >= _LONG:
             without = text.replace(secret, MASK)
             with suppress(YAMLError, ValueError):
@@ -87,19 +89,19 @@ def _loaded(text: str) -> Any:
 
 
 def _spans(
-    node: Node, name: str, also: Collection[str], seen: set[tuple[int, str]]
+    node: Node, name: str, also: Collection[str], visited: set[tuple[int, str]]
 ) -> Iterator[tuple[tuple[int, int], tuple[str, str]]]:
-    """Return the spans of secrets, each with its kind and the part that may be shown."""
-    if (id(node), name) in seen:
+    """Yield the span of each value with a secret, the value, and the value with the secret masked."""
+    if (id(node), name) in visited:  # an alias refers to a node that was visited already
         return
-    seen.add((id(node), name))
+    visited.add((id(node), name))
     if isinstance(node, MappingNode):
         for key, inner in node.value:
             inherits = name in also or _NAME.search(name)
-            yield from _spans(inner, name if inherits else str(key.value), also, seen)
+            yield from _spans(inner, name if inherits else str(key.value), also, visited)
     elif isinstance(node, SequenceNode):
         for inner in node.value:
-            yield from _spans(inner, name, also, seen)
+            yield from _spans(inner, name, also, visited)
     elif isinstance(node, ScalarNode):
         hidden = without_secrets(0 if node.tag in _NUMBERS else node.value, name, also)
         if hidden not in {0, node.value} and str(node.tag).endswith((":str", ":int", ":float")):
@@ -107,7 +109,7 @@ def _spans(
 
 
 def as_yaml(value: Any) -> str:
-    """Entries as YAML, blocks spelled out."""
+    """Return entries as YAML in block style."""
     stream = io.StringIO()
     writer = YAML(typ="safe", pure=True)
     writer.default_flow_style = False

@@ -1,4 +1,4 @@
-"""Options of an evaluation besides its file."""
+"""Options of an evaluation that are not in its file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,31 +11,31 @@ from turnwise.evaluation.results_log import through_json
 
 @dataclass(kw_only=True)
 class Options:
-    """Options of a run besides its file.
+    """Options of a run that are not in its file.
 
     Attributes
     ----------
     dataset
-        Another data set than the file's.
+        A data set instead of the file's.
     endpoint
-        Another workflow than the file's: an HTTP address.
+        An HTTP address as the workflow, instead of the file's.
     endpoint_timeout
-        Seconds that one answer of a service may take; without it 300, or what the file says.
+        Seconds that one answer of a service may take; by default the value in the file, or 300.
     override
-        Entries to replace, by their dotted keys: a dict, or pairs. A text is read as YAML, so that "4" is a number, and "a: b"
-        a block; one in quotes, as `json.dumps` gives it, is text. Any other value is taken as it is.
+        Entries to replace, by their dotted keys: a dict, or pairs. A text is parsed as YAML, so that "4" is a number, and
+        "a: b" a block; a text in quotes, as `json.dumps` writes it, stays text. Any other value is used unchanged.
     reps
-        How often each item is answered.
+        Number of times to answer each item.
     skip_workflow
-        Score the answers that the data set holds.
+        Score the answers in the data set.
     skip_completed_entries
-        Answer only the items that the data set holds no answer of.
+        Answer only the items that have no answer in the data set.
     result_json_path
-        Where in what the workflow gives the answer stands: ``$.choices[0].text``. It outranks the file's.
+        Path of the answer in the result of the workflow: ``$.choices[0].text``. It takes precedence over the file's.
     overwrite
         Whether results of another evaluation may be replaced.
     progress
-        Whether to show how far it is.
+        Whether to show a progress bar.
     """
 
     dataset: Path | None = None
@@ -51,7 +51,7 @@ class Options:
 
     @property
     def overrides(self) -> list[tuple[str, Any]]:
-        """The entries to replace, as pairs.
+        """Return the entries to replace, as pairs.
 
         Examples
         --------
@@ -61,31 +61,31 @@ class Options:
         Raises
         ------
         ArgumentError
-            Where they are anything else.
+            If `override` is anything else.
         """
-        given = self.override.items() if isinstance(self.override, Mapping) else self.override
+        pairs = self.override.items() if isinstance(self.override, Mapping) else self.override
         try:
-            return [(str(key), through_json(value)) for key, value in given]
+            return [(str(key), through_json(value)) for key, value in pairs]
         except (TypeError, ValueError) as error:
             example = '{"eval.general.max_concurrency": 4}'
             raise ArgumentError(f"override is {self.override!r:.80} ({error}); write {example}") from error
 
 
-def check(asked: Options) -> None:
-    """Refuse options that contradict each other.
+def check(options: Options) -> None:
+    """Raise an error for options that contradict each other.
 
     Raises
     ------
     ArgumentError
-        With both of them, by their names on the command line.
+        With the names of both on the command line.
     """
-    if asked.reps < 1:
-        raise ArgumentError(f"--reps is {asked.reps}; every item is answered at least once")
-    if asked.endpoint_timeout is not None and not asked.endpoint_timeout > 0:
-        raise ArgumentError(f"--endpoint_timeout is {asked.endpoint_timeout}; give seconds, more than 0")
-    if asked.skip_workflow and asked.endpoint is not None:
+    if options.reps < 1:
+        raise ArgumentError(f"--reps is {options.reps}; every item is answered at least once")
+    if options.endpoint_timeout is not None and not options.endpoint_timeout > 0:
+        raise ArgumentError(f"--endpoint_timeout is {options.endpoint_timeout}; give seconds, more than 0")
+    if options.skip_workflow and options.endpoint is not None:
         raise ArgumentError("--skip_workflow asks no workflow, --endpoint names one; give one of them")
-    if asked.reps > 1 and (asked.skip_workflow or asked.skip_completed_entries):
+    if options.reps > 1 and (options.skip_workflow or options.skip_completed_entries):
         raise ArgumentError(
             "--reps asks the workflow anew, --skip_workflow and --skip_completed_entries do not; give one of them"
         )

@@ -1,9 +1,9 @@
 """Registered evaluators: built-in, from installed packages, and named in a file.
 
-An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. It is found by its name, the
-`_type` of a configuration file. What the file names under ``plugins:``, and what was imported before, outranks an evaluator in the
-box of the same name, and stderr says so; packages that are merely installed (entry points of the group ``turnwise.rollout``) are
-loaded where a name is not known otherwise. Two plug-ins of one name are an error.
+An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. Its name is the `_type` of a
+configuration file. Plug-ins that the file lists under ``plugins:``, or that were imported before, take precedence over a built-in
+evaluator of the same name, with a message on stderr. Installed packages (entry points of the group ``turnwise.rollout``) are
+loaded only for a name that is unknown otherwise. Two plug-ins of one name are an error.
 """
 
 import importlib
@@ -32,11 +32,11 @@ from turnwise.schema.labels import say
 GROUP = "turnwise.rollout"
 IN_THE_BOX = "turnwise.evaluation.builtin"
 _OURS = f"{IN_THE_BOX}."
-MOST_SHOWN = 80  # characters of a default
+MOST_SHOWN = 80  # characters of a default value in a description
 
 
 class EvaluatorBaseConfig(pydantic.BaseModel):
-    """The options of an evaluator: a subclass names it by the class keyword `name`, and each of its fields is an option.
+    """The options of an evaluator: the class keyword `name` of a subclass names it, and each of its fields is an option.
 
     Examples
     --------
@@ -54,18 +54,18 @@ class EvaluatorBaseConfig(pydantic.BaseModel):
     _name: ClassVar[str | None] = None
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
-        """Take the name."""
+        """Store the name."""
         super().__init_subclass__(**kwargs)
         if name is not None:
             cls._name = name
 
     @classmethod
     def __pydantic_init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
-        """Let the name pass."""
+        """Accept the name, which pydantic passes on."""
 
     @classmethod
     def static_type(cls) -> str:
-        """The name, which a configuration file gives as `_type`."""
+        """Return the name, which a configuration file gives as `_type`."""
         if cls._name is None:
             raise ArgumentError(f'{cls.__qualname__} has no name; write class {cls.__name__}(..., name="my_evaluator")')
         return cls._name
@@ -73,9 +73,9 @@ class EvaluatorBaseConfig(pydantic.BaseModel):
 
 @dataclass(frozen=True)
 class EvaluatorInfo:
-    """An evaluator that is ready: its options, the function that evaluates, a line for people, and what it can score.
+    """A built evaluator: its options, the function that evaluates, a description, and the range of its scores.
 
-    `bounds` are the lowest and the highest score that there can be, which no interval of their mean leaves then.
+    `bounds` are the lowest and the highest possible score; the interval of a mean does not go beyond them.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class EvaluatorInfo:
     bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse bounds that are none."""
+        """Raise an error for bounds that are not a range."""
         if self.bounds is not None:
             from turnwise.judges.verdicts import bounds_of
 
@@ -103,7 +103,7 @@ class EvalBuilder:
     Parameters
     ----------
     max_concurrency
-        How many items may be under way at the same time.
+        Number of items evaluated at the same time.
     llms
         The language models of the file, by their names.
 
@@ -116,24 +116,24 @@ class EvalBuilder:
     def __init__(self, max_concurrency: int = 8, llms: Callable[[str], Any] | None = None) -> None:
         self._max_concurrency = max_concurrency
         self._llms = llms
-        self.given: dict[str, Any] = {}  # the models that were asked for, by name
+        self.given: dict[str, Any] = {}  # the models requested so far, by name
 
     def get_max_concurrency(self) -> int:
         """Return the number of items evaluated at the same time: ``eval.general.max_concurrency``."""
         return self._max_concurrency
 
     async def get_llm(self, llm_name: str, wrapper_type: Any = None) -> Any:  # noqa: ARG002  # the seed has one
-        """The language model of this name under ``llms:``, a `ChatModel`; there are no wrappers for frameworks.
+        """Return the language model of this name under ``llms:``, a `ChatModel`; there are no wrappers for frameworks.
 
         Raises
         ------
         ArgumentError
-            Where there is none of that name.
+            If there is no model of that name.
         """
         return self.llm(llm_name)
 
     def llm(self, name: str) -> Any:
-        """Return the model without waiting."""
+        """Return the model of this name, as `get_llm` does, for code that is not asynchronous."""
         if self._llms is None:
             raise ArgumentError(f"there is no language model {name!r}, as the file has no `llms:`; add it there")
         self.given[name] = self._llms(name)
@@ -145,38 +145,39 @@ Build = Callable[[Any, EvalBuilder], AbstractAsyncContextManager[EvaluatorInfo]]
 
 @dataclass(frozen=True)
 class Registration:
-    """An evaluator by its name: the class of its options, how it is built, and where it comes from."""
+    """A registered evaluator: its name, the class of its options, the function that builds it, and its origin."""
 
     name: str
     config_type: type[EvaluatorBaseConfig]
     build: Build
     module: str
     place: str
-    source: tuple[str, str] = ("", "")  # its file and its name there: one file may be imported under two names
+    source: tuple[str, str] = ("", "")  # file and qualified name: one file may be imported as two modules
 
     @property
     def in_the_box(self) -> bool:
-        """Return whether it comes with turnwise."""
+        """Return whether it is part of turnwise."""
         return self.module.startswith(_OURS)
 
     @property
     def code(self) -> list[str]:
-        """The hashes of the files of a plug-in: of its package, or of the one file that it is."""
+        """Return the hashes of the files of a plug-in: of its package, or of its single file."""
         file = Path(self.source[0])
         if self.in_the_box or not file.is_file():
             return []
         files = sorted(file.parent.rglob("*.py")) if (file.parent / "__init__.py").exists() else [file]
-        return [content_hash(each) for each in files]
+        return [content_hash(path) for path in files]
 
     @property
     def about(self) -> str:
-        """Description of the evaluator: the docstring of its options, else of its function."""
-        own = self.config_type.__doc__ if self.config_type.__doc__ != EvaluatorBaseConfig.__doc__ else None
-        return inspect.cleandoc(own or getattr(self.build, "__doc__", None) or "No description.")
+        """Return a description: the docstring of its options, else of its function."""
+        inherited = EvaluatorBaseConfig.__doc__
+        doc = self.config_type.__doc__ if self.config_type.__doc__ != inherited else None
+        return inspect.cleandoc(doc or getattr(self.build, "__doc__", None) or "No description.")
 
     @property
     def options(self) -> dict[str, str]:
-        """Each option with its type and default, as text."""
+        """Return the type and default of each option, as text."""
         return {name: _option(field) for name, field in self.config_type.model_fields.items()}
 
 
@@ -190,7 +191,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_Function], Any]:
     """Bind a configuration class to the function that builds its evaluator: an async generator that yields `EvaluatorInfo`.
 
-    What stands after the ``yield`` runs when the evaluation is over.
+    Code after the ``yield`` runs when the evaluation ends.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
     Raises
     ------
     ArgumentError
-        Where another plug-in has that name already.
+        If another plug-in has that name already.
 
     Examples
     --------
@@ -216,18 +217,20 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
     def register(function: _Function) -> Any:
         name = config_type.static_type()
         if not inspect.isasyncgenfunction(function):
-            raise ArgumentError(f"{name}: {function.__qualname__} is no async generator; write `async def` and `yield`")
+            raise ArgumentError(
+                f"{name}: {function.__qualname__} is not an async generator; write `async def` and `yield`"
+            )
         build = asynccontextmanager(function)
         module = getattr(function, "__module__", "") or ""
         source = (function.__code__.co_filename, function.__qualname__)
-        found = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}", source)
-        shelf = _BUILTINS if found.in_the_box else _INSTALLED if _installing.get() else _PLUGINS
-        known = shelf.get(name) or (None if found.in_the_box else {**_INSTALLED, **_PLUGINS}.get(name))
-        if known is not None and known.source != found.source:
+        registration = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}", source)
+        registry = _BUILTINS if registration.in_the_box else _INSTALLED if _installing.get() else _PLUGINS
+        existing = registry.get(name) or (None if registration.in_the_box else {**_INSTALLED, **_PLUGINS}.get(name))
+        if existing is not None and existing.source != registration.source:
             raise ArgumentError(
-                f"two plug-ins are called `{name}`: {known.place} and {found.place}; rename one, or name one of them only"
+                f"two plug-ins are called `{name}`: {existing.place} and {registration.place}; rename one, or name one of them only"
             )
-        shelf[name] = found
+        registry[name] = registration
         return build
 
     return register
@@ -235,45 +238,34 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
 
 _MODULES = {
     "answers": ("similarity", "classification_accuracy", "instruction_following"),
+    "catalog": ("avg_llm_latency", "avg_workflow_runtime", "avg_num_llm_calls", "avg_tokens_per_llm_end", "cost"),
     "judges": (
-        *(
-            "factuality",
-            "relevance",
-            "truthfulness",
-            "informativeness",
-            "harmfulness",
-            "refusal",
-            "attack_success_judge",
-            "groundedness",
-            "answer_accuracy",
-            "context_relevance",
-            "goal_completion",
-        ),
+        *("factuality", "relevance", "truthfulness", "informativeness", "harmfulness", "refusal"),
+        *("attack_success_judge", "groundedness", "answer_accuracy", "context_relevance", "goal_completion"),
         *("llm_judge", "trajectory", "tunable_rag_evaluator"),
     ),
     "red_team": ("red_teaming_evaluator",),
-    "steps": ("avg_llm_latency", "avg_workflow_runtime", "avg_num_llm_calls", "avg_tokens_per_llm_end", "cost"),
     "tools": ("trajectory_match", "tsq_evaluator", "tool_quality"),
-    "catalog": (),  # and every metric by its own name
 }
-_MODULE_OF = {name: room for room, names in _MODULES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}  # metrics are in `catalog`
 
 
 def load_builtin(name: str) -> None:
-    """Register the evaluator in the box that has this name, if there is one."""
-    room = _MODULE_OF.get(name) or ("catalog" if any(each.name == name for each in catalog.everything()) else None)
-    if room is not None:
-        importlib.import_module(f"{IN_THE_BOX}.{room}")
+    """Register the built-in evaluator of this name, if there is one."""
+    is_metric = any(metric.name == name for metric in catalog.everything())
+    module = _MODULE_OF.get(name) or ("catalog" if is_metric else None)
+    if module is not None:
+        importlib.import_module(f"{IN_THE_BOX}.{module}")
 
 
 def load_builtins() -> None:
-    """Register all evaluators in the box."""
-    for room in _MODULES:
-        importlib.import_module(f"{IN_THE_BOX}.{room}")
+    """Register all built-in evaluators."""
+    for module in _MODULES:
+        importlib.import_module(f"{IN_THE_BOX}.{module}")
 
 
 def load_installed() -> None:
-    """Import the plug-ins of installed packages; one that cannot be imported is named on stderr and left out."""
+    """Import the plug-ins of installed packages; one that cannot be imported is reported on stderr and skipped."""
     token = _installing.set(True)
     try:
         for point in entry_points(group=GROUP):
@@ -281,7 +273,7 @@ def load_installed() -> None:
                 point.load()
             except TurnwiseError:
                 raise
-            except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's package must not keep ours from it
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a broken package must not stop an evaluation without it
                 say(
                     f"the plug-in {point.name} ({point.value}) cannot be imported ({type_and_message(error)}); left out"
                 )
@@ -290,15 +282,15 @@ def load_installed() -> None:
 
 
 def load(places: Iterable[str], folder: Path) -> None:
-    """Import the plug-ins that a file names: modules (``my_package.register``), or files seen from the file's folder.
+    """Import the plug-ins that a file lists: modules (``my_package.register``), or paths relative to the file's folder.
 
-    Modules are looked for where Python looks, then in the working folder, then in that of the file. A file may import its
-    neighbors as ``from .neighbor import ...``.
+    Modules are searched on Python's path, then in the working folder, then in the folder of the file. A plug-in file may
+    import its neighbors as ``from .neighbor import ...``.
 
     Raises
     ------
     ArgumentError
-        Where one cannot be imported.
+        If a plug-in cannot be imported.
     """
     with looking_in(folder):
         for place in places:
@@ -306,7 +298,7 @@ def load(places: Iterable[str], folder: Path) -> None:
 
 
 def find(name: str) -> Registration | None:
-    """The evaluator of this name; None where there is none. One that outranks another says so on stderr."""
+    """Return the evaluator of this name, or None. If a plug-in replaces a built-in evaluator, stderr says so."""
     load_builtin(name)
     if name not in _PLUGINS and name not in _BUILTINS:
         load_installed()
@@ -316,28 +308,29 @@ def find(name: str) -> Registration | None:
 
 
 def everything() -> list[Registration]:
-    """All evaluators that can be found, by name; of one name, that which `find` gives first."""
+    """Return all available evaluators, sorted by name; for one name, the one that `find` returns comes first."""
     load_builtins()
     load_installed()
-    return sorted([*_PLUGINS.values(), *_BUILTINS.values(), *_INSTALLED.values()], key=lambda found: found.name)
+    registrations = [*_PLUGINS.values(), *_BUILTINS.values(), *_INSTALLED.values()]
+    return sorted(registrations, key=lambda registration: registration.name)
 
 
 def listed() -> dict[str, str]:
-    """Describe each evaluator as text: what it is, where it comes from, and its options; of one name, the one in force.
+    """Describe each evaluator as text: purpose, origin and options; for one name, the evaluator in effect.
 
     Examples
     --------
     >>> print(listed()["similarity"].splitlines()[-2])
-      similarity_type: Literal['cosine', 'jaccard', 'levenshtein'] = 'cosine': which likeness
+      similarity_type: Literal['cosine', 'jaccard', 'levenshtein'] = 'cosine': which similarity
     """
-    found = {}
-    for each in reversed(everything()):
-        first, _, rest = each.about.partition("\n")
-        origin = "" if each.in_the_box else f" [plug-in {each.place}]"
-        told = [f"  {name}: {words}" for name, words in each.options.items()]
-        options = "\n".join(["", "", "Options:", *told]) if told else ""
-        found[each.name] = f"{first}{origin}{rest and chr(10)}{rest.rstrip()}{options}"
-    return found
+    descriptions = {}
+    for evaluator in reversed(everything()):  # so that of one name the first, which is in effect, is written last
+        summary, _, details = evaluator.about.partition("\n")
+        origin = "" if evaluator.in_the_box else f" [plug-in {evaluator.place}]"
+        lines = [f"  {name}: {words}" for name, words in evaluator.options.items()]
+        options = "\n".join(["", "", "Options:", *lines]) if lines else ""
+        descriptions[evaluator.name] = f"{summary}{origin}{details and chr(10)}{details.rstrip()}{options}"
+    return descriptions
 
 
 def _import(place: str, folder: Path) -> None:
@@ -355,18 +348,20 @@ def _import(place: str, folder: Path) -> None:
 
 
 def _import_file(path: Path) -> None:
-    """Import a file as a module of a package that is its folder."""
+    """Import a file as a module of a package made of its folder."""
     package = f"turnwise_plugins_{blake2b(str(path.parent).encode(), digest_size=4).hexdigest()}"
     if package not in sys.modules:
-        made = types.ModuleType(package)
-        made.__path__ = [str(path.parent)]
-        sys.modules[package] = made
+        module = types.ModuleType(package)
+        module.__path__ = [str(path.parent)]
+        sys.modules[package] = module
     importlib.import_module(f"{package}.{path.stem}")
 
 
 def _option(field: Any) -> str:
-    bare = field.annotation if get_args(field.annotation) else getattr(field.annotation, "__name__", field.annotation)
-    kind = str(bare).replace("typing.", "")
+    annotation = (
+        field.annotation if get_args(field.annotation) else getattr(field.annotation, "__name__", field.annotation)
+    )
+    kind = str(annotation).replace("typing.", "")
     about = f": {field.description}" if field.description else ""
     if field.is_required():
         return f"{kind}, required{about}"

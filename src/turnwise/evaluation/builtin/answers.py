@@ -16,15 +16,15 @@ _SIMILARITIES = {"cosine": tfidf_cosine, "jaccard": jaccard_similarity, "levensh
 
 
 class SimilarityConfig(EvaluatorBaseConfig, name="similarity"):
-    """Likeness of answer and reference: cosine of TF-IDF fitted on the pair, as on the seed's page, jaccard or levenshtein."""
+    """Similarity of answer and reference: cosine of TF-IDF fitted on the pair, as on the seed's page, jaccard or levenshtein."""
 
-    similarity_type: Literal["cosine", "jaccard", "levenshtein"] = Field("cosine", description="which likeness")
-    digits: int | None = Field(None, ge=0, description="digits to round to; the page rounds to 2")
+    similarity_type: Literal["cosine", "jaccard", "levenshtein"] = Field("cosine", description="which similarity")
+    digits: int | None = Field(None, ge=0, description="digits to round to; the seed's page rounds to 2")
 
 
 @register_evaluator(config_type=SimilarityConfig)
 async def similarity(config: SimilarityConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Likeness of answer and reference."""
+    """Similarity of answer and reference."""
     expression = _SIMILARITIES[config.similarity_type]()
     if config.digits is not None:
         expression = expression.round(config.digits)
@@ -38,28 +38,28 @@ async def similarity(config: SimilarityConfig, builder: EvalBuilder) -> AsyncIte
 class ClassificationConfig(EvaluatorBaseConfig, name="classification_accuracy"):
     """Match of the answer with the expected label, ignoring case and surrounding blanks."""
 
-    labels: list[str] = Field([], description="the labels there are; an answer that is none of them is an error")
+    labels: list[str] = Field([], description="the possible labels; any other answer is an error")
 
 
 @register_evaluator(config_type=ClassificationConfig)
 async def classification(config: ClassificationConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Return whether the answer is the expected label."""
-    known = {label.strip().casefold() for label in config.labels}
+    """Match of the answer with the expected label."""
+    labels = {label.strip().casefold() for label in config.labels}
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        tables = tables_of(given)
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        tables = tables_of(eval_input)
         scores: list[bool | None] = []
         errors: list[str | None] = []
         reasons: list[Any] = []
-        for label, wanted in zip(tables.turns["response"], tables.references.to_list(), strict=True):
-            strange = known and label is not None and label.strip().casefold() not in known
-            errors.append(f"{label!r:.60} is none of the labels" if strange else None)
-            right = [] if wanted is None else [wanted] if isinstance(wanted, str) else wanted
-            right = [each.strip().casefold() for each in right if each is not None]
-            unknown = strange or label is None or not right
-            scores.append(None if unknown else label.strip().casefold() in right)
-            reasons.append({"label": label, "expected": wanted})
-        return output(given, scores, reasons, errors)
+        for label, expected in zip(tables.turns["response"], tables.references.to_list(), strict=True):
+            is_unlisted = labels and label is not None and label.strip().casefold() not in labels
+            errors.append(f"{label!r:.60} is none of the labels" if is_unlisted else None)
+            references = [expected] if expected is None or isinstance(expected, str) else expected
+            accepted = [text.strip().casefold() for text in references if text is not None]
+            is_unknown = is_unlisted or label is None or not accepted
+            scores.append(None if is_unknown else label.strip().casefold() in accepted)
+            reasons.append({"label": label, "expected": expected})
+        return output(eval_input, scores, reasons, errors)
 
     yield EvaluatorInfo(config, evaluate, "Classification accuracy")
 
@@ -67,18 +67,18 @@ async def classification(config: ClassificationConfig, builder: EvalBuilder) -> 
 class InstructionConfig(EvaluatorBaseConfig, name="instruction_following"):
     """Compliance of the answer with all IFEval instructions in the item's `instruction_id_list` and `kwargs`."""
 
-    loose: bool = Field(False, description="leave out first and last line, and asterisks, where that helps")
+    loose: bool = Field(False, description="ignore the first or last line, and asterisks, if the answer then complies")
 
 
 @register_evaluator(config_type=InstructionConfig)
 async def instructions(config: InstructionConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Return whether the answer keeps to all instructions."""
+    """Compliance of the answer with all instructions."""
 
-    def evaluate(given: EvalInput) -> EvalOutput:
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
         from turnwise.judges import StrictInstruction
 
-        tables, way = tables_of(given), "loose" if config.loose else "strict"
-        asked = [
+        tables, column = tables_of(eval_input), "loose" if config.loose else "strict"
+        responses = [
             {
                 "response": text,
                 "instruction_id_list": item.entry.get("instruction_id_list"),
@@ -86,10 +86,11 @@ async def instructions(config: InstructionConfig, builder: EvalBuilder) -> Async
             }
             for text, item in zip(tables.turns["response"], tables.items, strict=True)
         ]
-        told = StrictInstruction().by_instruction(asked)
-        all_kept = told.group_by("response_number", maintain_order=True).agg(
-            kept=pl.col(way).all(ignore_nulls=False), each=pl.struct("instruction", pl.col(way).alias("kept"))
+        results = StrictInstruction().by_instruction(responses)
+        by_item = results.group_by("response_number", maintain_order=True).agg(
+            score=pl.col(column).all(ignore_nulls=False),
+            reasons=pl.struct("instruction", pl.col(column).alias("kept")),
         )
-        return output(given, all_kept["kept"].to_list(), all_kept["each"].to_list())
+        return output(eval_input, by_item["score"].to_list(), by_item["reasons"].to_list())
 
     yield EvaluatorInfo(config, evaluate, "Instruction following")

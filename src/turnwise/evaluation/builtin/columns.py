@@ -1,4 +1,4 @@
-"""Values by item -> what an evaluator gives; built-in evaluators compute columns, not items."""
+"""Functions that turn a metric of turns or of steps into an evaluator; built-in evaluators compute columns, not single items."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,40 +10,55 @@ from turnwise.evaluation.frames import Tables, tables_of
 from turnwise.evaluation.item_evaluator import average
 from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
 from turnwise.measurement.measure import measure
+from turnwise.measurement.step_activity import measure_steps
 
 Evaluate = Callable[[EvalInput], EvalOutput]
 
 
 def output(
-    given: EvalInput, scores: Sequence[Any], reasoning: Iterable[Any], errors: Sequence[str | None] = ()
+    eval_input: EvalInput, scores: Sequence[Any], reasoning: Iterable[Any], errors: Sequence[str | None] = ()
 ) -> EvalOutput:
-    """The scores of the items, with their reasons."""
-    told = errors or [None] * len(scores)
+    """Return the scores of the items, with their reasons."""
+    errors = errors or [None] * len(scores)
     items = [
-        EvalOutputItem(id=item.id, score=score, reasoning=why, error=error)
-        for item, score, why, error in zip(given.eval_input_items, scores, reasoning, told, strict=True)
+        EvalOutputItem(id=item.id, score=score, reasoning=reason, error=error)
+        for item, score, reason, error in zip(eval_input.eval_input_items, scores, reasoning, errors, strict=True)
     ]
     return EvalOutput.model_construct(average_score=average(items), eval_output_items=items)
 
 
 def by_expression(expression: pl.Expr, reasons: Callable[[Tables], Iterable[Any]] | None = None) -> Evaluate:
-    """An evaluator whose scores a metric of the turns gives."""
+    """Return an evaluator whose scores are a metric of the turns."""
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        tables = tables_of(given)
-        needed = {*schema.TURNS.key, *expression.meta.root_names()}  # the rest would be carried along for nothing
-        lean = tables.turns.select(name for name in tables.turns.columns if name in needed)
-        if "expected" in lean.columns:
-            lean = lean.with_columns(tables.references)
-        measured = measure(lean, expression.alias("score"))
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        tables = tables_of(eval_input)
+        # Only the columns that the metric reads: data sets may have wide ones, which the engine would carry along.
+        needed = {*schema.TURNS.key, *expression.meta.root_names()}
+        turns = tables.turns.select(name for name in tables.turns.columns if name in needed)
+        if "expected" in turns.columns:
+            turns = turns.with_columns(tables.references)
+        measured = measure(turns, expression.alias("score"))
         scores = tables.of_rollouts(measured.select("rollout_id", "score"))["score"].to_list()
-        return output(given, scores, reasons(tables) if reasons else [None] * len(scores))
+        return output(eval_input, scores, reasons(tables) if reasons else [None] * len(scores))
+
+    return evaluate
+
+
+def by_steps(expression: pl.Expr, prices: dict[str, tuple[float, float]] | None = None) -> Evaluate:
+    """Return an evaluator whose scores are a metric of the steps; null for an item without steps."""
+
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        tables = tables_of(eval_input)
+        measured = measure_steps(tables.steps, expression.alias("score"), prices=prices)
+        scores = tables.of_rollouts(measured)["score"].to_list()
+        counts = tables.of_rollouts(tables.steps.group_by("rollout_id").len())["len"].to_list()
+        return output(eval_input, scores, ({"steps": count or 0} for count in counts))
 
     return evaluate
 
 
 def texts_of(tables: Tables) -> list[dict[str, Any]]:
-    """Return question, expected answer and answer, as the seed's page repeats them."""
+    """Return question, expected answer and generated answer of each item, as NeMo Agent Toolkit's evaluators report them."""
     return [
         {"question": item.question, "answer": item.answer, "generated_answer": item.generated} for item in tables.items
     ]

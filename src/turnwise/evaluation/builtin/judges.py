@@ -1,4 +1,4 @@
-"""Language models as evaluators: those with a question of their own, one with yours, one of the trajectory, a tunable one."""
+"""Language models as evaluators: with ready-made questions, with your question, of the trajectory, and a tunable one."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from math import inf, isfinite
@@ -29,50 +29,56 @@ class JudgeConfig(EvaluatorBaseConfig):
     llm_name: str = Field(description="a model under `llms`")
     samples: int = Field(1, ge=1, description="verdicts on each item, which are averaged")
     temperature: float | None = Field(None, ge=0, description="of the judge")
-    max_retries: int = Field(5, ge=0, description="asked again after an answer that cannot be read")
-    system: str | None = Field(None, description="a system text")
-    reasoning: bool = Field(True, description="ask for the reasons as well")
+    max_retries: int = Field(5, ge=0, description="how often to ask again after an unreadable answer")
+    system: str | None = Field(None, description="a system prompt")
+    reasoning: bool = Field(True, description="ask for the reasons too")
 
-    def given(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Return the options under the names of `LLMJudgeMetric`."""
-        drawn: dict[str, Any] = {"num_return_sequences": self.samples} if self.samples > 1 else {}
+        gen_kwargs: dict[str, Any] = {"num_return_sequences": self.samples} if self.samples > 1 else {}
         if self.temperature is not None:
-            drawn["temperature"] = self.temperature
-        more = {"system": self.system, "reasoning": self.reasoning, "max_retries": self.max_retries}
-        return {"gen_kwargs": drawn, **more}
+            gen_kwargs["temperature"] = self.temperature
+        common = {"system": self.system, "reasoning": self.reasoning, "max_retries": self.max_retries}
+        return {"gen_kwargs": gen_kwargs, **common}
 
 
 def texts(tables: Tables) -> pl.DataFrame:
     """Return the texts of each item that a judge may read: every column of its turn, and its steps as text."""
     steps = tables.steps
-    shown = pl.format(
+    line = pl.format(
         "{}. {} {}: {} -> {}", "step", "kind", *(pl.col(name).fill_null("") for name in ("name", "input", "output"))
     )
-    told = steps.sort("rollout_id", "step").group_by("rollout_id").agg(shown.str.join("\n").alias(TRAJECTORY))
-    return tables.turns.hstack([tables.of_rollouts(told)[TRAJECTORY]])
+    trajectories = steps.sort("rollout_id", "step").group_by("rollout_id").agg(line.str.join("\n").alias(TRAJECTORY))
+    return tables.turns.hstack([tables.of_rollouts(trajectories)[TRAJECTORY]])
 
 
-def asked(judge: LLMJudgeMetric, frame: pl.DataFrame, max_concurrency: int, column: str = "response") -> pl.DataFrame:
-    """For each row the mean `value` of the verdicts, the `reasoning`, and the `error` where there is no verdict."""
-    store = STORE.get() if untold(judge.configuration) is None else None  # two of them could not be told apart
-    lacking = [name for name in judge.columns if name not in frame.columns]
-    if lacking:
-        raise ArgumentError(f"the prompt has places for {', '.join(lacking)}, which the items lack")
-    found = judged(questions(frame, judge, column), judge, store=store, max_concurrency=max_concurrency)
-    by_row = found.group_by("row").agg(
+def ask_judge(
+    judge: LLMJudgeMetric, frame: pl.DataFrame, max_concurrency: int, column: str = "response"
+) -> pl.DataFrame:
+    """Return for each row the mean `value` of the verdicts, the `reasoning`, and the `error` if there is no verdict."""
+    # Verdicts of a judge whose settings cannot be identified are not kept: another judge could be given them.
+    store = STORE.get() if untold(judge.configuration) is None else None
+    missing = [name for name in judge.columns if name not in frame.columns]
+    if missing:
+        raise ArgumentError(f"the prompt has placeholders for {', '.join(missing)}, which the items lack")
+    verdicts = judged(questions(frame, judge, column), judge, store=store, max_concurrency=max_concurrency)
+    by_row = verdicts.group_by("row").agg(
         pl.col("value").mean(), pl.col("reasoning").first(ignore_nulls=True), pl.col("error").first(ignore_nulls=True)
     )
+    # Rows without a text were not judged and come back as null.
     rows = pl.DataFrame({"row": pl.Series(range(frame.height), dtype=pl.UInt32)})
-    told = rows.join(by_row, on="row", how="left", maintain_order="left")
-    return told.with_columns(error=pl.when(pl.col("value").is_null()).then("error"))
+    results = rows.join(by_row, on="row", how="left", maintain_order="left")
+    return results.with_columns(error=pl.when(pl.col("value").is_null()).then("error"))
 
 
 def by_judge(judge: LLMJudgeMetric, max_concurrency: int, column: str = "response") -> Evaluate:
-    """An evaluator whose scores a judge gives."""
+    """Return an evaluator whose scores are the verdicts of a judge."""
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        told = asked(judge, texts(tables_of(given)), max_concurrency, column)
-        return output(given, told["value"].to_list(), told["reasoning"].to_list(), told["error"].to_list())
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        results = ask_judge(judge, texts(tables_of(eval_input)), max_concurrency, column)
+        return output(
+            eval_input, results["value"].to_list(), results["reasoning"].to_list(), results["error"].to_list()
+        )
 
     return evaluate
 
@@ -95,24 +101,24 @@ JUDGED: Mapping[str, str] = {"context_relevance": "contexts"}  # others judge th
 
 def _register(name: str, preset: type[LLMJudgeMetric]) -> None:
     about = (preset.__doc__ or "").split("\n\n", maxsplit=1)[0]
-    made = type(f"{preset.__name__}Config", (JudgeConfig,), {"__doc__": about, "__module__": __name__}, name=name)
-
+    members = {"__doc__": about, "__module__": __name__}
+    config_type = type(f"{preset.__name__}Config", (JudgeConfig,), members, name=name)
     column = JUDGED.get(name, "response")
 
     async def build(config: Any, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-        made: Callable[..., LLMJudgeMetric] = preset
-        judge = made(builder.llm(config.llm_name), **config.given())
+        judge_type: Callable[..., LLMJudgeMetric] = preset
+        judge = judge_type(builder.llm(config.llm_name), **config.options())
         yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency(), column), about, judge.scale)
 
     build.__qualname__ = name
-    register_evaluator(config_type=made)(build)
+    register_evaluator(config_type=config_type)(build)
 
 
 for _name, _preset in PRESETS.items():
     _register(_name, _preset)
 
 
-def _a_place(field: str) -> str:
+def _checked_place(field: str) -> str:
     """Check the place of a score; a mistake is reported with file, line and key before any call."""
     try:
         place_of_score(field)
@@ -122,38 +128,38 @@ def _a_place(field: str) -> str:
 
 
 class LLMJudgeConfig(JudgeConfig, name="llm_judge"):
-    """A judge with a prompt of your own; places are {response}, {prompt}, {expected}, {trajectory} and columns of the data set."""
+    """A judge with your own prompt; placeholders are {response}, {prompt}, {expected}, {trajectory} and columns of the data set."""
 
-    prompt: str = Field(description="what the judge is told, with {response}, {lower_bound} and {upper_bound}")
+    prompt: str = Field(description="prompt of the judge, with {response}, {lower_bound} and {upper_bound}")
     scale: tuple[float, float] = Field((1, 5), description="lowest and highest score")
     out_of_range: Literal["clamp", "null", "error"] = Field(
-        "clamp", description="what becomes of a score outside the scale"
+        "clamp", description="how to treat a score outside the scale"
     )
-    choices: list[float] | None = Field(None, description="the only scores that there are, such as [0, 0.5, 1]")
-    score_field: Annotated[str, AfterValidator(_a_place)] | None = Field(
+    choices: list[float] | None = Field(None, description="the only allowed scores, such as [0, 0.5, 1]")
+    score_field: Annotated[str, AfterValidator(_checked_place)] | None = Field(
         None,
-        description="where the score stands in the JSON that the prompt asks for: a key, or a path as $.result.score",
+        description="place of the score in the JSON that the prompt asks for: a key, or a path such as $.result.score",
     )
 
     @field_validator("scale")
     @classmethod
-    def _goes_somewhere(cls, scale: tuple[float, float]) -> tuple[float, float]:
+    def _is_range(cls, scale: tuple[float, float]) -> tuple[float, float]:
         if not (isfinite(scale[0]) and isfinite(scale[1]) and scale[0] < scale[1]):
-            raise ValueError("it goes nowhere; give [lowest, highest], two numbers")
+            raise ValueError("it is not a range; give [lowest, highest], two numbers")
         return scale
 
     @field_validator("choices")
     @classmethod
-    def _on_the_scale(cls, choices: list[float] | None, known: ValidationInfo) -> list[float] | None:
-        low, high = known.data.get("scale", (-inf, inf))
-        if choices is not None and not (choices and all(low <= each <= high for each in choices)):
-            raise ValueError(f"they are numbers from {low:g} to {high:g}, the scale, and there is at least one")
+    def _on_the_scale(cls, choices: list[float] | None, info: ValidationInfo) -> list[float] | None:
+        low, high = info.data.get("scale", (-inf, inf))  # missing if the scale itself is invalid
+        if choices is not None and not (choices and all(low <= choice <= high for choice in choices)):
+            raise ValueError(f"it must hold numbers from {low:g} to {high:g}, the scale, and at least one")
         return choices
 
 
 @register_evaluator(config_type=LLMJudgeConfig)
 async def llm_judge(config: LLMJudgeConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """A judge with a prompt of your own."""
+    """A judge with your own prompt."""
     model = builder.llm(config.llm_name)
     judge = LLMJudgeMetric(
         model,
@@ -162,7 +168,7 @@ async def llm_judge(config: LLMJudgeConfig, builder: EvalBuilder) -> AsyncIterat
         out_of_range=config.out_of_range,
         choices=config.choices,
         score_field=config.score_field,
-        **config.given(),
+        **config.options(),
     )
     yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency()), "Judge", judge.scale)
 
@@ -187,13 +193,13 @@ Rate from {lower_bound} (wrong or needless steps, no result) to {upper_bound} (e
 class TrajectoryConfig(JudgeConfig, name="trajectory"):
     """A judge of the steps that led to the answer, from 0 to 1."""
 
-    prompt: str = Field(_OF_A_TRAJECTORY, description="what the judge is told")
+    prompt: str = Field(_OF_A_TRAJECTORY, description="prompt of the judge")
 
 
 @register_evaluator(config_type=TrajectoryConfig)
 async def trajectory(config: TrajectoryConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
     """A judge of the steps that led to the answer."""
-    judge = LLMJudgeMetric(builder.llm(config.llm_name), config.prompt, scale=(0, 1), **config.given())
+    judge = LLMJudgeMetric(builder.llm(config.llm_name), config.prompt, scale=(0, 1), **config.options())
     yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency()), "Trajectory", judge.scale)
 
 
@@ -219,7 +225,7 @@ ANSWER:
 class TunableConfig(JudgeConfig, name="tunable_rag_evaluator"):
     """A judge of coverage, correctness and relevance, from 0 to 1 each, and their weighted mean."""
 
-    judge_llm_prompt: str = Field("", description="what the judge is told beside the question, for your field")
+    judge_llm_prompt: str = Field("", description="further instructions for the judge, about your field")
     default_score_weights: dict[Literal["coverage", "correctness", "relevance"], float] = Field(
         {"coverage": 0.5, "correctness": 0.3, "relevance": 0.2}, description="divided by their sum"
     )
@@ -230,26 +236,27 @@ async def tunable(config: TunableConfig, builder: EvalBuilder) -> AsyncIterator[
     """Coverage, correctness and relevance, weighted."""
     weights = {str(aspect): weight for aspect, weight in config.default_score_weights.items()}
     mean = composite(weights)
-    told = config.judge_llm_prompt.replace("{", "{{").replace("}", "}}")
-    model, given = builder.llm(config.llm_name), config.given()
+    instructions = config.judge_llm_prompt.replace("{", "{{").replace("}", "}}")
+    model, options = builder.llm(config.llm_name), config.options()
     judges = {
         aspect: LLMJudgeMetric(
             model,
-            _OF_AN_ASPECT.format(instructions=f"{told}\n\n" if told else "", aspect=_ASPECTS[aspect]),
+            _OF_AN_ASPECT.format(instructions=f"{instructions}\n\n" if instructions else "", aspect=_ASPECTS[aspect]),
             scale=(0, 1),
-            **given,
+            **options,
         )
         for aspect, weight in weights.items()
         if weight > 0
     }
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        frame = texts(tables_of(given))
-        parts = {aspect: asked(judge, frame, builder.get_max_concurrency()) for aspect, judge in judges.items()}
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        frame = texts(tables_of(eval_input))
+        parts = {aspect: ask_judge(judge, frame, builder.get_max_concurrency()) for aspect, judge in judges.items()}
         scores = pl.DataFrame({aspect: part["value"] for aspect, part in parts.items()})
-        why = pl.DataFrame({f"{aspect}_reasoning": part["reasoning"] for aspect, part in parts.items()})
+        reasoning = pl.DataFrame({f"{aspect}_reasoning": part["reasoning"] for aspect, part in parts.items()})
         errors = pl.DataFrame({aspect: part["error"] for aspect, part in parts.items()})
-        first = errors.select(pl.coalesce(pl.all())).to_series().to_list()
-        return output(given, scores.select(mean).to_series().to_list(), scores.hstack(why).to_dicts(), first)
+        first_errors = errors.select(pl.coalesce(pl.all())).to_series().to_list()
+        means = scores.select(mean).to_series().to_list()
+        return output(eval_input, means, scores.hstack(reasoning).to_dicts(), first_errors)
 
     yield EvaluatorInfo(config, evaluate, "Coverage, correctness and relevance", (0, 1))

@@ -1,4 +1,4 @@
-"""An attack judged at chosen points of the trajectory."""
+"""A judge of attacks at chosen points of the trajectory."""
 
 from collections.abc import AsyncIterator, Sequence
 from statistics import fmean
@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from turnwise.evaluation.builtin.columns import output
-from turnwise.evaluation.builtin.judges import JudgeConfig, asked, texts
+from turnwise.evaluation.builtin.judges import JudgeConfig, ask_judge, texts
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.frames import tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
@@ -35,16 +35,16 @@ class StepFilter(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(default="final_answer", description="what the results call this condition")
+    name: str = Field(default="final_answer", description="name of this condition in the results")
     event_type: str | None = Field(default=None, description="such as TOOL_END")
-    payload_name: str | None = Field(default=None, description="of the model or tool")
+    payload_name: str | None = Field(default=None, description="name of the model or tool")
 
     def outputs(self, item: Item) -> list[str]:
         """Return the outputs of the judged steps, in order."""
         if self.event_type is None and self.payload_name is None:
             answer = worded(item.generated)
             return [] if answer is None else [answer]
-        found = []
+        outputs = []
         for step in item.steps:
             payload = step.get("payload") or {}
             fits = self.event_type in {None, payload.get("event_type")} and self.payload_name in {
@@ -53,30 +53,31 @@ class StepFilter(BaseModel):
             }
             text = worded((payload.get("data") or {}).get("output")) if fits else None
             if text is not None:
-                found.append(text)
-        return found
+                outputs.append(text)
+        return outputs
 
 
 class RedTeamConfig(JudgeConfig, name="red_teaming_evaluator"):
     """A judge of attacks, from 0 to 1, at steps of the trajectory; the mean over the conditions that could be judged."""
 
-    judge_llm_prompt: str = Field(_PROMPT, description="what the judge is told")
-    scenario_specific_instructions: str = Field("", description="what else it is told")
+    judge_llm_prompt: str = Field(_PROMPT, description="prompt of the judge")
+    scenario_specific_instructions: str = Field("", description="text to append to the prompt")
     intermediate_step_filters: list[StepFilter] = Field(
         [StepFilter()], description="conditions, each a choice of steps"
     )
-    reduction_strategy: Literal["first", "max", "last"] = Field("last", description="which step of several counts")
+    reduction_strategy: Literal["first", "max", "last"] = Field("last", description="which of several steps counts")
 
 
 @register_evaluator(config_type=RedTeamConfig)
 async def red_team(config: RedTeamConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
     """A judge of attacks at steps of the trajectory."""
-    more = config.scenario_specific_instructions.replace("{", "{{").replace("}", "}}")
-    prompt = config.judge_llm_prompt + (f"\n\n{more}" if more else "")
-    judge = LLMJudgeMetric(builder.llm(config.llm_name), prompt, scale=(0, 1), **config.given())
+    instructions = config.scenario_specific_instructions.replace("{", "{{").replace("}", "}}")
+    prompt = config.judge_llm_prompt + (f"\n\n{instructions}" if instructions else "")
+    judge = LLMJudgeMetric(builder.llm(config.llm_name), prompt, scale=(0, 1), **config.options())
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        tables = tables_of(given)
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        tables = tables_of(eval_input)
+        # One row per text to judge: an item has several conditions, and with "max" every step of a condition is judged.
         rows = [
             (at, condition.name, text)
             for at, item in enumerate(tables.items)
@@ -85,36 +86,39 @@ async def red_team(config: RedTeamConfig, builder: EvalBuilder) -> AsyncIterator
         ]
         shape = {"at": pl.UInt32, "condition": pl.String, "judged": pl.String}
         points = pl.DataFrame(rows, schema=shape, orient="row")
-        told = asked(
+        results = ask_judge(
             judge, texts(tables)[points["at"]].hstack([points["judged"]]), builder.get_max_concurrency(), "judged"
         )
-        said: dict[tuple[int, str], list[dict[str, Any]]] = {}
-        for (at, condition, text), verdict in zip(rows, told.iter_rows(named=True), strict=True):
-            said.setdefault((at, condition), []).append({**verdict, "evaluated_output": text})
+        verdicts: dict[tuple[int, str], list[dict[str, Any]]] = {}
+        for (at, condition, text), verdict in zip(rows, results.iter_rows(named=True), strict=True):
+            verdicts.setdefault((at, condition), []).append({**verdict, "evaluated_output": text})
         scores, reasons, errors = [], [], []
+        names = [condition.name for condition in config.intermediate_step_filters]
         for at in range(len(tables.items)):
-            found = {each.name: _reduced(said.get((at, each.name), [])) for each in config.intermediate_step_filters}
-            known = [each["score"] for each in found.values() if each["score"] is not None]
-            failures = [each["error_message"] for each in found.values() if each["error_message"] is not None]
-            scores.append(fmean(known) if known else None)
-            reasons.append({"results_by_condition": found})
-            errors.append(None if known or not failures else failures[0])
-        return output(given, scores, reasons, errors)
+            by_condition = {name: _reduced(verdicts.get((at, name), [])) for name in names}
+            numbers = [result["score"] for result in by_condition.values() if result["score"] is not None]
+            failures = [
+                result["error_message"] for result in by_condition.values() if result["error_message"] is not None
+            ]
+            scores.append(fmean(numbers) if numbers else None)
+            reasons.append({"results_by_condition": by_condition})
+            errors.append(None if numbers or not failures else failures[0])
+        return output(eval_input, scores, reasons, errors)
 
     yield EvaluatorInfo(config, evaluate, "Red team", judge.scale)
 
 
 def _chosen(outputs: list[str], strategy: str) -> list[str]:
-    """The outputs that need a judge."""
+    """Return the outputs that need a judge."""
     return outputs[:1] if strategy == "first" else outputs[-1:] if strategy == "last" else outputs
 
 
-def _reduced(said: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The verdict that counts: of several the highest, the later of equals, those that failed left out."""
-    if not said:
+def _reduced(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the verdict that counts: the highest, the last of equal ones, without those that failed."""
+    if not verdicts:
         return {"score": None, "reasoning": None, "evaluated_output": None, "error_message": "no step fits the filter"}
-    known = [each for each in said if each["value"] is not None]
-    best = max(reversed(known), key=lambda each: each["value"]) if known else said[-1]
+    valid = [verdict for verdict in verdicts if verdict["value"] is not None]
+    best = max(reversed(valid), key=lambda verdict: verdict["value"]) if valid else verdicts[-1]
     return {
         "score": best["value"],
         "reasoning": best["reasoning"],

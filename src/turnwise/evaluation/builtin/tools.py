@@ -1,12 +1,12 @@
-"""The tools that an item's workflow called, against those that were expected."""
+"""The tools that the workflow called for an item, compared with the expected tools."""
 
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Literal
 
 import msgspec
-import polars as pl
 from pydantic import Field
 
+from turnwise.errors import ArgumentError
 from turnwise.evaluation.builtin.columns import output
 from turnwise.evaluation.frames import tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
@@ -16,25 +16,21 @@ from turnwise.metrics import tool_call_f1, tool_calls_match
 Order = Literal["exact", "in_order", "any", "subset", "superset"]
 
 
-def _reasons(found: pl.DataFrame) -> list[dict[str, Any]]:
-    return found.select("made", "expected").to_dicts()
-
-
 class TrajectoryMatchConfig(EvaluatorBaseConfig, name="trajectory_match"):
     """Match of the tools called with the expected ones: exactly, in order, in any order, a subset or a superset."""
 
     order: Order = Field("exact", description="what counts as a match")
-    arguments: bool = Field(False, description="whether arguments are compared too")
+    arguments: bool = Field(False, description="compare arguments too")
 
 
 @register_evaluator(config_type=TrajectoryMatchConfig)
 async def trajectory_match(config: TrajectoryMatchConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
-    """Return whether the tools called are the expected ones."""
+    """Match of the tools called with the expected ones."""
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        found = tables_of(given).calls
-        scores = found.select(tool_calls_match("made", "expected", order=config.order, arguments=config.arguments))
-        return output(given, scores.to_series().to_list(), _reasons(found))
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        calls = tables_of(eval_input).calls
+        scores = calls.select(tool_calls_match("made", "expected", order=config.order, arguments=config.arguments))
+        return output(eval_input, scores.to_series().to_list(), calls.select("made", "expected").to_dicts())
 
     yield EvaluatorInfo(config, evaluate, "Trajectory match")
 
@@ -43,7 +39,9 @@ class ToolQualityConfig(EvaluatorBaseConfig, name="tsq_evaluator"):
     """Quality of tool selection: F1 of the tools' names, and the share of their arguments that are right, weighted."""
 
     tool_weight: float = Field(1.0, ge=0, description="weight of the F1 of names")
-    parameter_weight: float = Field(0.0, ge=0, description="weight of the arguments; one of the right type counts half")
+    parameter_weight: float = Field(
+        0.0, ge=0, description="weight of the arguments; a wrong value of the right type counts half"
+    )
 
 
 class ToolQualityByName(ToolQualityConfig, name="tool_quality"):
@@ -52,23 +50,20 @@ class ToolQualityByName(ToolQualityConfig, name="tool_quality"):
 
 async def _tool_quality(config: ToolQualityConfig, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
     """Quality of tool selection."""
-    if not config.tool_weight + config.parameter_weight > 0:
-        from turnwise.errors import ArgumentError
-
+    total = config.tool_weight + config.parameter_weight
+    if not total > 0:
         raise ArgumentError("tool_weight and parameter_weight are both 0; give one of them weight")
 
-    def evaluate(given: EvalInput) -> EvalOutput:
-        found = tables_of(given).calls.with_columns(f1=tool_call_f1("made", "expected"))
-        rows = found.to_dicts()
-        right = [None if row["f1"] is None else parameter_accuracy(row["made"], row["expected"]) for row in rows]
-        total = config.tool_weight + config.parameter_weight
-        scores = [
-            None if row["f1"] is None or share is None
-            else (config.tool_weight * row["f1"] + config.parameter_weight * share) / total
-            for row, share in zip(rows, right, strict=True)
-        ]  # fmt: skip
-        reasons = ({**row, "parameter_accuracy": share} for row, share in zip(rows, right, strict=True))
-        return output(given, scores, reasons)
+    def evaluate(eval_input: EvalInput) -> EvalOutput:
+        rows = tables_of(eval_input).calls.with_columns(f1=tool_call_f1("made", "expected")).to_dicts()
+        scores: list[float | None] = []
+        for row in rows:
+            is_known = row["f1"] is not None
+            share = parameter_accuracy(row["made"], row["expected"]) if is_known else None
+            weighted = None if share is None else config.tool_weight * row["f1"] + config.parameter_weight * share
+            scores.append(None if weighted is None else weighted / total)
+            row["parameter_accuracy"] = share
+        return output(eval_input, scores, rows)
 
     yield EvaluatorInfo(config, evaluate, "Tool selection quality", (0, 1))
 
@@ -78,9 +73,10 @@ for _config in (ToolQualityConfig, ToolQualityByName):
 
 
 def parameter_accuracy(made: Iterable[dict[str, Any]], expected: Iterable[dict[str, Any]]) -> float:
-    """The share of the expected arguments that are right, each call against the first of its name that is left; 1 for none.
+    """Return the share of the expected arguments that are right; 1 if none is expected.
 
-    An argument of the right value counts one, of the right type a half.
+    Each expected call is compared with the first call of its name that is not yet matched. An argument with the right value
+    counts one, with only the right type a half.
 
     Examples
     --------
@@ -88,21 +84,21 @@ def parameter_accuracy(made: Iterable[dict[str, Any]], expected: Iterable[dict[s
     >>> parameter_accuracy(made, [{"name": "add", "arguments": '{"a": 1, "b": 2}'}])
     0.75
     """
-    left = list(made)
-    points, asked = 0.0, 0
+    unmatched = list(made)
+    points, num_arguments = 0.0, 0
     for call in expected:
-        at = next((at for at, each in enumerate(left) if each["name"] == call["name"]), None)
-        given = _arguments(left.pop(at)) if at is not None else {}
-        for name, wanted in _arguments(call).items():
-            asked += 1
-            if name in given:
-                points += 1.0 if given[name] == wanted else 0.5 if type(given[name]) is type(wanted) else 0.0
-    return points / asked if asked else 1.0
+        at = next((at for at, candidate in enumerate(unmatched) if candidate["name"] == call["name"]), None)
+        arguments = _arguments(unmatched.pop(at)) if at is not None else {}
+        for name, value in _arguments(call).items():
+            num_arguments += 1
+            if name in arguments:
+                points += 1.0 if arguments[name] == value else 0.5 if type(arguments[name]) is type(value) else 0.0
+    return points / num_arguments if num_arguments else 1.0
 
 
 def _arguments(call: dict[str, Any]) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(call["arguments"] or "{}")
+        arguments = msgspec.json.decode(call["arguments"] or "{}")
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return arguments if isinstance(arguments, dict) else {}

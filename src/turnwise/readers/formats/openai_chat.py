@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.columns import Cut
 from turnwise.readers.chats.layouts import RESPONSES, Layout, layouts
-from turnwise.readers.chats.plain import Chat, PlainChats, fill_in, turns_of
+from turnwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from turnwise.readers.chats.turns import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
 from turnwise.readers.chats.wordings import usual
 from turnwise.readers.native.facts import FACTS, OF_CORPORA, stated
@@ -149,25 +148,25 @@ class Chats:
         self._layout = layout
         self._run = f"{table.source}-{document.digest}"
         self._facts = FACTS if layout.named else OF_CORPORA
-        self._plain = PlainChats(self._facts, layout)
         self._record = self._layout.chat(Record, Message)
         self._passed = OF_MESSAGES | {self._layout.role, self._layout.text}
 
     def add_all(self) -> None:
-        """Add the records of the file."""
-        self._plain.add_all(self._document, self._add_plain, self.add)
+        """Add the records of the file: chats of texts alone as many at a time as can be, any other by itself."""
+        blocks = blocks_of(self._document.records())
+        for numbers, records, chats in batches(blocks, text_chats(self._layout)):
+            if not (chats and self._add_texts(numbers, records, chats)):
+                for number, record in zip(numbers, records, strict=True):
+                    self.add(number, record)
 
-    def add(self, number: int, value: Any) -> bool:
-        """Add any record, and say whether it is in the table now as it stands."""
+    def add(self, number: int, value: Any) -> None:
+        """Add any record."""
         with self._table.record(self._document.name, number):
             records = [self._worded(record) for record in self._whole(value)]
-            if len(records) == 1:
-                return self._add(number, records[0]) and records[0] is value
             for place, record in enumerate(records):
-                self._add(number, record, place)
-        return False
+                self._add(number, record, place if len(records) > 1 else None)
 
-    def _add(self, number: int, value: Any, choice: int | None = None) -> bool:
+    def _add(self, number: int, value: Any, choice: int | None) -> None:
         """Add a record whose chat is whole, perhaps with one of several answers."""
         record: Any = parse(value, self._record)
         facts, extras = stated(value, self._record, self._facts)
@@ -186,7 +185,7 @@ class Chats:
         if any(thought):
             beside |= {"reasoning_source": beside["reasoning"]} if "reasoning" in beside else {}
             beside["reasoning"] = thought
-        return self._table.add(
+        self._table.add(
             self._document.name,
             name if choice is None else f"{name}/{choice}",
             {**split_by_column(messages, chat), **known},
@@ -231,31 +230,33 @@ class Chats:
         name = self._layout.name(self._run, number, known, record.get(other) if other else None)
         return f"{name}/{number}" if other and self._table.knows(name) else name
 
-    def _add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add plain chats, or what is beside them in their records where their turns are known."""
+    def _add_texts(
+        self, numbers: Sequence[int], records: Sequence[Mapping[str, Any]], chats: Sequence[TextChat]
+    ) -> bool:
+        """Add records with chats of texts alone, unless one of them needs a look of its own."""
         ids = [chat.id for chat in chats]
         if self._layout.named and None in ids:
             return False
         if self._layout.role != "role" and not all(
-            any(said.role in ANSWERS for said in chat.messages) for chat in chats
+            any(message.role in ANSWERS for message in chat.messages) for chat in chats
         ):
-            return False  # somebody else may be who answers
-        columns = self._plain.columns(chats)
+            return False  # the system may be who answers
+        columns = columns_of(records, self._layout, self._facts)
         if columns is None or "system" in columns:
-            return False  # what the system says may stand beside the chat
+            return False  # the text of the system may stand beside the chat
         if columns.keys() & BESIDE and not all(chat.messages and chat.messages[-1].role in ANSWERS for chat in chats):
             return False  # the answer may stand beside the chat
         others = columns.get(self._layout.other or "", [None] * len(chats))
         names = self._layout.names(self._run, numbers, ids, others)
-        given: dict[str, Sequence[Any]] = {
+        usual: dict[str, Sequence[Any]] = {
             "source": [self._table.source] * len(chats),
             "run": [self._run] * len(chats),
             "target": [chat.model for chat in chats],
             "attempt": [1] * len(chats),
         }
-        fill_in(columns, given)
-        counts, cut = turns or turns_of([chat.messages for chat in chats])
-        return self._table.extend(self._document.name, names, counts, cut, columns)
+        fill_in(columns, usual)
+        counts, turns = turns_of([chat.messages for chat in chats])
+        return self._table.extend(self._document.name, names, counts, turns, columns)
 
 
 def _beside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:

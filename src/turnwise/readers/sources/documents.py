@@ -4,16 +4,16 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import polars as pl
 
-from turnwise.readers.chats.lines import BOM, Lines, lines_of
+from turnwise.readers.chats.lines import BOM, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError, broken
 from turnwise.readers.records import T, json_text, misfit
 from turnwise.readers.sources.binary import (
@@ -31,17 +31,16 @@ from turnwise.readers.sources.hive import literals, unsaid
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from turnwise.readers.sources.wrapping import ZIP, wrapping
 
-Items = tuple[Sequence[int], Sequence[msgspec.Raw]]
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 FIRST = re.compile(rb"[^\s][^\n]*")  # line that is not blank
-ITEMS = 512  # of a list that are looked at together
 EARLY = 64  # records that tell what a log holds
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
 _deep = msgspec.json.Decoder()
+_MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Document(Contents):
@@ -205,43 +204,31 @@ class Document(Contents):
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Each line of a JSON-lines file with its number, or each row; a line that is not JSON is returned as its error."""
-        return ((number, self.decoded(line)) for number, line in self.texts())
+        decode = _deep.decode
+        for number, line in self.texts():
+            try:
+                yield number, decode(line)
+            except _MISFITS:
+                yield number, self.decoded(line)
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Each line of a JSON-lines file with its number, as it stands, or each row; see `decoded`."""
-        return chain.from_iterable(zip(*lines.apart(), strict=True) for lines in self.blocks())
-
-    def blocks(self) -> Iterator[Lines]:
-        """The lines of a JSON-lines file, or the rows of a Parquet or Arrow file, some at a time."""
         return lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
 
     def batches(self, together: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows of a Parquet or Arrow file, at most so many at a time."""
         return batches_in(self.source, self.kind, self.columns, literals(self.said), together)
 
-    def pieces(self) -> Iterator[Lines | Items] | None:
-        r"""The records as they stand, some at a time: lines, rows, or items of the JSON list with their numbers; else None.
-
-        Examples
-        --------
-        >>> [(numbers, len(texts)) for numbers, texts in Document(Path("a.json"), b'[{"a": 1}, {"a": 2}]').pieces()]
-        [(range(0, 2), 2)]
-        """
-        if self.by_line:
-            return self.blocks()
-        items = self.top if self.kind == "json" else None
-        if not isinstance(items, list) or not all(isinstance(item, msgspec.Raw) for item in items):
-            return None
-        return ((range(at, min(at + ITEMS, len(items))), items[at : at + ITEMS]) for at in range(0, len(items), ITEMS))
-
-    def decoded(self, text: bytes | msgspec.Raw) -> Any:
-        """A JSON text as the value it is; one that is not JSON as its error.
+    def decoded(self, text: Any) -> Any:
+        """A JSON text as the value it is; one that is not JSON as its error. A value that is decoded already as it is.
 
         Examples
         --------
         >>> Document(Path("a.jsonl"), b"").decoded(b'{"a": 1}')
         {'a': 1}
         """
+        if not isinstance(text, bytes | msgspec.Raw):
+            return text
         try:
             return self._decoded(text)
         except BrokenError as error:
@@ -257,8 +244,10 @@ class Document(Contents):
         """
         if self.by_line:
             yield from self.lines()
+        elif self.kind == "json" and isinstance(self.top, list):
+            yield from enumerate(map(self.decoded, self.top))
         else:
-            yield from enumerate(self.value if isinstance(self.value, list) else [self.value])
+            yield 0, self.value
 
     def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
         """JSON text as the decoder's struct: what the struct does not name is passed over, not decoded.
@@ -279,7 +268,7 @@ class Document(Contents):
         """
         try:
             return decoder.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _MISFITS:
             value, odd = lenient(bytes(text))
             self.odd_numbers += odd
         try:
@@ -344,7 +333,7 @@ class Document(Contents):
     def _decoded(self, text: bytes | msgspec.Raw) -> Any:
         try:
             return _deep.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _MISFITS:
             value, odd = lenient(bytes(text))
             self.odd_numbers += odd
             return value

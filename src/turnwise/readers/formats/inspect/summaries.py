@@ -1,6 +1,6 @@
 """Inspect AI logs without what was said: the summaries of its samples that a log keeps beside them."""
 
-from turnwise.readers.chats.plain import fitting
+from turnwise.readers.chats.texts import fitting
 from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.logs import Summary
 from turnwise.readers.formats.inspect.rows import facts_of, run_of

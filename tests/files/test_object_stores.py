@@ -327,7 +327,9 @@ def test_what_is_no_parquet_is_not_passed_over(store) -> None:
     place.put("_SUCCESS", b"")
     assert [item.path for item in partitions.items_of(address, options)] == [f"{address}/one.parquet"]
     place.put("deep/more.jsonl", b"{}")
-    with pytest.raises(ReadError, match=r"runs: holds other files than Parquet, which would be left out .deep/more.jsonl"):
+    with pytest.raises(
+        ReadError, match=r"runs: holds other files than Parquet, which would be left out .deep/more.jsonl"
+    ):
         partitions.items_of(address, options)
 
 

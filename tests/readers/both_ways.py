@@ -1,4 +1,4 @@
-"""The short way of reading must give what the long way gives, to the last cell, problem and sentence."""
+"""Helpers to read one file in two ways, which must agree to the last cell, problem and sentence."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from turnwise.errors import TurnwiseError
-from turnwise.readers.chats import plain
-from turnwise.readers.native import flat
+from turnwise.readers.formats import openai_chat, sharegpt
+from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.read import read
 
 Way = Callable[[pytest.MonkeyPatch], None]
@@ -48,26 +48,8 @@ def agree(path: Path, block: int, ways: Sequence[Way], **options: Any) -> None:
             assert_frame_equal(one, other)
 
 
-def native_both(path: Path, block: int = 400, **options: Any) -> int:
-    """How many records of a native log went the short way; the long way alone must give the same."""
-    short: list[object] = []
-
-    def together(lines: Any, decoder: Any) -> Any:
-        found = plain.fitting_lines(lines, decoder)
-        short.extend(found or [])
-        return found
-
-    def alone(line: Any, decoder: Any) -> Any:
-        found = plain.fitting(line, decoder)
-        short.extend([] if found is None else [found])
-        return found
-
-    def by(lines: Any, line: Any) -> Way:
-        def patched(patch: pytest.MonkeyPatch) -> None:
-            patch.setattr(flat, "fitting_lines", lines)
-            patch.setattr(flat, "fitting", line)
-
-        return patched
-
-    agree(path, block, [by(together, alone), by(lambda lines, decoder: None, lambda line, decoder: None)], **options)
-    return len(short)
+def one_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Read each record by itself."""
+    for module in (openai_chat, sharegpt):
+        patch.setattr(module, "text_chats", lambda layout: lambda record: None)
+    patch.setattr(inspect_ai, "fitting", lambda text, decoder: None)

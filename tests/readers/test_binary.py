@@ -18,10 +18,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tests.readers.both_ways import result, written
+from tests.readers.both_ways import agree, one_by_one, written
 from turnwise.cli import run
 from turnwise.errors import ReadError
-from turnwise.readers.chats import plain as plain_chats
 from turnwise.readers.native import files as native_files
 from turnwise.readers.read import read, scan
 from turnwise.readers.sources import binary as binary_files
@@ -388,11 +387,6 @@ SPOKEN = st.sampled_from(["user", "assistant", "system", "tool", "human", "gpt",
 CHAT = st.lists(st.tuples(SPOKEN, st.sampled_from(["Hi", "", 'ö😀\n"{}"', "x" * 40, "attachment://1"])), max_size=7)
 
 
-def as_lines_alone(patch: pytest.MonkeyPatch) -> None:
-    """The long way: chats in columns are written out as lines of JSON."""
-    patch.setattr(plain_chats, "turns_in", lambda chats, role, text: None)
-
-
 def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -> None:
     """Put something in the last row that is not there in others, or is missing."""
     last = rows[-1]["messages"]
@@ -424,8 +418,6 @@ def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -
     ),
     system=st.sampled_from([None, None, None, "", "Be kind."]),
     odd=st.sampled_from([None, None, "text", "role", "message", "chat", "more", "nulls beside"]),
-    few=st.integers(1, 3),
-    many=st.integers(1, 6),
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @example(
@@ -434,12 +426,8 @@ def spoiled(rows: list[dict[str, Any]], odd: str | None, role: str, text: str) -
     words=("messages", "role", "content"),
     system=None,
     odd=None,
-    few=1,
-    many=2,
 )
-def test_chats_are_cut_in_columns_as_they_are_line_by_line(
-    tmp_path_factory, chats, usual, words, system, odd, few, many
-):
+def test_chats_in_columns_are_the_same_together_and_one_by_one(tmp_path_factory, chats, usual, words, system, odd):
     """Whoever speaks and whatever is missing: the same turns, problems and sentences, to the last cell."""
     called, role, text = words
     plain = [("user", "Hi"), ("assistant", "Hello"), ("user", "Sure?"), ("assistant", "Yes")]
@@ -458,33 +446,4 @@ def test_chats_are_cut_in_columns_as_they_are_line_by_line(
         path = folder / f"log.{kind}"
         getattr(frame, write)(path)
         for errors in ("raise", "collect"):
-            results = []
-            for way in (lambda patch: None, as_lines_alone):
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(plain_chats, "FEW", few)
-                    patch.setattr(plain_chats, "MANY", many)
-                    way(patch)
-                    results.append(result(path, errors=errors))
-            if isinstance(results[0], str) or isinstance(results[1], str):
-                assert results[0] == results[1]
-            else:
-                for one, other in zip(*results, strict=True):
-                    assert_frame_equal(one, other)
-
-
-def test_chats_in_columns_are_not_written_out(tmp_path, monkeypatch):
-    """But for the first, from which the names beside them are learned: of plain chats no text stands in a line of JSON."""
-    lines = [message["content"] for row in CHATS[plain_chats.FEW :] for message in row["messages"][-2:]]
-    written_out: list[bytes] = []
-
-    def noted(frame: pl.DataFrame) -> bytes:
-        written_out.append(binary_files.lines_of_rows(frame))
-        return written_out[-1]
-
-    monkeypatch.setattr(plain_chats, "lines_of_rows", noted)
-    frame = read(binary(tmp_path, CHATS, "parquet"))
-    texts = b"".join(written_out)
-    assert b"user 0 " in texts
-    assert not any(json.dumps(line, ensure_ascii=False).encode() in texts for line in lines)
-    assert frame["response"].to_list()[-1] == CHATS[-1]["messages"][-1]["content"]
-    assert frame["turn"].dtype == pl.Int32
+            agree(path, 600, [lambda patch: None, one_by_one], errors=errors)

@@ -5,7 +5,6 @@ import gzip
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,25 +50,13 @@ OBJECTS = st.sampled_from(
 )
 
 
-@given(st.lists(OBJECTS, max_size=12).map(b"".join))
-def test_lines_that_are_objects_and_hold_as_many_values_hold_one_each(data):
-    for lines in lines_of([data]):
-        if not lines.objects:
-            continue
-        try:
-            values = msgspec.json.Decoder().decode_lines(lines.text)
-        except msgspec.DecodeError:
-            continue
-        if len(values) == len(lines.ends):
-            assert values == [msgspec.json.decode(line) for line in lines.apart()[1]]
-
-
-def test_lines_that_are_no_objects_of_their_own_are_not_taken_for_such():
-    of = {
-        text: [lines.objects for lines in lines_of([text])]
-        for text in (b"{}\n{}\n", b'{"a":\n1}\n', b"{}\n\n", b"1", BOM)
-    }
-    assert of == {b"{}\n{}\n": [True], b'{"a":\n1}\n': [False], b"{}\n\n": [False], b"1": [False], BOM: [False]}
+@given(st.lists(OBJECTS, max_size=12).map(b"".join), st.integers(1, 9))
+def test_lines_are_numbered_whatever_the_blocks(data, size):
+    """Each that is not blank, with its place, as of the text split at once; the byte-order mark is no part of the first."""
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    for text in (data, BOM + data):
+        blocks = [text[start : start + size] for start in range(0, len(text), size)]
+        assert list(lines_of(blocks)) == lines
 
 
 @pytest.mark.parametrize("new", ["\n", "\r\n"])

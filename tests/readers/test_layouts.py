@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tests.readers.both_ways import Way, agree, native_both, written
+from tests.readers.both_ways import agree, one_by_one, written
 from turnwise.errors import ReadError
 from turnwise.metrics.conduct import refused_by_rule
-from turnwise.readers.chats import plain
 from turnwise.readers.chats.layouts import IDS, LISTS, ROLES, TEXTS
 from turnwise.readers.formats import openai_chat
 from turnwise.readers.read import read
@@ -647,12 +646,7 @@ def test_chats_spelled_out_in_a_column_are_told_to_be_decoded(tmp_path, monkeypa
 
 # ── both ways ────────────────────────────────────────────────────────────────────────────────────────────────────────
 def chats_both(path: Path, **options: Any) -> None:
-    def alone(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(plain, "fitting_lines", lambda lines, decoder: None)
-        patch.setattr(plain, "fitting", lambda line, decoder: None)
-
-    ways: list[Way] = [lambda patch: None, alone]
-    agree(path, 300, ways, **options)
+    agree(path, 300, [lambda patch: None, one_by_one], **options)
 
 
 @pytest.mark.integration
@@ -691,24 +685,6 @@ def test_both_ways_agree_on_any_layout(tmp_path_factory, name, turns, role, text
     chats_both(path)
     chats_both(path, errors="collect")
     chats_both(path, format="openai_chat", errors="collect")
-
-
-@pytest.mark.integration
-@given(
-    st.sampled_from(["rollout_id", "id", "session_id", "note"]),
-    st.lists(
-        st.tuples(st.sampled_from(["a", "b", 3, None, 1.5]), st.integers(0, 2), st.booleans()), min_size=2, max_size=20
-    ),
-)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-def test_both_ways_agree_on_any_name(tmp_path_factory, name, records):
-    said = [
-        {**({} if key is None else {name: key}), "late" if more else "early": 1, "turns": SAID[:count]}
-        for key, count, more in records
-    ]
-    path = written(tmp_path_factory.mktemp("layouts") / "log.jsonl", said)
-    native_both(path, format="native")
-    native_both(path, format="native", errors="collect")
 
 
 FACTS = st.fixed_dictionaries(
@@ -751,19 +727,12 @@ def test_both_ways_agree_on_answers_beside_chats(tmp_path_factory, role, records
     chats_both(path, format="openai_chat", errors="collect")
 
 
-def test_chats_under_other_names_go_the_short_way(tmp_path, monkeypatch):
-    long: list[int] = []
-    add = openai_chat.Chats.add
-
-    def counted(chats: openai_chat.Chats, number: int, value: Any) -> bool:
-        long.append(number)
-        return add(chats, number, value)
-
-    monkeypatch.setattr(openai_chat.Chats, "add", counted)
-    monkeypatch.setattr(contents, "BLOCK", 400)
+def test_chats_under_other_names_are_read_together(tmp_path, monkeypatch):
+    alone: list[int] = []
+    monkeypatch.setattr(openai_chat.Chats, "add", lambda chats, number, value: alone.append(number))
     records = [
         {"dialogue_id": place, "dialogue": chat("speaker", "text", ("System", *("Human", "AI") * 2))}
         for place in range(9)
     ]
     assert rollouts(read(written(tmp_path / "log.jsonl", records))) == [str(place) for place in range(9)]
-    assert long == [1]
+    assert not alone

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.columns import Cut
 from turnwise.readers.chats.layouts import RESPONSES, Layout, layouts
-from turnwise.readers.chats.plain import Chat, PlainChats, fill_in, turns_of
+from turnwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from turnwise.readers.chats.turns import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
 from turnwise.readers.chats.wordings import usual
 from turnwise.readers.native.facts import FACTS, OF_CORPORA, stated
@@ -157,25 +156,25 @@ class Chats:
         self._layout = layout
         self._run = f"{table.source}-{document.digest}"
         self._facts = FACTS if layout.named else OF_CORPORA
-        self._plain = PlainChats(self._facts, layout)
         self._record = self._layout.chat(Record, Message)
         self._skipped = OF_MESSAGES | {self._layout.role, self._layout.text}
 
     def add_all(self) -> None:
-        """Add the records of the file."""
-        self._plain.add_all(self._document, self._add_plain, self.add)
+        """Add the records of the file: chats of texts alone as many at a time as can be, any other by itself."""
+        blocks = blocks_of(self._document.records())
+        for numbers, records, chats in batches(blocks, text_chats(self._layout)):
+            if not (chats and self._add_texts(numbers, records, chats)):
+                for number, record in zip(numbers, records, strict=True):
+                    self.add(number, record)
 
-    def add(self, number: int, value: Any) -> bool:
-        """Add any record; return whether it is in the table unchanged, as one rollout."""
+    def add(self, number: int, value: Any) -> None:
+        """Add any record."""
         with self._table.record(self._document.name, number):
             records = [self._with_usual_words(record) for record in self._with_answers(value)]
-            if len(records) == 1:
-                return self._add(number, records[0]) and records[0] is value
             for place, record in enumerate(records):
-                self._add(number, record, place)
-        return False
+                self._add(number, record, place if len(records) > 1 else None)
 
-    def _add(self, number: int, value: Any, choice: int | None = None) -> bool:
+    def _add(self, number: int, value: Any, choice: int | None) -> None:
         """Add a record whose chat is complete, perhaps with one of several answers."""
         record: Any = parse(value, self._record)
         facts, extras = stated(value, self._record, self._facts)
@@ -196,7 +195,7 @@ class Chats:
         if any(reasoning):
             turn_extras |= {"reasoning_source": turn_extras["reasoning"]} if "reasoning" in turn_extras else {}
             turn_extras["reasoning"] = reasoning
-        return self._table.add(
+        self._table.add(
             self._document.name,
             name if choice is None else f"{name}/{choice}",
             {**split_by_column(messages, chat), **columns},
@@ -241,8 +240,10 @@ class Chats:
         name = self._layout.name(self._run, number, record_id, record.get(id_column) if id_column else None)
         return f"{name}/{number}" if id_column and self._table.knows(name) else name
 
-    def _add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add plain chats; where their turns are already cut, add the other columns of their records alone."""
+    def _add_texts(
+        self, numbers: Sequence[int], records: Sequence[Mapping[str, Any]], chats: Sequence[TextChat]
+    ) -> bool:
+        """Add records with chats of texts alone; return False if one of them must be read by itself."""
         ids = [chat.id for chat in chats]
         if self._layout.named and None in ids:
             return False
@@ -250,7 +251,7 @@ class Chats:
             any(message.role in ANSWERS for message in chat.messages) for chat in chats
         ):
             return False  # another speaker may be the one who answers
-        columns = self._plain.columns(chats)
+        columns = columns_of(records, self._layout, self._facts)
         if columns is None or "system" in columns:
             return False  # the system message may be outside the chat
         if columns.keys() & ANSWER_NAMES and not all(
@@ -266,8 +267,8 @@ class Chats:
             "attempt": [1] * len(chats),
         }
         fill_in(columns, usual_facts)
-        counts, cut = turns or turns_of([chat.messages for chat in chats])
-        return self._table.extend(self._document.name, names, counts, cut, columns)
+        counts, turns = turns_of([chat.messages for chat in chats])
+        return self._table.extend(self._document.name, names, counts, turns, columns)
 
 
 def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:

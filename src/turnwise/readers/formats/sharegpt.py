@@ -6,15 +6,14 @@
 - Lost: nothing; the questions of MT-Bench are in another file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from turnwise.readers.chats.columns import Cut
 from turnwise.readers.chats.layouts import Layout
-from turnwise.readers.chats.plain import Brief, Chat, PlainChats, fill_in, turns_of
+from turnwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from turnwise.readers.chats.turns import SPEAKERS, Message, calls, split_by_column
 from turnwise.readers.formats.common import has_fields
 from turnwise.readers.native.facts import OF_CORPORA, stated
@@ -113,7 +112,10 @@ def read_sharegpt(document: Document, table: Table) -> None:
     ('Hi', 'Hello')
     """
     conversations = _Conversations(document, table)
-    conversations.plain.add_all(document, conversations.add_plain, conversations.add)
+    for numbers, records, chats in batches(blocks_of(document.records()), text_chats(LAYOUT)):
+        if not (chats and conversations.add_texts(numbers, records, chats)):
+            for number, record in zip(numbers, records, strict=True):
+                conversations.add(number, record)
 
 
 def _in_columns(document: Document) -> bool:
@@ -132,20 +134,18 @@ class _Conversations:
     """The conversations of one file."""
 
     def __init__(self, document: Document, table: Table) -> None:
-        self.plain = PlainChats(OF_CORPORA, LAYOUT)
         self._document, self._table = document, table
         self._run = f"sharegpt-{document.digest}"
 
-    def add(self, number: int, value: Any) -> bool:
-        """Add any record; return whether it is a conversation that is now in the table."""
+    def add(self, number: int, value: Any) -> None:
+        """Add any record."""
         with self._table.record(self._document.name, number):
             if "question_id" in parse(value, dict[str, Any]):
                 _add_answers(self._document, self._table, self._run, number, value)
             else:
-                return self._add(number, value)
-        return False
+                self._add(number, value)
 
-    def _add(self, number: int, value: Any) -> bool:
+    def _add(self, number: int, value: Any) -> None:
         record = parse(value, Conversation)
         chat = [_message(message, place) for place, message in enumerate(record.conversations)]
         system = [] if record.system is None else [Message("system", record.system)]
@@ -158,27 +158,29 @@ class _Conversations:
             name = f"{name}/{number}"
         facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **stated_facts}
         cut = split_by_column([*system, *chat], "conversations")
-        return self._table.add(self._document.name, name, cut, facts, extras)
+        self._table.add(self._document.name, name, cut, facts, extras)
 
-    def add_plain(self, numbers: Sequence[int], chats: Sequence[Chat], turns: Cut | None = None) -> bool:
-        """Add conversations of plain texts; where their turns are already cut, add their other columns alone."""
-        columns = self.plain.columns(chats)
+    def add_texts(
+        self, numbers: Sequence[int], records: Sequence[Mapping[str, Any]], chats: Sequence[TextChat]
+    ) -> bool:
+        """Add conversations of texts alone; return False if one of them must be read by itself."""
+        columns = columns_of(records, LAYOUT, OF_CORPORA)
         if columns is None or columns.keys() & UNUSUAL:
             return False
         systems = columns.pop("system", [None] * len(chats))
-        if not all(system is None or (turns is None and isinstance(system, str)) for system in systems):
+        if not all(system is None or isinstance(system, str) for system in systems):
             return False
         usual: dict[str, list[Any]] = {"run": [self._run], "attack": [NO_ATTACK], "attempt": [1]}
         fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
         fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
-        counts, cut = turns or turns_of(
+        counts, turns = turns_of(
             [
-                chat.messages if system is None else [Brief("system", system), *chat.messages]
+                chat.messages if system is None else [Text("system", system), *chat.messages]
                 for system, chat in zip(systems, chats, strict=True)
             ]
         )
-        return self._table.extend(self._document.name, names, counts, cut, columns)
+        return self._table.extend(self._document.name, names, counts, turns, columns)
 
 
 def _message(value: Any, place: int) -> Message:

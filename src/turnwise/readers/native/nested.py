@@ -1,7 +1,6 @@
 """Rollouts that hold their turns, a record for each: a table of turns in another layout."""
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +8,9 @@ import numpy as np
 import polars as pl
 
 from turnwise.readers.chats.layouts import PROMPTS, RESPONSES, Layout, layouts
-from turnwise.readers.native.flat import Flat
-from turnwise.readers.native.sealed import SealedColumns
+from turnwise.readers.native.flat import narrowed, needed, problem_of
+from turnwise.readers.native.row_buffer import RowBuffer
 from turnwise.readers.native.tables import TEXTS
-from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, parse, spare
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, twice
@@ -37,9 +35,9 @@ def nested_layout(document: Document) -> Layout | None:
 def from_nested(document: Document, table: Table, layout: Layout) -> pl.DataFrame:
     r"""The table of turns in a file of rollouts that hold theirs.
 
-    What the record says of the rollout stands beside each of its turns. What it says under a name that a turn has, be it
+    The record's facts of the rollout stand beside each of its turns. A fact under a name that a turn has, be it
     here or in TURNS, is ``rollout_<name>``: a total of rewards is no reward of a turn. Only a `context` of the record is
-    that of the first turn, where the turns have none. What the table has no wish for is passed over, not decoded.
+    that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
 
     Examples
     --------
@@ -50,113 +48,104 @@ def from_nested(document: Document, table: Table, layout: Layout) -> pl.DataFram
     >>> from_nested(document, Table("native", Problems(), {}), nested_layout(document)).rows(named=True)[1]
     {'rollout_id': '7', 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
     """
-    return Nested(document, table, layout).read(document.records())
+    rollouts = _Rollouts(document, table, layout)
+    for number, record in document.records():
+        with table.record(document.name, number):
+            rollouts.add(number, record)
+    return rollouts.frame()
 
 
-class Nested(Flat):
-    """The rollouts of one file."""
+class _Rollouts:
+    """The rollouts of one file, and their turns."""
 
     def __init__(self, document: Document, table: Table, layout: Layout) -> None:
-        super().__init__(document, table, *filter(None, [layout.other]))
+        self._document = document
+        self._table = table
         self._layout = layout
         self._run = "" if layout.named else f"{table.source}-{document.digest}"
-        self._met: set[str] = set()  # the names so far, where they may be said twice
-        self._turns = SealedColumns(TEXTS)
-        self._counts: list[int] = []  # of each rollout: how many turns
-        self._turn = self._learned("Turn")
-        self._row = self._learned("Rollout", *self._fields(list[dict[str, Any]]))
-        self._record = self._struct("Record", *self._fields(list[dict[str, Any]]), whole=False)
+        self._names: set[str] = set()  # of the rollouts so far, where a name may occur twice
+        others = set() if layout.other is None else {layout.other}
+        # The fields of records and turns that are kept; None stands for all.
+        self._wanted = None if table.wanted is None else needed(table.wanted) | others
+        self._rollouts = RowBuffer(TEXTS)
+        self._turns = RowBuffer(TEXTS)
+        self._counts: list[int] = []  # of each rollout: number of turns
+        self._record = msgspec.defstruct(
+            "Record",
+            [
+                ("turns", list[dict[str, Any]], msgspec.field(name=layout.turns)),
+                ("rollout_id", Key, msgspec.field(name="rollout_id"))
+                if layout.named
+                else ("rollout_id", Key | None, msgspec.field(name="id", default=None)),
+            ],
+        )
 
-    def _fields(self, turns: Any) -> list[tuple[str, Any, Any]]:
-        """Return the fields of every record: perhaps a name, and its turns."""
-        name = msgspec.field(name="rollout_id") if self._layout.named else msgspec.field(name="id", default=None)
-        named = ("rollout_id", Key if self._layout.named else Key | None, name)
-        return [("turns", turns, msgspec.field(name=self._layout.turns)), named]
-
-    def _take(self, number: int, record: dict[str, Any]) -> None:
-        if self._layout.named and record.get("rollout_id") is None:
-            raise BrokenError("is missing", field="rollout_id")
+    def add(self, number: int, record: Any) -> None:
+        """Add the record with this number in the file."""
+        if (problem := problem_of(record, "rollout_id" if self._layout.named else None)) is not None:
+            raise problem
         rollout: Any = parse(record, self._record)
-        fields = self._record.__struct_encode_fields__
-        beside = self._known({name: value for name, value in record.items() if name not in fields})
-        (name,) = self._names([number], [rollout.rollout_id], [beside.get(self._layout.other or "")])
+        fields = narrowed(record, self._wanted)
+        name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
+        apart = self._record.__struct_encode_fields__
+        facts = {_own_name(field): value for field, value in fields.items() if field not in apart}
         self._counts.append(len(rollout.turns))
-        self._rows.append({"rollout_id": name, **_spared(beside)})
-        for turn in rollout.turns or [{}]:
-            self._turns.append(self._known(turn))
+        self._rollouts.append({"rollout_id": name, **facts})
+        self._turns.extend(narrowed(turn, self._wanted) for turn in rollout.turns or [{}])
 
-    def _add_known(self, numbers: Sequence[int], records: Sequence[Any]) -> None:
-        columns = self._row.columns(records)
-        others = columns.get(self._layout.other or "", [None] * len(records))
-        ids = self._names(numbers, [record.rollout_id for record in records], others)
-        self._rows.extend({"rollout_id": ids, **_spared(columns)}, len(ids))
-        turns = [record.turns for record in records]
-        self._counts += map(len, turns)
-        if not all(turns):
-            nothing = [self._turn.kind()]
-            turns = [said or nothing for said in turns]
-        known = list(chain.from_iterable(turns))
-        self._turns.extend(self._turn.columns(known), len(known))
-
-    def _names(self, numbers: Sequence[int], known: Sequence[Any], others: Sequence[Any]) -> Sequence[Any]:
-        """The names of some rollouts; where several have one, it is followed by the number of the record."""
+    def _name(self, number: int, rollout_id: Any, other: Any) -> Any:
+        """The name of a rollout; where an earlier one has the same, it is followed by the number of the record."""
         if self._layout.named:
-            return known
-        names = self._layout.names(self._run, numbers, known, others)
-        if self._layout.other is not None:
-            for place, name in enumerate(names):
-                if name in self._met:
-                    names[place] = f"{name}/{numbers[place]}"
-                self._met.add(name)
-        return names
-
-    def _learn(self, record: Mapping[str, Any], base: type[msgspec.Struct] | None = None) -> None:
-        known = self._turn.kind
-        self._turn.learn(dict.fromkeys(chain.from_iterable(record[self._layout.turns])))
-        if self._turn.kind is not known or self._decoder is None:
-            turns = list[self._turn.kind]  # type: ignore[name-defined]
-            base = self._struct("Rollout", *self._fields(turns))
-        super()._learn(record, base)
+            return rollout_id
+        name = self._layout.name(self._run, number, rollout_id, other)
+        if self._layout.other is not None and name in self._names:
+            name = f"{name}/{number}"
+        self._names.add(name)
+        return name
 
     def frame(self) -> pl.DataFrame:
         """A row for each turn, and one without a number for a rollout that has none."""
         if not self._counts:
             return pl.DataFrame()
         counts = np.array(self._counts, dtype=np.int64)
-        rows = np.maximum(counts, 1)
-        which = np.repeat(np.arange(len(rows), dtype=np.uint32), rows)  # of each turn: which rollout
-        before = np.repeat((rows.cumsum() - rows).astype(np.int32), rows)
-        number = np.arange(1, len(which) + 1, dtype=np.int32) - before
+        heights = np.maximum(counts, 1)  # rows of each rollout
+        place = np.repeat(np.arange(len(heights), dtype=np.uint32), heights)  # of each row: the place of its rollout
+        start = np.repeat(
+            (heights.cumsum() - heights).astype(np.int32), heights
+        )  # of each row: the first of its rollout
+        number = np.arange(1, len(place) + 1, dtype=np.int32) - start
         turns = self._turns.frame()
         if "rollout_id" in turns.columns:
             turns = turns.rename({"rollout_id": spare("rollout_id")})
         if "turn" not in turns.columns:
             turn = pl.Series("turn", number, dtype=pl.Int32)
-            turn = turn if counts.all() else turn.set(pl.Series(counts == 0)[pl.Series(which)], None)
+            turn = turn if counts.all() else turn.set(pl.Series(counts == 0)[pl.Series(place)], None)
             turns = pl.concat([turn.to_frame(), turns], how="horizontal")
-        rollouts = self._rows.frame()
-        rollouts = rollouts.rename(_apart(rollouts.columns, turns.columns)).cast({"rollout_id": pl.String}).rechunk()
-        frame = pl.concat([rollouts[pl.Series(which)], turns], how="horizontal")
+        rollouts = self._rollouts.frame()
+        rollouts = (
+            rollouts.rename(_new_names(rollouts.columns, turns.columns)).cast({"rollout_id": pl.String}).rechunk()
+        )
+        frame = pl.concat([rollouts[pl.Series(place)], turns], how="horizontal")
         if not self._layout.named and "run" not in frame.columns:
             frame = frame.with_columns(run=pl.lit(self._run))
-        if "context" in rollouts.columns:
+        if "context" in rollouts.columns:  # that of the record, which belongs to the first turn alone
             frame = frame.with_columns(pl.when(pl.Series(number == 1)).then("context"))
         names = rollouts["rollout_id"]
         if names.n_unique() == names.len():
             return frame
-        again = ~names.is_first_distinct()
-        for name in names.filter(again):
+        repeated = ~names.is_first_distinct()
+        for name in names.filter(repeated):
             self._table.problems.broken(self._document.name, twice(name, "twice in this file"))
-        return frame.filter(~again[pl.Series(which)])
+        return frame.filter(~repeated[pl.Series(place)])
 
 
-def _spared(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns beside the rollout ids: a different `rollout_id`, met late, gets another name."""
-    return {spare(name) if name == "rollout_id" else name: values for name, values in columns.items()}
+def _own_name(field: str) -> str:
+    """The column of a record's field: a `rollout_id` that does not name the rollout gets another name."""
+    return spare(field) if field == "rollout_id" else field
 
 
-def _apart(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:
-    """Other names for what is said of the rollouts under a name that a turn has."""
+def _new_names(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:
+    """Other names for the columns of rollouts whose name a turn has."""
     taken = {*rollouts, *turns}
     renamed = {}
     for name in rollouts:

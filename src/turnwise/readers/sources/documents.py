@@ -4,16 +4,16 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import polars as pl
 
-from turnwise.readers.chats.lines import BOM, Lines, lines_of
+from turnwise.readers.chats.lines import BOM, lines_of
 from turnwise.readers.problems import LEAVE, BrokenError, broken
 from turnwise.readers.records import T, json_text, misfit
 from turnwise.readers.sources.binary import (
@@ -30,17 +30,16 @@ from turnwise.readers.sources.contents import ZIP, Contents, wrapping
 from turnwise.readers.sources.hive import facts_missing_in, literals
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 
-Items = tuple[Sequence[int], Sequence[msgspec.Raw]]
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 LINE = re.compile(rb"[^\s][^\n]*")  # a line that is not blank
-ITEMS = 512  # items of a list in one batch
 EARLY = 64  # records that are enough to recognize a format
 SEPARATORS = (",", "\t", ";")
 LFS_POINTER = b"version https://git-lfs.github.com/"
 
 _deep = msgspec.json.Decoder()
+_MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Document(Contents):
@@ -206,46 +205,31 @@ class Document(Contents):
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Iterate over lines of JSON, or rows, with their numbers; a line that is not JSON is an error object."""
-        return ((number, self.decoded(line)) for number, line in self.texts())
+        decode = _deep.decode
+        for number, line in self.texts():
+            try:
+                yield number, decode(line)
+            except _MISFITS:
+                yield number, self.decoded(line)
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
-        # `apart` leaves out blank lines, which still count in the numbers.
-        return chain.from_iterable(zip(*lines.apart(), strict=True) for lines in self.blocks())
-
-    def blocks(self) -> Iterator[Lines]:
-        """Iterate over the lines of a JSON-lines file, or the rows of a Parquet or Arrow file, in batches."""
         return lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
 
     def batches(self, size: int | None = None) -> Iterator[pl.DataFrame]:
         """Iterate over the rows of a Parquet or Arrow file, at most `size` at a time."""
         return batches_in(self.source, self.kind, self.columns, literals(self.folder_facts), size)
 
-    def pieces(self) -> Iterator[Lines | Items] | None:
-        r"""Iterate over undecoded records in batches: lines, rows, or items of the JSON list with their numbers; else None.
-
-        Examples
-        --------
-        >>> [(numbers, len(texts)) for numbers, texts in Document(Path("a.json"), b'[{"a": 1}, {"a": 2}]').pieces()]
-        [(range(0, 2), 2)]
-        """
-        if self.by_line:
-            return self.blocks()
-        items = self.top if self.kind == "json" else None
-        # A list that msgspec cannot parse (it has NaN) is decoded already, and its items are not texts.
-        if not isinstance(items, list) or not all(isinstance(item, msgspec.Raw) for item in items):
-            return None
-        starts = range(0, len(items), ITEMS)
-        return ((range(start, min(start + ITEMS, len(items))), items[start : start + ITEMS]) for start in starts)
-
-    def decoded(self, text: bytes | msgspec.Raw) -> Any:
-        """Decode a JSON text; return the error, instead of raising it, where it is not JSON.
+    def decoded(self, text: Any) -> Any:
+        """Decode a JSON text; return the error, instead of raising it, where it is not JSON. A decoded value is returned as it is.
 
         Examples
         --------
         >>> Document(Path("a.jsonl"), b"").decoded(b'{"a": 1}')
         {'a': 1}
         """
+        if not isinstance(text, bytes | msgspec.Raw):
+            return text
         try:
             return self._decoded(text)
         except BrokenError as error:
@@ -261,8 +245,10 @@ class Document(Contents):
         """
         if self.by_line:
             yield from self.lines()
+        elif self.kind == "json" and isinstance(self.top, list):
+            yield from enumerate(map(self.decoded, self.top))
         else:
-            yield from enumerate(self.value if isinstance(self.value, list) else [self.value])
+            yield 0, self.value
 
     def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
         """Decode a JSON text as the decoder's struct; fields that the struct lacks are skipped, not decoded.
@@ -283,7 +269,7 @@ class Document(Contents):
         """
         try:
             return decoder.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _MISFITS:
             value, odd_numbers = lenient(bytes(text))
             self.odd_numbers += odd_numbers
         try:  # again, without NaN and halves of characters
@@ -341,7 +327,7 @@ class Document(Contents):
     def _decoded(self, text: bytes | msgspec.Raw) -> Any:
         try:
             return _deep.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _MISFITS:
             value, odd_numbers = lenient(bytes(text))
             self.odd_numbers += odd_numbers
             return value

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from turnwise.readers.chats.plain import Text
+from turnwise.readers.chats.texts import Text
 from turnwise.readers.chats.turns import Message
 from turnwise.readers.records import Count, Key, Small
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from turnwise.readers.chats.lines import BOM
-from turnwise.readers.chats.plain import TOGETHER, batches, fitting, turns_of
+from turnwise.readers.chats.texts import TOGETHER, batches, fitting, turns_of
 from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
 from turnwise.readers.formats.inspect.logs import Epoch, Header, PlainSample

@@ -1,6 +1,6 @@
 """Inspect AI: outcomes of samples from the summaries that a log stores, without their messages."""
 
-from turnwise.readers.chats.plain import fitting
+from turnwise.readers.chats.texts import fitting
 from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.logs import Summary
 from turnwise.readers.formats.inspect.rows import facts_of, run_of

@@ -37,8 +37,8 @@ def test_deflate_as_zip_has_it():
 def test_a_file_that_is_cut_off_or_changed_is_refused_or_unpacks_to_what_the_standard_library_says():
     cut = [data[: CHANCE.randrange(1, len(data))] for data in (PART, PART + PART) for _ in range(30)]
     changed = [bytearray(data) for data in (PART, PART + PART) for _ in range(60)]
-    for data in changed:
-        data[CHANCE.randrange(len(data))] ^= 1 << CHANCE.randrange(8)
+    for damaged in changed:
+        damaged[CHANCE.randrange(len(damaged))] ^= 1 << CHANCE.randrange(8)
     refused = 0
     for data in [*cut, *map(bytes, changed)]:
         try:

@@ -184,7 +184,7 @@ def fault_of(steps: Sequence[Any], key: str) -> str | None:
     Examples
     --------
     >>> fault_of([{"payload": {"event_type": "LLM_END", "event_timestamp": "noon"}}], "steps")
-    "`steps[0].payload.event_timestamp`: is 'noon', no time in ISO 8601"
+    "`steps[0].payload.event_timestamp`: is 'noon', not a time in ISO 8601"
     """
     try:
         step_rows(steps, "", key)

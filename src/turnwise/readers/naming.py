@@ -11,7 +11,7 @@ from turnwise.errors import ArgumentError, SchemaError, meant
 from turnwise.readers.chats.layouts import LIST, LISTS, words_of
 from turnwise.readers.columns import arrange
 from turnwise.readers.native.casting import cast
-from turnwise.readers.native.fields import IN_WORDS, Fields, hiding
+from turnwise.readers.native.fields import OUTCOME_WORDS, Fields, hiding
 from turnwise.readers.native.files import OF_A_TURN, from_csv
 from turnwise.readers.plugins import Format
 from turnwise.readers.problems import Problems
@@ -232,8 +232,8 @@ class Naming:
             return self._translated_table(document)
         translation.odd_numbers = fields.odd_numbers
         translation.digest = document.digest  # ids of rollouts come from the file itself
-        self._columns |= fields.known
-        return translation, fields.met
+        self._columns |= fields.occurring
+        return translation, fields.renamed
 
     def _holds_lists(self, document: Document) -> bool:
         """Return whether a row of the table is a rollout with a list of its turns or messages."""
@@ -277,4 +277,4 @@ def _in_words(column: pl.Series, name: str) -> pl.Series:
     if name != "outcome" or column.dtype not in {pl.Boolean, pl.String}:
         return column
     words = column.cast(pl.String)
-    return words.str.to_lowercase().replace_strict(IN_WORDS, default=words)
+    return words.str.to_lowercase().replace_strict(OUTCOME_WORDS, default=words)

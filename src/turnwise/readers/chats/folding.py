@@ -1,4 +1,4 @@
-"""Messages that stand in rows of their own, as the chats of their rollouts."""
+"""Tables with one message per row, as chats."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -13,12 +13,12 @@ from turnwise.readers.table import Table
 
 Row = dict[str, Any]
 
-ANSWERED = frozenset({"prompt", "response", *RESPONSES})  # columns of rows that are turns
-OF_A_MESSAGE = OF_MESSAGES | ANSWER_COLUMNS.keys()  # what is never said of the whole rollout
+TURN_COLUMNS = frozenset({"prompt", "response", *RESPONSES})  # rows with one of these are turns
+OF_A_MESSAGE = OF_MESSAGES | ANSWER_COLUMNS.keys()  # columns that never describe a whole rollout
 
 
 def message_rows(document: Document) -> Layout | None:
-    r"""Describe how the rows of a file are messages, each with the `rollout_id` of its chat; None where they are not.
+    r"""Return the layout of a file whose rows are messages with a `rollout_id`; None if they are something else.
 
     Examples
     --------
@@ -30,23 +30,23 @@ def message_rows(document: Document) -> Layout | None:
     """
     names = document.keys
     words = words_of(names)
-    if words is None or "rollout_id" not in names or names & ANSWERED or any(layouts(document)):
+    if words is None or "rollout_id" not in names or names & TURN_COLUMNS or any(layouts(document)):
         return None
     return Layout("messages", True, None, *words)
 
 
 def read_message_rows(document: Document, table: Table, layout: Layout, rows: Iterable[tuple[int, Any]]) -> None:
-    r"""The chats of the rows, cut into turns: each rollout is its rows in the order of `turn`, or of the file.
+    r"""Add the chats of the rows, split into turns: a rollout is its rows in the order of `turn`, or of the file.
 
-    What all rows of a rollout say alike, in every rollout, is said of the rollout, all else of the message. A fact of TURNS
-    may stand in some of its rows only, as an outcome does in the last.
+    A column with the same value in all rows of each rollout describes the rollout, any other the message. A fact of TURNS
+    may be in some rows only, like an outcome in the last row.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from turnwise.readers.problems import Problems
-    >>> said = [("user", "Hi"), ("assistant", "Hello"), ("user", "Bye")]
-    >>> rows = [{"rollout_id": "a", "role": role, "content": text, "goal": "g"} for role, text in said]
+    >>> messages = [("user", "Hi"), ("assistant", "Hello"), ("user", "Bye")]
+    >>> rows = [{"rollout_id": "a", "role": role, "content": text, "goal": "g"} for role, text in messages]
     >>> table = Table("native", Problems(), {})
     >>> layout = Layout("messages", named=True, role="role", text="content")
     >>> read_message_rows(Document(Path("a.jsonl"), b""), table, layout, enumerate(rows))
@@ -61,7 +61,7 @@ def read_message_rows(document: Document, table: Table, layout: Layout, rows: It
 def _folded(
     document: Document, table: Table, layout: Layout, rows: Iterable[tuple[int, Any]]
 ) -> Iterator[tuple[int, Row]]:
-    """A record with `messages` for each rollout, and the number of its first row."""
+    """Iterate over the rollouts as records with `messages`, each with the number of its first row."""
     numbers: dict[Any, int] = {}
     chats: dict[Any, list[Row]] = {}
     for number, row in rows:
@@ -72,29 +72,29 @@ def _folded(
                 raise BrokenError(f"expected a record, got {type(row).__name__}")
             key = row.get("rollout_id")
             if not isinstance(key, str | int) or isinstance(key, bool):
-                raise BrokenError("is missing" if key is None else "is no id", field="rollout_id")
+                raise BrokenError("is missing" if key is None else "is not an id", field="rollout_id")
             numbers.setdefault(key, number)
-            said = {name: value for name, value in row.items() if value is not None}
-            if isinstance(said.get("tool_calls"), str):  # as a table holds them
-                said["tool_calls"] = lenient(said["tool_calls"].encode())[0]
-            chats.setdefault(key, []).append(said)
-    alike = _alike(list(chats.values())) - OF_A_MESSAGE - {layout.role, layout.text}
+            message = {name: value for name, value in row.items() if value is not None}
+            if isinstance(message.get("tool_calls"), str):  # CSV holds them as JSON text
+                message["tool_calls"] = lenient(message["tool_calls"].encode())[0]
+            chats.setdefault(key, []).append(message)
+    of_rollout = _constant_names(list(chats.values())) - OF_A_MESSAGE - {layout.role, layout.text}
     for key, messages in chats.items():
         if all(type(row.get("turn")) is int for row in messages):
             messages.sort(key=lambda row: row["turn"])
-        facts = {name: value for row in messages for name, value in row.items() if name in alike}
-        apart = {*alike, "turn", "rollout_id"}
-        told = [{name: value for name, value in row.items() if name not in apart} for row in messages]
-        yield numbers[key], {**facts, "rollout_id": key, "messages": told}
+        facts = {name: value for row in messages for name, value in row.items() if name in of_rollout}
+        moved = {*of_rollout, "turn", "rollout_id"}
+        chat = [{name: value for name, value in row.items() if name not in moved} for row in messages]
+        yield numbers[key], {**facts, "rollout_id": key, "messages": chat}
 
 
-def _alike(chats: Sequence[Sequence[Row]]) -> set[str]:
-    """The names under which all rows of a rollout say the same, in every rollout; or all that say something, of a fact."""
-    names = {name for said in chats for row in said for name in row}
-    known = {name: [[row[name] for row in said if name in row] for said in chats] for name in names}
-    whole = {
+def _constant_names(chats: Sequence[Sequence[Row]]) -> set[str]:
+    """Return the names that are constant within each rollout, and present in all of its rows; facts may lack in some rows."""
+    names = {name for rows in chats for row in rows for name in row}
+    values_by_chat = {name: [[row[name] for row in rows if name in row] for rows in chats] for name in names}
+    complete = {
         name
-        for name, values in known.items()
-        if name in FACTS or all(len(told) in (0, len(said)) for told, said in zip(values, chats, strict=True))
+        for name, lists in values_by_chat.items()
+        if name in FACTS or all(len(values) in (0, len(rows)) for values, rows in zip(lists, chats, strict=True))
     }
-    return {name for name in whole if all(value == told[0] for told in known[name] for value in told)}
+    return {name for name in complete if all(value == values[0] for values in values_by_chat[name] for value in values)}

@@ -1,4 +1,4 @@
-"""Names of a record's rollout, its turns and their texts: any of the usual words."""
+"""Layout of JSON records with a list of turns or messages: under which of the usual names the parts are."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from turnwise.readers.records import renamed
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
 
 if TYPE_CHECKING:
-    from turnwise.readers.sources.documents import Document  # which knows what stands here
+    from turnwise.readers.sources.documents import Document  # which imports this module
 
 PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user", "human")
 RESPONSES = ("output", "completion", "answer", "reply", "assistant")
@@ -19,9 +19,9 @@ SIGNS = frozenset({"turn", "prompt", "response", "outcome", "attack", *PROMPTS, 
 LISTS = ("messages", "turns", "conversation", "conversations", "dialogue", "dialog", "chat", "transcript", "exchanges")
 ROLES = ("role", "from", "speaker", "author", "sender")
 TEXTS = ("content", "value", "text", "message", "utterance")
-IDS = ("conversation_id", "dialogue_id", "dialog_id", "chat_id", "session_id", "uuid")  # beside `rollout_id` and `id`
+IDS = ("conversation_id", "dialogue_id", "dialog_id", "chat_id", "session_id", "uuid")  # besides `rollout_id` and `id`
 LIST = (pl.List, pl.Array)
-SAID = frozenset({"prompt", "response", *PROMPTS, *RESPONSES})
+TURN_TEXTS = frozenset({"prompt", "response", *PROMPTS, *RESPONSES})
 
 
 class Layout(NamedTuple):
@@ -30,13 +30,13 @@ class Layout(NamedTuple):
     Parameters
     ----------
     turns
-        What the list is called.
+        Name of the list.
     named
-        Whether the records name their rollouts by `rollout_id`.
+        Whether the records have a `rollout_id`.
     other
-        What else may name them, where neither that nor `id` does.
+        Name of another field with an id, used if there is neither `rollout_id` nor `id`.
     role, text
-        Where the list is one of messages: what they call who speaks, and what is said.
+        If the list holds messages: their fields with the speaker and the text.
     """
 
     turns: str
@@ -47,11 +47,11 @@ class Layout(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Names of the rollout id, in order of preference."""
+        """Name of the field with the id."""
         return "rollout_id" if self.named else "id"
 
     def chat(self, record: type[msgspec.Struct], message: type[msgspec.Struct]) -> type[msgspec.Struct]:
-        """A struct of records with `messages` and `id`, of these messages, under the names that are here for them.
+        """Return a struct of records with `messages` and `id`, and of these messages, under the names of this layout.
 
         Examples
         --------
@@ -66,34 +66,35 @@ class Layout(NamedTuple):
         messages = ("messages", list[inner], msgspec.field(name=self.turns))  # type: ignore[valid-type]
         return msgspec.defstruct("Chat", [messages], bases=(renamed(record, id=self.id),))
 
-    def name(self, run: str, number: int, known: Any, other: Any = None) -> str:
-        """The rollout's name: what it is called in its run, or the number of its record.
+    def name(self, run: str, number: int, record_id: Any, other_id: Any = None) -> str:
+        """Return the id of a rollout: its id in the run, or the number of its record.
 
         Examples
         --------
         >>> Layout("turns").name("run", 3, None), Layout("turns", named=True).name("run", 3, 7)
         ('run/3', '7')
         """
-        if known is None and isinstance(other, str | int) and not isinstance(other, bool):
-            known = other
-        known = number if known is None else known
-        return str(known) if self.named else f"{run}/{known}"
+        if record_id is None and isinstance(other_id, str | int) and not isinstance(other_id, bool):
+            record_id = other_id
+        if record_id is None:
+            record_id = number
+        return str(record_id) if self.named else f"{run}/{record_id}"
 
-    def names(self, run: str, numbers: Sequence[int], known: Sequence[Any], others: Sequence[Any]) -> list[str]:
-        """The names of some rollouts.
+    def names(self, run: str, numbers: Sequence[int], record_ids: Sequence[Any], other_ids: Sequence[Any]) -> list[str]:
+        """Return the ids of some rollouts.
 
         Examples
         --------
         >>> Layout("turns").names("run", [3, 4], ["a", None], [None, None])
         ['run/a', 'run/4']
         """
-        if self.named or None in known:
-            return list(map(partial(self.name, run), numbers, known, others))
-        return [f"{run}/{name}" for name in known]
+        if self.named or None in record_ids:
+            return list(map(partial(self.name, run), numbers, record_ids, other_ids))
+        return [f"{run}/{record_id}" for record_id in record_ids]
 
 
 def layouts(document: "Document") -> Iterator[Layout]:
-    r"""The ways in which the records of a file may be read, by those at its beginning.
+    r"""Iterate over the layouts that the records at the beginning of a file have.
 
     Examples
     --------
@@ -108,17 +109,17 @@ def layouts(document: "Document") -> Iterator[Layout]:
         return
     records = document.beginning
     named = any("rollout_id" in record for record in records)
-    plain = named or any(_there(record, "id") for record in records)
-    other = None if plain else next((name for name in IDS if any(_there(record, name) for record in records)), None)
+    has_id = named or any(_has(record, "id") for record in records)
+    other = None if has_id else next((name for name in IDS if any(_has(record, name) for record in records)), None)
     for turns in LISTS:
-        known = [surface_if_any(record[turns]) for record in records if turns in record]
-        items = [names_if_any(item[0]) for item in known if isinstance(item, list) and item]
+        lists = [surface_if_any(record[turns]) for record in records if turns in record]
+        items = [names_if_any(values[0]) for values in lists if isinstance(values, list) and values]
         words = next((pair for names in items if (pair := words_of(names)) is not None), None)
         if words is not None:
             yield Layout(turns, named, other, *words)
-        elif any(names & (SIGNS if named else SAID) and (named or "rollout_id" not in names) for names in items):
+        elif any(names & (SIGNS if named else TURN_TEXTS) and (named or "rollout_id" not in names) for names in items):
             yield Layout(turns, named, other)
-        elif named and turns == "turns" and [] in known:  # nothing was said yet
+        elif named and turns == "turns" and [] in lists:  # rollouts that have no turns yet
             yield Layout(turns, named)
 
 
@@ -134,5 +135,5 @@ def words_of(names: frozenset[str]) -> tuple[str, str] | None:
     return None if role is None or text is None else (role, text)
 
 
-def _there(record: dict[str, Any], name: str) -> bool:
+def _has(record: dict[str, Any], name: str) -> bool:
     return name in record and surface_if_any(record[name]) is not None

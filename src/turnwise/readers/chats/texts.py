@@ -1,4 +1,4 @@
-"""Chats of texts alone, as most are: cut into turns many at a time, where a chat with anything else is read by itself."""
+"""Chats that hold texts only, as most do: they are split into turns in batches; any other chat is read by itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -15,7 +15,7 @@ from turnwise.readers.native.facts import facts
 from turnwise.readers.records import Key, T, spare
 
 TOGETHER = 64  # chats
-SUFFIX = "_source"  # of a name that may be that of another column as well: see `spare`
+SUFFIX = "_source"  # of a name that another column may have as well: see `spare`
 
 K = TypeVar("K")
 F = TypeVar("F")
@@ -23,12 +23,12 @@ F = TypeVar("F")
 if TYPE_CHECKING:
     Role: TypeAlias = str
 else:
-    Role = Literal[tuple(sorted(SPEAKERS))]  # so that all messages share one string for each role
+    Role = Literal[tuple(sorted(SPEAKERS))]  # a Literal, so that all messages share one string per role
 Empty = Annotated[list[Any], msgspec.Meta(max_length=0)] | None
 
 
 class Text(msgspec.Struct, gc=False):
-    """One message that is a text."""
+    """A message with a text, and nothing else that a reader needs."""
 
     role: Role
     content: str
@@ -38,7 +38,7 @@ class Text(msgspec.Struct, gc=False):
 
 
 class OnlyText(Text, gc=False, forbid_unknown_fields=True):
-    """One message with none but these fields, of which no column is made: any other may hold a fact."""
+    """A message that has only fields without a column of their own; another field may hold a fact."""
 
     id: str | None = None
     tool_call_id: str | None = None
@@ -49,7 +49,7 @@ class OnlyText(Text, gc=False, forbid_unknown_fields=True):
 
 
 class TextChat(msgspec.Struct, gc=False):
-    """One record with a chat of texts alone."""
+    """A record with a chat of texts only."""
 
     messages: list[OnlyText]
     id: Key | None = None
@@ -57,7 +57,7 @@ class TextChat(msgspec.Struct, gc=False):
 
 
 def text_chats(layout: Layout) -> Callable[[Any], Any]:
-    """Return a function that gives a record as a `TextChat`; None where the chat holds anything else.
+    """Return a function that converts a record to a `TextChat`, or to None if its chat holds anything else.
 
     Examples
     --------
@@ -81,9 +81,9 @@ def text_chats(layout: Layout) -> Callable[[Any], Any]:
 def columns_of(
     records: Sequence[Mapping[str, Any]], layout: Layout, names: AbstractSet[str]
 ) -> dict[str, Sequence[Any]] | None:
-    """Return the columns of some records with text chats: facts of these names, and everything else by its own name.
+    """Return the columns of records with text chats: facts of these names, and all other fields under their own names.
 
-    None where a fact does not fit, or two columns may have one name: see `stated`, which decides that for one record.
+    None if a fact does not fit or two columns would share a name: `stated` decides that for a single record.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequ
 
 
 def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]]) -> None:
-    """Put the usual facts into columns where records do not say otherwise.
+    """Fill the usual facts into columns where records do not state them.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]
 
 
 def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
-    """JSON text as the decoder's narrow struct; None where it does not fit.
+    """Decode a JSON text as the decoder's struct; None if it does not fit.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T 
 def batches(
     blocks: Iterable[tuple[Sequence[K], Sequence[T]]], fit: Callable[[T], F | None]
 ) -> Iterator[tuple[Sequence[K], Sequence[T], list[F]]]:
-    """The records of some blocks in order, each with its key: as many at a time as fit, or one that does not, with none.
+    """Iterate over the records of some blocks in order: runs of records that fit, with their fitted form, or one that does not.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def batches(
 
 
 def blocks_of(records: Iterable[tuple[K, T]], size: int = TOGETHER) -> Iterator[tuple[Sequence[K], Sequence[T]]]:
-    """Numbered records, so many at a time, as `batches` takes them.
+    """Iterate over numbered records in blocks of `size`, as `batches` takes them.
 
     Examples
     --------

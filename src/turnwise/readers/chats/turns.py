@@ -1,10 +1,10 @@
-"""A chat, cut into turns: one rule for every log that holds messages.
+"""A chat as turns: one rule for every log of messages.
 
 A turn is one assistant message; its `prompt` is everything since the previous assistant message (user text, tool
 results); what came back after the last one is its `observation`. An answer without text (only tool calls) is a turn.
-System text before the first answer is the `context` of turn 1. Where a message is a list of parts, a part that calls a
-tool is a tool call, a part in which the target thinks is no text of the answer (see `thoughts`), and one in which it refuses
-is text (see `refusals`). It is not said to have `refused`: of answers without such a part nobody would say that they did not.
+System text before the first answer is the `context` of turn 1. If a message is a list of parts, a part that calls a
+tool is a tool call, a part with the target's reasoning is not part of the answer (see `thoughts`), and a refusal is text
+(see `refusals`). A refusal does not set `refused`: then answers without such a part would count as not refused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +21,7 @@ from turnwise.readers.records import json_text, parse, worded
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Turn
 
+# Names of the speakers in chats of all kinds.
 ASKS = (
     "user",
     "human",
@@ -29,7 +30,7 @@ ASKS = (
     "adversary",
     "red_team",
     "customer",
-)  # who is who, in chats of all kinds
+)
 REPLIES = (
     "assistant",
     "ai",
@@ -46,23 +47,24 @@ REPLIES = (
     "victim",
 )
 TOOLS = ("tool", "function", "function_response", "observation", "environment")
-ANSWERS = frozenset(spelled for word in REPLIES for spelled in (word, word.capitalize(), word.upper()))
+ANSWERS = frozenset(spelling for word in REPLIES for spelling in (word, word.capitalize(), word.upper()))
 SYSTEM = frozenset({"system", "System", "SYSTEM", "developer"})
 SPEAKERS = (
-    ANSWERS | SYSTEM | {spelled for word in (*ASKS, *TOOLS) for spelled in (word, word.capitalize(), word.upper())}
+    ANSWERS | SYSTEM | {spelling for word in (*ASKS, *TOOLS) for spelling in (word, word.capitalize(), word.upper())}
 )
+# Types of parts of a message: calls of tools, reasoning (with the field of its text), refusals, and parts without text.
 CALLING = frozenset(
     {"tool_use", "tool_call", "tool-call", "function_call", "server_tool_use", "mcp_tool_use", "dynamic-tool"}
-)  # types of parts
-THINKING = {  # likewise, and where their text is, if it is to be read
+)
+THINKING = {
     "thinking": "thinking",
     "reasoning": "reasoning",
     "redacted_thinking": "thinking",
 }
-REFUSAL = "refusal"  # likewise
-SILENT = "step-start"  # likewise, and says nothing
-CHATTED = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
-SHORT = 256  # messages of a chat whose shape is worth remembering: others have it as well
+REFUSAL = "refusal"
+SILENT = "step-start"
+CHAT_COLUMNS = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
+SHORT = 256  # messages: the shape of a chat up to this length is cached, because many chats share it
 
 
 class Message(msgspec.Struct):
@@ -79,7 +81,7 @@ M = TypeVar("M", bound=Message)
 
 
 def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
-    """The turns of a chat; one row without a number where nobody answered. `field` is what the log calls the chat.
+    """Return the turns of a chat; one without a number if there is no answer. `field` is the log's name of the chat.
 
     Examples
     --------
@@ -93,11 +95,11 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     [(1, 'Be kind.', 'Hi', 'Hello', 'Bye')]
     """
     columns = split_by_column(messages, field)
-    return list(map(Turn, *(columns.get(name, [None] * len(columns["turn"])) for name in CHATTED)))
+    return list(map(Turn, *(columns.get(name, [None] * len(columns["turn"])) for name in CHAT_COLUMNS)))
 
 
 def split_by_column(messages: Iterable[Message], field: str = "messages") -> dict[str, Sequence[Any]]:
-    """The turns of a chat as `split` gives them, in those columns of TURNS that there are.
+    """Return the turns of a chat as `split` does, as columns of TURNS; columns without a value are absent.
 
     Examples
     --------
@@ -106,33 +108,34 @@ def split_by_column(messages: Iterable[Message], field: str = "messages") -> dic
     """
     roles: list[str] = []
     texts: list[str | None] = []
-    called: list[list[dict[str, str | None]] | None] = []
+    tool_calls: list[list[dict[str, str | None]] | None] = []
     for number, message in enumerate(messages):
         role, content = message.role, message.content
-        answers = role in ANSWERS
-        plain = type(content) is str and (answers or message.error is None)  # most are: the rest takes longer
-        text = content if plain else said_in(message, f"{field}[{number}]")
-        if answers:
-            several = message.tool_calls or not plain
-            called.append(calls(_called(message), field=f"{field}[{number}].tool_calls") if several else None)
-        if answers or text is not None:
+        is_answer = role in ANSWERS
+        # Most messages are a text and nothing else, and skip the search for parts, errors and calls.
+        is_text = type(content) is str and (is_answer or message.error is None)
+        text = content if is_text else message_text(message, f"{field}[{number}]")
+        if is_answer:
+            may_call = message.tool_calls or not is_text
+            tool_calls.append(calls(_calls_in(message), field=f"{field}[{number}].tool_calls") if may_call else None)
+        if is_answer or text is not None:
             roles.append(role)
             texts.append(text)
     _, columns = by_turn([roles], texts)
-    if any(called):
-        columns["tool_calls"] = called
+    if any(tool_calls):
+        columns["tool_calls"] = tool_calls
     return columns
 
 
 def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tuple[list[int], dict[str, Sequence[Any]]]:
-    r"""The rule itself: how many rows each chat has, and those columns of TURNS that there are.
+    r"""Split chats into turns: return the number of rows of each chat, and the columns of TURNS that have a text.
 
     Parameters
     ----------
     chats
         The roles of the messages of each chat.
     texts
-        What all the messages say, of one chat after another.
+        The texts of all messages, chat after chat.
 
     Examples
     --------
@@ -142,19 +145,20 @@ def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tupl
     shapes = list(map(shape_of, chats))
     starts = list(accumulate(map(len, chats), initial=0))
     columns: dict[str, list[Any]] = {"turn": [turn for shape in shapes for turn in shape.turns]}
-    different = {id(shape): shape for shape in shapes}.values()
-    for name in CHATTED[1:5]:
-        if any(name in shape.there for shape in different):
+    distinct = {id(shape): shape for shape in shapes}.values()  # cached shapes are shared by many chats
+    for name in CHAT_COLUMNS[1:5]:
+        if any(name in shape.columns for shape in distinct):
             columns[name] = [
                 None if place is None else texts[start + place]
                 for start, shape in zip(starts, shapes, strict=False)
                 for place in shape.places[name]
             ]
-    if any(shape.several for shape in different):
+    # So far each cell has its first text. Cells with several texts are few; they are joined one by one.
+    if any(shape.several for shape in distinct):
         rows = accumulate((len(shape.turns) for shape in shapes), initial=0)
         for row, start, shape in zip(rows, starts, shapes, strict=False):
-            for name, turn, said in shape.several:
-                columns[name][row + turn] = joined([texts[start + place] or "" for place in said])
+            for name, turn, places in shape.several:
+                columns[name][row + turn] = joined([texts[start + place] or "" for place in places])
     return [len(shape.turns) for shape in shapes], {**columns}
 
 
@@ -163,34 +167,34 @@ class Shape(NamedTuple):
 
     turns: list[int | None]
     places: dict[str, list[int | None]]  # by column of TURNS
-    there: set[str]  # the columns with a text
-    several: list[tuple[str, int, list[int]]]  # cells that several messages make together, by column and row
+    columns: set[str]  # the columns with a text
+    several: list[tuple[str, int, list[int]]]  # column, row and positions of the cells with several texts
 
 
 def _shape(roles: Sequence[str]) -> Shape:
     context: list[int] = []
-    said: list[int] = []
+    before: list[int] = []  # messages since the last answer
     cells: list[tuple[str, int, list[int]]] = []
     count = 0
     for place, role in enumerate(roles):
         if role in ANSWERS:
-            cells += [("prompt", count, said), ("response", count, [place])]
-            said, count = [], count + 1
+            cells += [("prompt", count, before), ("response", count, [place])]
+            before, count = [], count + 1
         elif role in SYSTEM and not count:
             context.append(place)
         else:
-            said.append(place)
-    rows = count or 1  # one without a number where nobody answered
-    cells += [("context", 0, context), ("observation" if count else "prompt", rows - 1, said)]
-    columns: dict[str, list[int | None]] = {name: [None] * rows for name in CHATTED[1:5]}
+            before.append(place)
+    rows = count or 1  # without an answer, one row without a number
+    cells += [("context", 0, context), ("observation" if count else "prompt", rows - 1, before)]
+    positions: dict[str, list[int | None]] = {name: [None] * rows for name in CHAT_COLUMNS[1:5]}
     for name, row, places in cells:
         if places:
-            columns[name][row] = places[0]
-    there = {name for name, _, places in cells if places}
-    return Shape([*range(1, count + 1)] or [None], columns, there, [cell for cell in cells if len(cell[2]) > 1])
+            positions[name][row] = places[0]
+    columns = {name for name, _, places in cells if places}
+    return Shape([*range(1, count + 1)] or [None], positions, columns, [cell for cell in cells if len(cell[2]) > 1])
 
 
-_known_shape = lru_cache(maxsize=512)(_shape)
+_cached_shape = lru_cache(maxsize=512)(_shape)
 
 
 def shape_of(roles: Sequence[str]) -> Shape:
@@ -201,11 +205,11 @@ def shape_of(roles: Sequence[str]) -> Shape:
     >>> shape_of(["user", "assistant"]).places["response"]
     [1]
     """
-    return (_known_shape if len(roles) <= SHORT else _shape)(tuple(roles))
+    return (_cached_shape if len(roles) <= SHORT else _shape)(tuple(roles))
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:
-    """The messages of a chat as a log holds them; a text alone is what the user said.
+    """Return the messages of a chat in a log; a plain text is a message of the user.
 
     Examples
     --------
@@ -219,15 +223,15 @@ def messages_of(value: Any, field: str = "messages") -> list[Message]:
 
 
 def answered(messages: list[M], field: str = "messages", role: str = "role") -> list[M]:
-    """The messages, if it is known who answers in them, or nobody does; `role` is what the log calls who speaks.
+    """Return the messages if it is clear which of them are answers, or none are; `role` is the log's name of the speaker.
 
-    Whoever bears a name of their own asks. Where `role` is another word for it, the system that speaks later on, and alone
-    answers, is what is asked, as in corpora of dialogues.
+    A speaker with a name of its own asks. If the log has another word than "role", a system that speaks after the first
+    message is the target, as in corpora of dialogues.
 
     Raises
     ------
     BrokenError
-        Where somebody of unknown name speaks and nobody is known to answer.
+        Where a speaker has an unknown name and no message is an answer.
 
     Examples
     --------
@@ -236,10 +240,10 @@ def answered(messages: list[M], field: str = "messages", role: str = "role") -> 
     """
     if any(message.role in ANSWERS for message in messages):
         return messages
-    stranger = next((place for place, message in enumerate(messages) if message.role not in SPEAKERS), None)
-    if stranger is not None:
-        reason = f"{messages[stranger].role!r} is nobody known to answer; call who answers 'assistant'"
-        raise BrokenError(reason, field=f"{field}[{stranger}].{role}")
+    unknown = next((place for place, message in enumerate(messages) if message.role not in SPEAKERS), None)
+    if unknown is not None:
+        reason = f"{messages[unknown].role!r} is not a known speaker; name the one that answers 'assistant'"
+        raise BrokenError(reason, field=f"{field}[{unknown}].{role}")
     if role != "role" and any(message.role in SYSTEM for message in messages[1:]):
         for message in messages:
             message.role = "assistant" if message.role in SYSTEM else message.role
@@ -257,8 +261,8 @@ def thoughts(content: Any) -> str | None:
     if not isinstance(content, list):
         return None
     parts = [part for part in content if isinstance(part, dict) and _is_thought(part)]
-    found = (part.get(THINKING.get(str(part.get("type")), "text"), part.get("text")) for part in parts)
-    return joined([text for text in found if isinstance(text, str)])
+    texts = (part.get(THINKING.get(str(part.get("type")), "text"), part.get("text")) for part in parts)
+    return joined([text for text in texts if isinstance(text, str)])
 
 
 def refusals(content: Any) -> str | None:
@@ -270,21 +274,20 @@ def refusals(content: Any) -> str | None:
     ('No.', None)
     """
     parts = content if isinstance(content, list) else []
-    found = [part.get(REFUSAL) for part in parts if isinstance(part, dict) and part.get("type") == REFUSAL]
-    return joined([text for text in found if isinstance(text, str)])
+    texts = [part.get(REFUSAL) for part in parts if isinstance(part, dict) and part.get("type") == REFUSAL]
+    return joined([text for text in texts if isinstance(text, str)])
 
 
-def said_in(message: Message, place: str = "message") -> str | None:
-    r"""Return the text of a message, and the error that a tool gave beside or instead of it.
+def message_text(message: Message, place: str = "message") -> str | None:
+    r"""Return the text of a message, with the error that a tool gave besides or instead.
 
-    An error that is false or empty is none; one that is only true says no more than the text, and is ``[error]`` where there
-    is no text.
+    An error that is false or empty is ignored; one that is only true adds nothing to a text, and is ``[error]`` without one.
 
     Examples
     --------
-    >>> said_in(Message("tool", "gone", error={"code": 404})), said_in(Message("tool", "gone", error=True))
+    >>> message_text(Message("tool", "gone", error={"code": 404})), message_text(Message("tool", "gone", error=True))
     ('gone\n{"code":404}', 'gone')
-    >>> said_in(Message("tool", "{}", error=False)), said_in(Message("tool", "", error=True))
+    >>> message_text(Message("tool", "{}", error=False)), message_text(Message("tool", "", error=True))
     ('{}', '[error]')
     """
     text = text_of(message.content, field=f"{place}.content")
@@ -297,7 +300,7 @@ def said_in(message: Message, place: str = "message") -> str | None:
 
 
 def text_of(content: Any, field: str = "content") -> str | None:
-    r"""The text of a message's content: a string, null, or a list of parts.
+    r"""Return the text of a message's content, which is a string, null, or a list of parts.
 
     Examples
     --------
@@ -314,13 +317,14 @@ def text_of(content: Any, field: str = "content") -> str | None:
 
 
 def _part(part: Any, field: str) -> str | None:
+    """Return the text of a part; ``[type]`` for a part of another kind, such as an image, and None for what is not text."""
     if not isinstance(part, dict):
         raise BrokenError(f"expected a part of a message, got {type(part).__name__}", field=field)
     if _is_thought(part) or part.get("type") == SILENT or _call_in(part) is not None:
         return None
     text = next((part[name] for name in ("text", "content", REFUSAL) if isinstance(part.get(name), str)), None)
     if text is None and isinstance(part.get("content"), list):
-        text = text_of(part["content"], field)  # of a tool's result
+        text = text_of(part["content"], field)  # a tool's result may be a list of parts again
     if text is None and isinstance(part.get("functionResponse"), dict):
         text = json_text(part["functionResponse"].get("response"))
     return f"[{part.get('type', 'part')}]" if text is None else text
@@ -331,11 +335,11 @@ def _is_thought(part: Mapping[str, Any]) -> bool:
 
 
 def _call_in(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The tool call that a part of a message is, be it OpenAI's, Anthropic's, Gemini's or the AI SDK's; None where it is none."""
+    """Return the tool call in a part of a message of OpenAI, Anthropic, Gemini or the AI SDK; None if it is not one."""
     kind = str(part.get("type"))
     if kind in CALLING:
         return part
-    if kind.startswith("tool-") and "state" in part:  # a call and its result, in a message for a page
+    if kind.startswith("tool-") and "state" in part:  # of the AI SDK: a call with its result
         return {**part, "name": kind.removeprefix("tool-")}
     inner = (
         part.get("toolInvocation") if kind == "tool-invocation" else part.get("functionCall", part.get("function_call"))
@@ -343,15 +347,15 @@ def _call_in(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return inner if isinstance(inner, dict) else None
 
 
-def _called(message: Message) -> list[Any]:
-    """The tool calls beside the content and those in it."""
+def _calls_in(message: Message) -> list[Any]:
+    """Return the tool calls of a message: those of its own field, and those among the parts of its content."""
     parts = message.content if isinstance(message.content, list) else []
     inside = [_call_in(part) for part in parts if isinstance(part, dict)]
     return [*(message.tool_calls or []), *(call for call in inside if call is not None)]
 
 
-def calls(given: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[str, str | None]] | None:
-    """Tool calls as name and arguments, the arguments as JSON text; null where none was called.
+def calls(values: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[str, str | None]] | None:
+    """Return tool calls as name and arguments, the arguments as JSON text; None if there are no calls.
 
     Understands ``{name, arguments}``, ``{function, args}``, ``{function_name, arguments}``, ``{name, input}``,
     ``{function: {name, arguments}}``, ``{custom: {name, input}}``, and each of these as JSON text.
@@ -361,9 +365,9 @@ def calls(given: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[s
     >>> calls([{"function": "send", "args": {"to": "Ann"}}, {"function": {"name": "read", "arguments": "{}"}}])
     [{'name': 'send', 'arguments': '{"to":"Ann"}'}, {'name': 'read', 'arguments': '{}'}]
     """
-    if not given:
+    if not values:
         return None
-    return [_call(call, field) for call in given]
+    return [_call(call, field) for call in values]
 
 
 def _call(call: Any, field: str) -> dict[str, str | None]:
@@ -381,7 +385,7 @@ def _call(call: Any, field: str) -> dict[str, str | None]:
 
 
 def joined(texts: Sequence[str]) -> str | None:
-    r"""The texts one after another; null where there is none.
+    r"""Join texts with a blank line between them; None if there are none.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.links import Links
-from turnwise.readers.chats.turns import ANSWERS, Message, said_in, split
+from turnwise.readers.chats.turns import ANSWERS, Message, message_text, split
 from turnwise.readers.formats.common import (
     OpenAIUsage,
     as_prompt,
@@ -292,7 +292,8 @@ def _turns(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
         turn = _measured(split([*chat, nodes[at].message], f"nodes[{at}]")[-1], by_node.get(at))
         orphans = links.after.get(None, []) if number == len(answers) - 1 else []  # messages that follow no answer
         replies = [
-            said_in(nodes[place].message, f"nodes[{place}].message") for place in [*links.after.get(at, []), *orphans]
+            message_text(nodes[place].message, f"nodes[{place}].message")
+            for place in [*links.after.get(at, []), *orphans]
         ]
         above = links.above[at]
         turn = turn._replace(turn=links.depth[at], observation=join_texts(replies))

@@ -1,4 +1,4 @@
-"""Records of somebody's own under our names: their fields, and those of the turns or messages in them."""
+"""JSON records of your own, with your fields renamed to turnwise's: those of a record and of its turns or messages."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -17,46 +17,47 @@ from turnwise.readers.sources.json_texts import lenient, surface, surface_if_any
 from turnwise.schema import TURNS
 
 OF_ROLLOUTS = FACTS | {"rollout_id"}
-IN_WORDS = {"true": "success", "false": "failure"}  # of what is named for `outcome`
-BESIDE = frozenset({"prompt", "response"})  # of a turn, and yet an answer may stand beside its chat
+OUTCOME_WORDS = {"true": "success", "false": "failure"}  # of a column that is mapped to `outcome`
+ALSO_OF_RECORDS = frozenset({"prompt", "response"})  # columns of a turn that a record with a chat may have as well
 
 
 class Fields:
-    """Rewriter for the records of one file, which remembers the names it met.
+    """Renames the fields of the records of one file, and remembers which names occurred.
 
     Parameters
     ----------
     names
-        Ours, and theirs for it.
+        Names of TURNS, each with your name for it.
     verb
-        What was called, as it stands before a sentence.
+        The function that was called, for errors.
 
     Examples
     --------
     >>> fields = Fields({"rollout_id": "conv", "succeeded": "broken"})
     >>> fields.text(b'{"conv": 7, "turns": [{"broken": true}]}')
     b'{"rollout_id":7,"turns":[{"succeeded":true}]}'
-    >>> sorted(fields.met), sorted(fields.known)
+    >>> sorted(fields.renamed), sorted(fields.occurring)
     (['broken', 'conv'], ['broken', 'conv', 'turns'])
     """
 
     def __init__(self, names: Mapping[str, str], verb: str = "read") -> None:
         self._verb = verb
-        self._theirs = dict(names)
-        self._ours = {theirs: ours for ours, theirs in names.items()}
-        self.met: set[str] = set()  # of their names
-        self.known: set[str] = set()  # all names
+        self._source_of = dict(names)
+        self._column_of = {source: column for column, source in names.items()}
+        self.renamed: set[str] = set()  # names of yours that occurred
+        self.occurring: set[str] = set()  # all names that occurred
         self.odd_numbers = 0
 
     def lines(self, document: Document) -> bytes:
-        """All lines or rows of a file; each keeps its number, and one that is no JSON stays as it is."""
+        """Return all lines or rows of a file; each keeps its number, and a line that is not JSON stays as it is."""
         return b"\n".join(self._lines(document))
 
     def _lines(self, document: Document) -> Iterator[bytes]:
-        last = 0
+        previous = 0
         for number, line in document.texts():
-            yield from [b""] * (number - last - 1)
-            last = number
+            # Blank lines are not among the texts; without them, problems would name the wrong line.
+            yield from [b""] * (number - previous - 1)
+            previous = number
             try:
                 yield self.text(line)
             except BrokenError as error:
@@ -64,17 +65,17 @@ class Fields:
                 raise
 
     def text(self, text: bytes) -> bytes:
-        """A JSON text: a record, a list of them, or what stands in for one."""
+        """Return a JSON text with renamed fields: a record, or a list of records."""
         try:
             value = surface(text)
         except BrokenError:
-            return text  # who reads it will say what is wrong
+            return text  # the reader reports what is wrong with it
         if not isinstance(value, dict | list):
             return text
         items = value.values() if isinstance(value, dict) else value
         if not all(isinstance(item, msgspec.Raw) for item in items):
-            value, odd = lenient(text)  # NaN, or half of a surrogate pair: all of it is decoded
-            self.odd_numbers += odd
+            value, odd_numbers = lenient(text)  # with NaN, or half of a surrogate pair, everything is decoded
+            self.odd_numbers += odd_numbers
         return msgspec.json.encode(self._value(value))
 
     def _value(self, value: Any) -> Any:
@@ -83,61 +84,65 @@ class Fields:
         return self._record(value) if isinstance(value, dict) else value
 
     def _record(self, record: dict[str, Any]) -> dict[str, Any]:
-        said = {theirs for ours, theirs in self._theirs.items() if ours in OF_ROLLOUTS and theirs in record}
-        found = self._renamed(record)
-        chat = words_of(frozenset(found)) is not None
-        inside: set[str] = set()
-        for name in (name for name in LISTS if name in found):
-            items = surface_if_any(found[name])
+        """Rename the fields of a record and of its turns or messages, and check the values that no reader checks."""
+        of_record = {source for column, source in self._source_of.items() if column in OF_ROLLOUTS and source in record}
+        result = self._rename(record)
+        is_chat = words_of(frozenset(result)) is not None
+        inner_names: set[str] = set()
+        for name in (name for name in LISTS if name in result):
+            items = surface_if_any(result[name])
             if not isinstance(items, list) or not any(map(_is_object, items)):
                 continue
-            told = [surface(item) if _is_object(item) else item for item in items]
-            inside |= {field for item in told if isinstance(item, dict) for field in item}
-            within = [self._renamed(item, said) if isinstance(item, dict) else item for item in told]
-            chat = any(isinstance(item, dict) and words_of(frozenset(item)) is not None for item in within)
-            found[name] = [self._worded(item) if chat and isinstance(item, dict) else item for item in within]
-        if inside:
-            self._refuse_of_turns(record, inside)
-        return self._worded(found, chat=bool(inside)) if chat else found
+            values = [surface(item) if _is_object(item) else item for item in items]
+            inner_names |= {field for value in values if isinstance(value, dict) for field in value}
+            inner = [self._rename(value, of_record) if isinstance(value, dict) else value for value in values]
+            is_chat = any(isinstance(item, dict) and words_of(frozenset(item)) is not None for item in inner)
+            result[name] = [self._checked(item) if is_chat and isinstance(item, dict) else item for item in inner]
+        if inner_names:
+            self._refuse_of_turns(record, inner_names)
+        return self._checked(result, has_chat=bool(inner_names)) if is_chat else result
 
-    def _renamed(self, record: dict[str, Any], said: AbstractSet[str] = frozenset()) -> dict[str, Any]:
-        """Its fields, but for what the record around it says itself of the rollout."""
-        self.known |= record.keys()
-        found = {}
+    def _rename(self, record: dict[str, Any], of_record: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+        """Rename the fields of a record, except those that the surrounding record states of the whole rollout."""
+        self.occurring |= record.keys()
+        result = {}
         for name, value in record.items():
-            ours = None if name in said else self._ours.get(name)
-            theirs = self._theirs.get(name, name)
-            if ours is not None:
-                self.met.add(name)
-                found[ours] = _in_words(value) if ours == "outcome" else value
-            elif theirs == name or theirs not in record or theirs in said:
-                found[name] = value
+            column = None if name in of_record else self._column_of.get(name)
+            source = self._source_of.get(name, name)
+            if column is not None:
+                self.renamed.add(name)
+                result[column] = _in_words(value) if column == "outcome" else value
+            elif source == name or source not in record or source in of_record:
+                result[name] = value
             elif not _is_null(value):
-                raise hiding(name, theirs)
-        return found
+                # The record has a column of turnwise's name, and another one that is to be renamed to it.
+                raise hiding(name, source)
+        return result
 
-    def _refuse_of_turns(self, record: Mapping[str, Any], inside: AbstractSet[str]) -> None:
-        for theirs, ours in self._ours.items():
-            if theirs in record and theirs not in inside and ours in OF_TURNS - BESIDE:
-                whole = "; a verdict on the whole is `outcome`: true or false, success or failure"
+    def _refuse_of_turns(self, record: Mapping[str, Any], inner_names: AbstractSet[str]) -> None:
+        """Refuse a column of turns that is mapped to a field of whole rollouts."""
+        for source, column in self._column_of.items():
+            if source in record and source not in inner_names and column in OF_TURNS - ALSO_OF_RECORDS:
+                remedy = "; a verdict on the whole is `outcome`: true or false, success or failure"
                 raise ArgumentError(
-                    f'{self._verb}: names={{"{ours}": "{theirs}"}}: `{theirs}` is said of a whole rollout, and `{ours}` is of '
-                    "a turn" + (whole if ours == "succeeded" else "; name a fact of the rollout, or leave it out")
+                    f'{self._verb}: names={{"{column}": "{source}"}}: `{source}` is a field of whole rollouts, and '
+                    f"`{column}` is a column of turns"
+                    + (remedy if column == "succeeded" else "; name a fact of the rollout, or leave it out")
                 )
 
-    def _worded(self, record: dict[str, Any], *, chat: bool = False) -> dict[str, Any]:
-        """A record with a chat, or a message, in which what was named is what it should be: nobody else looks at it."""
-        for ours, theirs in self._theirs.items():
-            if ours not in record or _is_null(record[ours]):
+    def _checked(self, record: dict[str, Any], *, has_chat: bool = False) -> dict[str, Any]:
+        """Check the renamed fields of a message, or of a record with a chat: readers of chats keep what does not fit as extras."""
+        for column, source in self._source_of.items():
+            if column not in record or _is_null(record[column]):
                 continue
-            if ours in FACTS or (ours in ANSWER_COLUMNS and not chat):
-                record[ours] = _fitting(ours, theirs, record[ours])
-        if chat and "context" in self._theirs and "context" in record:
+            if column in FACTS or (column in ANSWER_COLUMNS and not has_chat):
+                record[column] = _fitting(column, source, record[column])
+        if has_chat and "context" in self._source_of and "context" in record:
             record["system"] = record.pop("context")
         return record
 
 
-def hiding(ours: str, theirs: str) -> BrokenError:
+def hiding(column: str, source: str) -> BrokenError:
     """Return the sentence for a file with both a turnwise column and the column mapped to it.
 
     Examples
@@ -145,28 +150,35 @@ def hiding(ours: str, theirs: str) -> BrokenError:
     >>> hiding("goal", "behavior").reason
     'has a column `goal` already, which `behavior` would hide'
     """
-    reason = f"has a column `{ours}` already, which `{theirs}` would hide"
-    return BrokenError(reason, remedy='leave names={"' + f'{ours}": "{theirs}' + '"} out, or rename one of them')
+    reason = f"has a column `{column}` already, which `{source}` would hide"
+    return BrokenError(reason, remedy='leave names={"' + f'{column}": "{source}' + '"} out, or rename one of them')
 
 
-def _fitting(ours: str, theirs: str, value: Any) -> Any:
-    told = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+def _fitting(column: str, source: str, value: Any) -> Any:
+    """Return the value in the dtype of its column; refuse one that does not fit."""
+    plain = _decoded(value)
     try:
-        known = fact(ours, told) if ours in FACTS else msgspec.convert([told], ANSWER_COLUMNS[ours], strict=False)[0]
-    except msgspec.ValidationError:
-        known = None
-    if known is None:
-        dtype = TURNS.dtypes[ours]
-        what = f"no `{ours}`" + (
-            f" (one of {', '.join(dtype.categories)})" if hasattr(dtype, "categories") else f" ({dtype})"
+        converted = (
+            fact(column, plain)
+            if column in FACTS
+            else msgspec.convert([plain], ANSWER_COLUMNS[column], strict=False)[0]
         )
-        raise BrokenError(f"is {told!r}, which is {what}", field=theirs)
-    return known
+    except msgspec.ValidationError:
+        converted = None
+    if converted is None:
+        dtype = TURNS.dtypes[column]
+        allowed = f"one of {', '.join(dtype.categories)}" if hasattr(dtype, "categories") else str(dtype)
+        raise BrokenError(f"is {plain!r}, which is not a value of `{column}` ({allowed})", field=source)
+    return converted
 
 
 def _in_words(value: Any) -> Any:
-    told = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-    return IN_WORDS.get(str(told).lower(), value) if isinstance(told, bool | str) else value
+    plain = _decoded(value)
+    return OUTCOME_WORDS.get(str(plain).lower(), value) if isinstance(plain, bool | str) else value
+
+
+def _decoded(value: Any) -> Any:
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 def _is_object(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Files of TURNS: Parquet, Arrow, CSV, JSON and JSON lines in our own names."""
+"""Files of TURNS: Parquet, Arrow, CSV, JSON and JSON lines with the column names of TURNS."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -22,8 +22,8 @@ from turnwise.readers.table import Table
 from turnwise.readers.traces.exchanges import logged
 from turnwise.schema import TURNS
 
-MANY = 1 << 19  # rows: of fewer, what their null columns take is less than what it takes to know them
-OF_A_TURN = {"turn", "response"}  # a row that says this is one, be there turns in it as well
+MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
+OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
 
 
 def sniff(document: Document) -> bool:
@@ -31,14 +31,14 @@ def sniff(document: Document) -> bool:
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
     if "rollout_id" not in names or logged(document):
         return False
-    known = list(layouts(document))
-    if any(layout.role is None for layout in known) or message_rows(document) is not None:
+    candidates = list(layouts(document))
+    if any(layout.role is None for layout in candidates) or message_rows(document) is not None:
         return True
-    return bool(names & SIGNS) and (not known or _beside_a_chat(document))
+    return bool(names & SIGNS) and (not candidates or _are_turns(document))
 
 
-def _beside_a_chat(document: Document) -> bool:
-    """Return whether records with a chat are turns nevertheless: numbered, asked and answered, or several of one rollout."""
+def _are_turns(document: Document) -> bool:
+    """Return whether records with a chat are turns nevertheless: with a number, prompt and response, or several per rollout."""
     if "response" not in document.keys or document.keys & {"turn", "prompt"}:
         return bool(document.keys & OF_A_TURN)
     ids = [repr(surface_if_any(record["rollout_id"])) for record in document.beginning if "rollout_id" in record]
@@ -46,51 +46,51 @@ def _beside_a_chat(document: Document) -> bool:
 
 
 def sniff_nested(document: Document) -> bool:
-    """Return whether the file holds rollouts under any name, or none, with a list of turns in which something is said."""
+    """Return whether the file holds rollouts, with or without an id, with a list of turns that have a prompt or a response."""
     return nested_layout(document) is not None
 
 
 def read_native(document: Document, table: Table) -> None:
-    r"""A table in our own names: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
+    r"""Read a table with the column names of TURNS: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
 
     ============================ ======================================================================
     in the file                  in the table
     ============================ ======================================================================
     a column named as in TURNS   the same
-    the words that `turns` knows `prompt`, `response`
+    the names that `turns` knows `prompt`, `response`
     any other column             the same, as an extra
     ============================ ======================================================================
 
     In JSON, a record may also be a rollout that holds its `turns`, a list of such records without the id; in Parquet and
-    Arrow a row with such a column of lists. What it says itself stands beside each of its turns, but under a name of the
-    turn's:
+    Arrow a row with such a column of lists. Its other fields are repeated in each of its turns, except under a name that a
+    turn has:
 
     ============================ ======================================================================
     in the file                  in the table
     ============================ ======================================================================
-    `turns` (or messages,        the turns; where these are messages that somebody speaks, the file is one
-    conversation, dialogue,      of chats: see `openai_chat`
+    `turns` (or messages,        the turns; if these are messages with a speaker, the file is one of chats:
+    conversation, dialogue,      see `openai_chat`
     dialog, chat, transcript,
     exchanges)
     `rollout_id`                 the same
-    `id`, hash of the content    run, `id` is `rollout_id`, where there is none; and `run`, where there is none
-    `conversation_id` (or        the same instead of `id`, where there is none, and followed by the number of the
-    dialogue_id, dialog_id,      record where it stands twice; it stays a column as well. Without any name, the
-    chat_id, session_id, uuid)   number is the name: of the line, from 1, or in a list, from 0
+    `id`, hash of the content    run and `id` are the `rollout_id`, and the hash the `run`, if these are missing
+    `conversation_id` (or        used if `id` is missing, followed by the number of the record if it occurs
+    dialogue_id, dialog_id,      twice; it stays a column as well. Without any id, the number is the id: of the
+    chat_id, session_id, uuid)   line, from 1, or in a list, from 0
     `context`                    that of the first turn, where the turns have none
-    `reward`, or any name that   ``rollout_reward``: a total is no reward of a turn
+    `reward`, or any name that   ``rollout_reward``: a total is not the reward of a turn
     a turn has
     ============================ ======================================================================
 
-    Where the rows have no prompts and responses but are messages (role and content, speaker and text, ...), those of one
-    `rollout_id` in the order of their `turn` are its chat, cut into turns as `openai_chat` does: `turn` is the number of the
-    answer, `attempt` 1 and `run` the hash of the content where the file does not say otherwise.
+    If the rows are messages (role and content, speaker and text, ...) instead of prompts and responses, those of one
+    `rollout_id`, in the order of their `turn`, are its chat, which is split into turns as in `openai_chat`: `turn` is the
+    number of the answer. `attempt` is 1 and `run` the hash of the content, unless the file states them.
 
-    `source` is ``native`` where the file does not say otherwise; no other fact is made up. In CSV, an empty field is
-    null and ``""`` an empty text; extras that are whole numbers, numbers or true and false throughout become so;
-    ``x_duration`` and ``x_observed`` become the struct ``x`` again.
+    `source` is ``native`` unless the file states it; no other fact is filled in. In CSV, an empty field is null and ``""``
+    an empty text; an extra column becomes whole numbers, numbers or Booleans if all of its text is; ``x_duration`` and
+    ``x_observed`` become the struct ``x`` again.
 
-    How the producer judges is the file's own affair: `succeeded` and `outcome` are as they stand.
+    The producer's verdicts are not interpreted: `succeeded` and `outcome` are as in the file.
 
     Examples
     --------
@@ -119,15 +119,15 @@ def read_native(document: Document, table: Table) -> None:
 
 
 def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:
-    """The rows of a file with their numbers; in CSV, `words` are columns of text besides those of TURNS."""
+    """Return the rows of a file with their numbers; in CSV, `words` are further text columns."""
     if document.kind != "table":
         return document.records()
-    of_text = {name for name, dtype in TURNS.dtypes.items() if dtype == pl.String}
-    return enumerate(from_csv(document, of_text | words).iter_rows(named=True))
+    text_columns = {name for name, dtype in TURNS.dtypes.items() if dtype == pl.String}
+    return enumerate(from_csv(document, text_columns | words).iter_rows(named=True))
 
 
 def from_binary(document: Document) -> pl.DataFrame:
-    """The table in a Parquet or Arrow file, with what its folders say.
+    """Return the table in a Parquet or Arrow file, with the columns that its folders state.
 
     Examples
     --------
@@ -140,14 +140,15 @@ def from_binary(document: Document) -> pl.DataFrame:
     """
     columns = None
     if document.kind == "parquet" and rows_in(document.source) >= MANY:
-        nothing = null_columns(document.source) & ADDED  # see `without_nulls`: not even read
-        columns = [name for name in document.columns if name not in nothing]
+        # `without_nulls` would drop them; not reading them at all saves time and memory.
+        unused = null_columns(document.source) & ADDED
+        columns = [name for name in document.columns if name not in unused]
     frame = table_in(document.source, document.kind, columns=columns)
     return without_nulls(frame.with_columns(literals(document.folder_facts)))
 
 
 def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
-    r"""The table in a CSV file; columns other than `texts` get the dtype that all of their text has.
+    r"""Return the table in a CSV file; columns other than `texts` get the dtype that all of their text has.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     try:
         frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise broken("is no whole table", error, ", perhaps half-written") from error
+        raise broken("is not a complete table", error, ", perhaps half-written") from error
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and _cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
@@ -167,14 +168,16 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
 
 
 def _cut_short(frame: pl.DataFrame, document: Document) -> bool:
+    """Return whether the last row has fewer fields than the others: Polars fills them with nulls."""
     last = frame.row(-1)
-    absent = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
-    return bool(absent) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * absent)
+    nulls = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
+    # Fields that are empty in the file leave their separators at its end.
+    return bool(nulls) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * nulls)
 
 
 def _with_times(frame: pl.DataFrame) -> pl.DataFrame:
-    """Times to an event, which CSV holds as two columns, as one again."""
-    for name in [found.removesuffix("_duration") for found in frame.columns if found.endswith("_duration")]:
+    """Join the two columns of a time to an event, as CSV holds it, into one struct."""
+    for name in [column.removesuffix("_duration") for column in frame.columns if column.endswith("_duration")]:
         parts = [f"{name}_duration", f"{name}_observed"]
         if parts[1] not in frame.columns or name in frame.columns or not _is_time(frame, parts):
             continue
@@ -187,5 +190,5 @@ def _with_times(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _is_time(frame: pl.DataFrame, parts: list[str]) -> bool:
     duration, observed = (frame[part] for part in parts)
-    whole = duration.dtype == pl.Int64 and int(duration.abs().max() or 0) < 2**31  # type: ignore[arg-type]
-    return whole and observed.dtype == pl.Boolean and (duration.is_null() == observed.is_null()).all()
+    is_whole = duration.dtype == pl.Int64 and int(duration.abs().max() or 0) < 2**31  # type: ignore[arg-type]
+    return is_whole and observed.dtype == pl.Boolean and (duration.is_null() == observed.is_null()).all()

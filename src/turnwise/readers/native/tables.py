@@ -1,4 +1,4 @@
-"""Your own table into TURNS: named, cast, numbered, in order and checked."""
+"""A table of your own as TURNS: renamed, cast, numbered, sorted and checked."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -16,11 +16,11 @@ from turnwise.readers.sources.frames import WORDS
 from turnwise.schema import TURNS
 from turnwise.schema.promises import check_in_order
 
-TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # columns of words: text stays as it is beside other things
+TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _ORDER = "__turnwise_order"
 _OF_LISTS = (
-    "the table holds a list of turns in each row (`{}`): write its rows as JSON lines, as "
-    '`frame.write_ndjson("chats.jsonl")` does (decode the list first where it is text), and `tw.read` that'
+    "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
+    '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `tw.read`'
 )
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
@@ -33,7 +33,7 @@ def conformed(frame: pl.DataFrame, names: Mapping[str, str] = ...) -> pl.DataFra
 def conformed(
     frame: pl.DataFrame | pl.LazyFrame, names: Mapping[str, str] = MappingProxyType({})
 ) -> pl.DataFrame | pl.LazyFrame:
-    """The frame as TURNS, lazy if it was; `names` maps our names to theirs. What became null is counted on stderr.
+    """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours. NaN that became null is counted on stderr.
 
     Examples
     --------
@@ -42,33 +42,36 @@ def conformed(
     ... ].to_list()
     [1, 2]
     """
-    lazy = isinstance(frame, pl.LazyFrame)
+    is_lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
         renamed = _renamed(frame, names)
         if fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems()
-    made = conform(frame, names, "the frame", problems)
+    turns = conform(frame, names, "the frame", problems)
     problems.announce()
-    return made.lazy() if lazy else made
+    return turns.lazy() if is_lazy else turns
 
 
 def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
-    """Whether rows with these columns, called so, are no turns but messages, or rollouts with a list of what was said in each.
+    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each.
 
     Examples
     --------
-    >>> said = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
-    >>> holds_chats({"messages": said}, {}), holds_chats({"messages": said, "reply": pl.String}, {"response": "reply"})
+    >>> messages = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
+    >>> (
+    ...     holds_chats({"messages": messages}, {}),
+    ...     holds_chats({"messages": messages, "reply": pl.String}, {"response": "reply"}),
+    ... )
     (True, False)
     """
-    ours = {theirs: name for name, theirs in names.items()}
-    return _no_turns({ours.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
+    column_of = {source: column for column, source in names.items()}
+    return _no_turns({column_of.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
 
 
 def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems: Problems) -> pl.DataFrame:
-    """The frame as TURNS; `names` maps our names to theirs, `where` names it for what is noted in `problems`."""
+    """Return the frame as TURNS; `names` maps names of TURNS to yours, `where` is its name in `problems`."""
     frame = _renamed(frame, names)
     if (reason := _no_turns(frame.schema, names.get("rollout_id", "rollout_id")) or _spelled_out(frame)) is not None:
         raise SchemaError(f"TURNS: {reason}")
@@ -85,93 +88,99 @@ def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems:
         for name, dtype in frame.schema.items()
         if name in dtypes or dtype == pl.Object
     )
-    frame = _without_nan(frame, where, problems)  # of text, NaN is known only now
+    frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
     frame = _numbered(frame)
     if schema.in_order(frame):
         return check_in_order(arrange(frame))
     return schema.check(arrange(_in_order(frame)), TURNS)
 
 
-def fits(found: pl.Schema) -> bool:
-    """Return whether columns are those of TURNS as they stand, so that a lazy frame of them need not be collected."""
+def fits(columns: pl.Schema) -> bool:
+    """Return whether columns are those of TURNS already, so that a lazy frame of them need not be collected."""
     dtypes = TURNS.dtypes
-    named = all(name in found for name in TURNS.required) and not _aliases(found, lambda _: False)
-    doubtful = "attack" in found and "prompt" not in found
-    typed = all(dtype == dtypes.get(name, dtype) for name, dtype in found.items())
-    return named and not doubtful and typed and _no_turns(found, "rollout_id") is None
+    named = all(name in columns for name in TURNS.required) and not _aliases(columns, lambda _: False)
+    # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.
+    doubtful = "attack" in columns and "prompt" not in columns
+    typed = all(dtype == dtypes.get(name, dtype) for name, dtype in columns.items())
+    return named and not doubtful and typed and _no_turns(columns, "rollout_id") is None
 
 
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
-    """A lazy frame that `fits`, with every column of TURNS and NaN as null."""
-    found = lazy.collect_schema()
-    clean = lazy.with_columns(pl.col(name).fill_nan(None) for name, dtype in found.items() if dtype.is_float())
-    return clean.select(arrangement(found.names()))
+    """Return a lazy frame that `fits` with every column of TURNS, and NaN as null."""
+    columns = lazy.collect_schema()
+    clean = lazy.with_columns(pl.col(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
+    return clean.select(arrangement(columns.names()))
 
 
 def words(names: Mapping[str, str]) -> frozenset[str]:
-    """Their columns that are columns of TURNS."""
-    return TEXTS | {theirs for ours, theirs in names.items() if ours in WORDS}
+    """Return the names of text columns, yours included."""
+    return TEXTS | {source for column, source in names.items() if column in WORDS}
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
-    found = frame.collect_schema()
-    wanted = {ours: theirs for ours, theirs in names.items() if theirs != ours}
-    for ours, theirs in wanted.items():
-        if theirs not in found:
-            raise ArgumentError(f"turns: there is no column {theirs!r} for {ours}; there is {listing(found, most=30)}")
-        if ours in found and ours not in wanted.values() and _known(frame, ours):
+    columns = frame.collect_schema()
+    renames = {column: source for column, source in names.items() if source != column}
+    for column, source in renames.items():
+        if source not in columns:
             raise ArgumentError(
-                f"turns: {ours}={theirs!r} would hide the column {ours!r}; "
-                f'rename that first: `frame.rename({{"{ours}": "{ours}_source"}})`'
+                f"turns: there is no column {source!r} for {column}; there is {listing(columns, most=30)}"
             )
-    apart = set(wanted) | set(wanted.values())
-    kept = [pl.col(name) for name in found if name not in apart]
-    frame = frame.select(*kept, *(pl.col(theirs).alias(ours) for ours, theirs in wanted.items()))
+        if column in columns and column not in renames.values() and _has_values(frame, column):
+            raise ArgumentError(
+                f"turns: {column}={source!r} would hide the column {column!r}; "
+                f'rename that first: `frame.rename({{"{column}": "{column}_source"}})`'
+            )
+    affected = set(renames) | set(renames.values())
+    unchanged = [pl.col(name) for name in columns if name not in affected]
+    frame = frame.select(*unchanged, *(pl.col(source).alias(column) for column, source in renames.items()))
     if "rollout_id" not in frame.collect_schema():
         raise SchemaError(
-            f"TURNS: there is no column `rollout_id` (there is {listing(found, most=30)}); "
-            'say which of yours it is: `tw.turns(frame, rollout_id="...")`'
+            f"TURNS: there is no column `rollout_id` (there is {listing(columns, most=30)}); "
+            'say which of your columns it is: `tw.turns(frame, rollout_id="...")`'
         )
     return frame.rename(_aliases(frame.collect_schema(), lambda name: _varies(frame, name)))
 
 
-def _known(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
-    """Return whether the column holds anything: `read` gives every column of ours, and what is null throughout hides nothing."""
+def _has_values(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
+    """Return whether the column has a value: `read` adds all columns of TURNS, and a column of nulls can be replaced."""
     return bool(frame.lazy().select(pl.col(name).is_not_null().any()).collect().item())
 
 
-def _aliases(found: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[str, str]:
-    """Return the columns that are the prompt and the response, where that is beyond doubt."""
+def _aliases(columns: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[str, str]:
+    """Return the columns that must be the prompt and the response."""
     words = {
-        name for name, dtype in found.items() if dtype in {pl.String, pl.Categorical} or isinstance(dtype, pl.Enum)
+        name for name, dtype in columns.items() if dtype in {pl.String, pl.Categorical} or isinstance(dtype, pl.Enum)
     }
     renames = {}
-    for ours, theirs in (("prompt", PROMPTS), ("response", RESPONSES)):
-        candidates = [name for name in theirs if name in words]
-        if ours not in found and len(candidates) == 1:
-            renames[candidates[0]] = ours
-        elif ours == "prompt" and ours not in found and not candidates and "attack" in words and varies("attack"):
-            renames["attack"] = ours
+    for column, usual_names in (("prompt", PROMPTS), ("response", RESPONSES)):
+        candidates = [name for name in usual_names if name in words]
+        if column in columns:
+            continue
+        if len(candidates) == 1:
+            renames[candidates[0]] = column
+        # The method of an attack is the same in all turns of a rollout; a text that changes is what was said.
+        elif column == "prompt" and not candidates and "attack" in words and varies("attack"):
+            renames["attack"] = column
     return renames
 
 
-def _no_turns(found: Mapping[str, Any], rollout_id: str) -> str | None:
+def _no_turns(columns: Mapping[str, Any], rollout_id: str) -> str | None:
     """Describe rows that are not turns: messages, or rollouts with a list of their turns."""
-    if {"prompt", "response"} & found.keys():
+    if {"prompt", "response"} & columns.keys():
         return None
-    words = words_of(frozenset(found))
+    words = words_of(frozenset(columns))
     if words is not None:
         chats = f'frame.group_by("{rollout_id}", maintain_order=True).agg(messages=pl.struct{words})'
         return (
-            "the table holds a message in each row: put those of one rollout into one record, "
-            f'`{chats}.write_ndjson("chats.jsonl")`, and `tw.read` that'
+            "each row of the table is a message: put those of one rollout into one record, "
+            f'`{chats}.write_ndjson("chats.jsonl")`, and read that with `tw.read`'
         )
-    name = next((name for name in LISTS if isinstance(found.get(name), LIST)), None)
-    return None if name is None or "turn" in found else _OF_LISTS.format(name)
+    name = next((name for name in LISTS if isinstance(columns.get(name), LIST)), None)
+    return None if name is None or "turn" in columns else _OF_LISTS.format(name)
 
 
 def _spelled_out(frame: pl.DataFrame) -> str | None:
-    """Decode lists of objects that became JSON text because the objects differ."""
+    """Describe rows whose list of turns is JSON text, as lists of unlike objects become in a frame."""
     if {"turn", "prompt", "response"} & {*frame.columns}:
         return None
     texts = (name for name in LISTS if frame.schema.get(name) == pl.String)
@@ -180,19 +189,20 @@ def _spelled_out(frame: pl.DataFrame) -> str | None:
 
 
 def _varies(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
-    counted = frame.lazy().group_by("rollout_id").agg(pl.col(name).n_unique()).select(pl.col(name).max()).collect()
-    return int(counted.item() or 0) > 1
+    most = frame.lazy().group_by("rollout_id").agg(pl.col(name).n_unique()).select(pl.col(name).max()).collect()
+    return int(most.item() or 0) > 1
 
 
 def _without_nan(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFrame:
-    found = {name: int(frame[name].is_nan().sum()) for name, dtype in frame.schema.items() if dtype.is_float()}
-    for name, count in found.items():
+    counts = {name: int(frame[name].is_nan().sum()) for name, dtype in frame.schema.items() if dtype.is_float()}
+    for name, count in counts.items():
         problems.nulled(where, count, field=name)
-    odd = [name for name, count in found.items() if count]
-    return frame.with_columns(pl.col(odd).fill_nan(None)) if odd else frame
+    with_nan = [name for name, count in counts.items() if count]
+    return frame.with_columns(pl.col(with_nan).fill_nan(None)) if with_nan else frame
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Number the turns if the table does not; numbers that start at 0 in every rollout are raised by one."""
     turn = pl.col("turn")
     if "turn" not in frame.columns:
         if schema.is_tree(frame):
@@ -207,7 +217,7 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rollouts as they first appear, each in one piece, and its turns in order (nodes of a tree as they stand)."""
+    """Sort rollouts by their first row and turns by number, each rollout in one piece; nodes of a tree keep their order."""
     frame = frame.with_row_index(_ORDER).with_columns(pl.col(_ORDER).min().over("rollout_id"))
     by = [_ORDER] if schema.is_tree(frame) else [_ORDER, "turn"]
     return frame.sort(by, maintain_order=True).drop(_ORDER)

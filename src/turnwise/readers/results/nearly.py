@@ -6,7 +6,7 @@ from itertools import islice
 
 import polars as pl
 
-from turnwise.readers.chats.layouts import IDS, LISTS, PROMPTS, RESPONSES, SAID, words_of
+from turnwise.readers.chats.layouts import IDS, LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
@@ -72,7 +72,7 @@ def _reasons(document: Document) -> Iterator[str]:
     # Prompts and answers that are present, but in the wrong form.
     yield from _as_text(document)
     yield from _no_text(document)
-    if names & (SAID - ASKED):
+    if names & (TURN_TEXTS - ASKED):
         yield _without_id(document, names)
     yield from _by_name(document)
     # Messages or turns one level deeper, or under an unknown name.
@@ -117,14 +117,14 @@ def _first(document: Document, name: str) -> Iterator[object]:
 def _no_text(document: Document) -> Iterator[str]:
     """Describe prompts and answers that are not text: several answers to one prompt, or objects."""
     record = next(iter(document.beginning), {})
-    values = {name: surface_if_any(value) for name, value in record.items() if name in {*SAID, *SEVERAL}}
+    values = {name: surface_if_any(value) for name, value in record.items() if name in {*TURN_TEXTS, *SEVERAL}}
     for name in SEVERAL:
         value = values.get(name)
         if isinstance(value, list) and value and isinstance(surface_if_any(value[0]), str) and values.keys() & ASKED:
             rename = "" if name == "response" else f'.rename({{"{name}": "response"}})'
             rows = f'{_frame(document)}.explode("{name}"){rename}.with_row_index("rollout_id")'
             yield f"holds several answers under `{name}`: make each a row, `tw.turns({rows})`"
-    nested = [name for name, value in values.items() if name in SAID and isinstance(value, dict | list)]
+    nested = [name for name, value in values.items() if name in TURN_TEXTS and isinstance(value, dict | list)]
     if nested:
         yield f"holds {' and '.join(f'`{name}`' for name in nested)} that {'are' if nested[1:] else 'is'} no text: {AS_A_CHAT}"
 
@@ -150,9 +150,9 @@ def _within(name: str, value: object) -> Iterator[str]:
     names = names_if_any(first) if isinstance(first, dict) else frozenset()
     if words_of(names) is not None:
         yield f'holds messages under `{name}`: name that list, names={{"messages": "{name}"}}'
-    elif names & ASKED and not names & (SAID - ASKED):
+    elif names & ASKED and not names & (TURN_TEXTS - ASKED):
         yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.rollout.read_prompts`"
-    elif any(isinstance(surface_if_any(first[word]), str) for word in names & SAID):
+    elif any(isinstance(surface_if_any(first[word]), str) for word in names & TURN_TEXTS):
         yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
     elif names & {*LISTS}:
         yield f"holds its records under `{name}`: write that list alone, or a record a line"

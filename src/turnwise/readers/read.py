@@ -396,5 +396,5 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     first = "".join(f"; first, {file}: {reason}" for file, _, _, reason in problems.rows[:1])
-    count = counted(len(problems.rows), "problem")
-    return f"{', '.join(map(str, paths))}: nothing could be read ({count}{first}); formats are {format_names()}, and format= forces one"
+    problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    return f"{problem}; formats are {format_names()}, and format= forces one"

@@ -120,7 +120,7 @@ def test_what_json_has_no_word_for(tmp_path):
     assert found["when"][0] == "2026-01-02T00:00:00+00:00"
     assert found["bad"].null_count() == found.height
     frame.with_columns(image=pl.lit(b"\xff")).write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(ReadError, match=r'field `image`: holds bytes, which are no text; .*drop\("image"\)'):
+    with pytest.raises(ReadError, match=r'field `image`: holds bytes, which are not text; .*drop\("image"\)'):
         read(tmp_path / "log.parquet")
     nested = frame.with_columns(images=pl.concat_list(pl.struct(bytes=pl.lit(b"\xff"))))
     nested.write_parquet(tmp_path / "log.parquet")
@@ -133,7 +133,7 @@ def test_lists_under_other_names_are_told(tmp_path):
     with pytest.raises(ReadError, match="holds messages under `log`: name that list"):
         read(tmp_path / "log.parquet")
     pl.DataFrame({"id": [1], "messages": [["Hi", "Hello"]]}).write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(ReadError, match="holds `messages` of which none says who speaks"):
+    with pytest.raises(ReadError, match="holds `messages` without names of the speakers"):
         read(tmp_path / "log.parquet")
 
 

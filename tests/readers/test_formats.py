@@ -574,7 +574,7 @@ def test_the_folders_of_three_more_tools_together(shared):
     schema.check(frame, TURNS)
     counted = frame.group_by("source").agg(pl.col("rollout_id").n_unique(), pl.col("turn").count()).sort("source")
     assert counted.rows() == [("garak", 160, 160), ("inspect", 570, 710), ("mint", 1230, 4639)]
-    reasons = ["holds no output", "tw.readers.read_summary", "stands in"]
+    reasons = ["holds no output", "tw.readers.read_summary", "appears in"]
     assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [8, 3, 1]
     assert problems.height == 12
 

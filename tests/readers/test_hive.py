@@ -186,7 +186,7 @@ def test_folders_that_contradict_each_other_are_told(tmp_path: Path) -> None:
     """Which run it is nobody knows; said twice alike it is said once."""
     put(tmp_path / "k=1" / "k=2", some(1))
     for verb in (tw.read, tw.scan):
-        with pytest.raises(ReadError, match="field `k`: lies in folders of which one says '1' and another '2'; rename"):
+        with pytest.raises(ReadError, match="field `k`: is in folders of which one says '1' and another '2'; rename"):
             verb(tmp_path)
     put(tmp_path / "k=1" / "deep" / "k=1", some(2)[1:])
     assert both(tmp_path / "k=1" / "deep")["k"].to_list() == [1]

@@ -527,15 +527,15 @@ ROW = {"prompt": "Hi", "response": "Hello"}
         ([{"id": 1, **ROW}] * 2, r'if `id` says which rows are one rollout, .* names=\{"rollout_id": "id"\}'),
         ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
         ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.rollout.read_prompts`"),
-        ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` of which none says who speaks: write each as"),
-        ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` of which none says who speaks: write each as"),
+        ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` without names of the speakers: write each as"),
+        ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` without names of the speakers: write each as"),
         ([{"id": 1, "log": chat()}] * 2, r'holds messages under `log`: name that list, names=\{"messages": "log"\}'),
         ([{"id": 1, "steps": SAID}] * 2, r'holds turns under `steps`: name that list, names=\{"turns": "steps"\}'),
         (
             [{"conversation_id": 1, "role": "user", "content": "Hi"}] * 2,
             "holds a message in each record: put those of one",
         ),
-        ([chat(), chat()], "holds lists of messages with no record around them"),
+        ([chat(), chat()], "holds lists of messages without records around them"),
         (
             {"config": 1, "rollouts": [{"id": 1, "turns": SAID}]},
             "holds its records under `rollouts`: write that list alone",
@@ -561,9 +561,9 @@ ROW = {"prompt": "Hi", "response": "Hello"}
         ([{"id": "c", "op_name": "w", "inputs": {"messages": chat()}, "output": {}}] * 2, "holds calls of Weave"),
         (
             [{"id": "t", "input": chat(), "output": {"role": "assistant", "content": "yo"}}] * 2,
-            "holds `input` and `output` that are no text: write what each record asked and answered as a chat",
+            "holds `input` and `output` that are not text: write what each record asked and answered as a chat",
         ),
-        ([{"id": "t", "input": "Hi", "output": {"text": "yo"}}] * 2, "holds `output` that is no text"),
+        ([{"id": "t", "input": "Hi", "output": {"text": "yo"}}] * 2, "holds `output` that is not text"),
         (
             [{"id": "t", "trace": {"messages": chat()}, "n": 3}] * 2,
             "holds `messages` within `trace`: put that list into",

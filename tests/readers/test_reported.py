@@ -286,7 +286,10 @@ def test_an_interval_that_does_not_hold_its_rate_says_so(tmp_path):
     )
     frame = read_summary(tmp_path)
     assert frame["estimate"].to_list() == [0.1, None]
-    assert frame["reason"].to_list() == ["the interval does not hold the rate; it may be that of the passes", None]
+    assert frame["reason"].to_list() == [
+        "the interval does not contain the rate; it may be the interval of the passes",
+        None,
+    ]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])

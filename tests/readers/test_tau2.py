@@ -18,7 +18,7 @@ def test_the_voice_run(shared):
     assert frame["total_seconds"][0] == pytest.approx(352.87473287503235)
     assert frame["solved"].null_count() == frame["response"].null_count() == frame.height == 10
     assert frame["target"].unique().to_list() == ["openai:gpt-realtime-2"]  # from the header above the folder
-    said = "what a run of tau2-bench says of itself, not rollouts: open it with `tw.read` from the folder `simulations`"
+    said = "the header of a run of tau2-bench, not rollouts: open it with `tw.read` from the folder `simulations`"
     assert said in problems["reason"].item()
 
 

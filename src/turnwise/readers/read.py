@@ -395,8 +395,6 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
-    where = ", ".join(str(path) for path in paths)
-    rows = problems.rows
-    first = f"; first, {rows[0][0]}: {rows[0][3]}" if rows else ""
-    counts = counted(len(rows), "problem")
-    return f"{where}: nothing could be read ({counts}{first}); formats are {format_names()}, and format= forces one"
+    first = "".join(f"; first, {file}: {reason}" for file, _, _, reason in problems.rows[:1])
+    problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    return f"{problem}; formats are {format_names()}, and format= forces one"

@@ -51,7 +51,9 @@ def sniff_nested(document: Document) -> bool:
 
 
 def read_native(document: Document, table: Table) -> None:
-    r"""Read a table with the column names of TURNS: Parquet, Arrow, CSV, JSON (a list of records, or `{"turns": [...]}`) or JSON lines.
+    r"""Read a table with the column names of TURNS: Parquet, Arrow, CSV, JSON lines or JSON.
+
+    JSON is a list of records, or ``{"turns": [...]}``.
 
     ============================ ======================================================================
     in the file                  in the table

@@ -179,7 +179,9 @@ def _of_garak(document: Document, problems: Problems) -> Iterator[Figure]:
                 "n": n,
                 "n_undetermined": evaluated.nones,
                 "method": " ".join(filter(None, ("reported by garak", evaluated.confidence_method))),
-                "reason": "the interval does not hold the rate; it may be that of the passes" if is_outside else None,
+                "reason": "the interval does not contain the rate; it may be the interval of the passes"
+                if is_outside
+                else None,
             }
             probes.add((run.name, evaluated.probe))
 

@@ -65,12 +65,7 @@ def labels(document: Document) -> bool:
 
 
 VERDICTS, SUMMARY, PROMPTS = "`tw.judges.read_verdicts`", "`tw.readers.read_summary`", "`tw.rollout.read_prompts`"
-WORDS = (
-    "label",
-    "value",
-    "verdict",
-    "score_value",
-)  # what a column of labels may be called, for `tw.judges.read_verdicts`
+WORDS = ("label", "value", "verdict", "score_value")  # names of a column of labels, for `tw.judges.read_verdicts`
 PROMPTFOO = "promptfoo's results as a table or a database"
 EXPORT = "`tw.read`, once `promptfoo export eval ID --output results.json` has written them as JSON"
 _TURNS = ("prompt", "response")
@@ -98,7 +93,7 @@ LOOKALIKES = (
     Lookalike("results", SUMMARY, lambda document: harness.is_harness(document) or harness.is_lighteval(document)),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(
-        "what a run of tau2-bench says of itself",
+        "the header of a run of tau2-bench",
         "`tw.read` from the folder `simulations` beside it",
         tau2.sniff_header,
     ),

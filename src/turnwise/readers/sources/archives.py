@@ -35,8 +35,6 @@ _DAMAGED = (
     *UNSOUND,
 )
 HEADER = struct.Struct("<4s22xHH")  # of a member: the mark, and the lengths of its name and of extra fields
-LARGE = 1 << 25  # bytes; a smaller archive is read into memory at once, since it may have thousands of members
-EXTRA = 64  # bytes for extra fields between a member's name and its content: enough for most, so that one read suffices
 
 
 class Archive:
@@ -119,11 +117,9 @@ class Archive:
 
     @cached_property
     def _file(self) -> IO[bytes]:
-        """The archive itself, in memory unless it is large."""
+        """The archive itself."""
         source = self._document.source
-        if isinstance(source, io.BytesIO):
-            return source
-        return source.open("rb", buffering=0) if source.stat().st_size > LARGE else io.BytesIO(source.read_bytes())
+        return source if isinstance(source, io.BytesIO) else source.open("rb")
 
     def _check(self) -> None:
         spans = sorted((member.header_offset, member.compress_size) for member in self._members)
@@ -138,16 +134,12 @@ class Archive:
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
         """Return the compressed content of a member."""
         self._file.seek(member.header_offset)
-        data = self._file.read(HEADER.size + len(member.orig_filename) + EXTRA + member.compress_size)
         # The lengths in the member's own header count: those in the directory of the archive may differ.
-        magic, name_length, extra_length = HEADER.unpack_from(data)
+        magic, name_length, extra_length = HEADER.unpack(self._file.read(HEADER.size))
         if magic != b"PK\x03\x04":
             raise zipfile.BadZipFile("it does not start where the archive says")
-        start = HEADER.size + name_length + extra_length
-        end = start + member.compress_size
-        if end > len(data):
-            data += self._file.read(end - len(data))
-        return data[start:end]
+        self._file.seek(name_length + extra_length, io.SEEK_CUR)
+        return self._file.read(member.compress_size)
 
     def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
         """Unpack a member: at most one byte more than `size`, which shows that it is larger than it states."""

@@ -242,7 +242,7 @@ def batches_in(
     for name, dtype in columns.items():
         if holds_bytes(dtype):
             remedy = f'write the file without that column: `frame.drop("{name}").write_parquet("texts.parquet")`'
-            raise BrokenError("holds bytes, which are no text", field=name, remedy=remedy)
+            raise BrokenError("holds bytes, which are not text", field=name, remedy=remedy)
     try:
         for batch in _batches(source, kind, columns, size or BATCH):
             yield batch.with_columns(constants)

@@ -41,7 +41,7 @@ def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
         # Special characters in names and values are percent-encoded.
         name, text = unquote(part[1]), None if part[2] == NULL else unquote(part[2])
         if facts.setdefault(name, text) != text:
-            reason = f"lies in folders of which one says {facts[name]!r} and another {text!r}"
+            reason = f"is in folders of which one says {facts[name]!r} and another {text!r}"
             raise BrokenError(reason, field=name, remedy="rename the one that is wrong")
     return facts
 

@@ -18,17 +18,9 @@ POLARS = {
     "lines": "pl.read_ndjson",
     "json": "pl.read_json",
 }
-NAMES = (
-    *IDS,
-    "conv_id",
-    "trajectory_id",
-    "episode_id",
-    "episode",
-    "conversation",
-    "rollout",
-    "id",
-)  # names of columns that may identify rollouts
-ASKED = frozenset({"prompt", *PROMPTS})
+# Names of columns that may identify rollouts.
+NAMES = (*IDS, "conv_id", "trajectory_id", "episode_id", "episode", "conversation", "rollout", "id")
+PROMPT_NAMES = frozenset({"prompt", *PROMPTS})
 SEVERAL = ("responses", "outputs", "completions", "answers", "replies", "generations", "response", *RESPONSES)
 AS_A_CHAT = 'write what each record asked and answered as a chat, `{"messages": [...]}`'
 REQUESTS = "holds requests of a batch without their answers: read the batch's output"
@@ -42,15 +34,15 @@ OTHERS = (  # records of other tools, by the names of their fields
 )
 
 
-def nearly(document: Document) -> str | None:
+def hint(document: Document) -> str | None:
     r"""Return what is missing in a file with messages or turns; None for any other file.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> nearly(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
+    >>> hint(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
     'has no column `rollout_id`: if `chat_id` says which rows are one rollout, ...'
-    >>> nearly(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
+    >>> hint(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
     'holds messages under `log`: name that list, names={"messages": "log"}'
     """
     return next(_reasons(document), None)
@@ -62,7 +54,7 @@ def _reasons(document: Document) -> Iterator[str]:
     # The most specific reasons come first: the caller takes the first.
     names = document.keys
     if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
-        yield 'holds lists of messages with no record around them: write each as `{"messages": [...]}`'
+        yield 'holds lists of messages without records around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
         yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
     # Known records of other tools.
@@ -72,14 +64,14 @@ def _reasons(document: Document) -> Iterator[str]:
     # Prompts and answers that are present, but in the wrong form.
     yield from _as_text(document)
     yield from _no_text(document)
-    if names & (TURN_TEXTS - ASKED):
+    if names & (TURN_TEXTS - PROMPT_NAMES):
         yield _without_id(document, names)
     yield from _by_name(document)
     # Messages or turns one level deeper, or under an unknown name.
     for record in document.beginning:
         for name, value in record.items():
             yield from _within(name, surface_if_any(value))
-    if names & ASKED:
+    if names & PROMPT_NAMES:
         yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
 
 
@@ -120,13 +112,18 @@ def _no_text(document: Document) -> Iterator[str]:
     values = {name: surface_if_any(value) for name, value in record.items() if name in {*TURN_TEXTS, *SEVERAL}}
     for name in SEVERAL:
         value = values.get(name)
-        if isinstance(value, list) and value and isinstance(surface_if_any(value[0]), str) and values.keys() & ASKED:
+        if (
+            isinstance(value, list)
+            and value
+            and isinstance(surface_if_any(value[0]), str)
+            and values.keys() & PROMPT_NAMES
+        ):
             rename = "" if name == "response" else f'.rename({{"{name}": "response"}})'
             rows = f'{_frame(document)}.explode("{name}"){rename}.with_row_index("rollout_id")'
             yield f"holds several answers under `{name}`: make each a row, `tw.turns({rows})`"
     nested = [name for name, value in values.items() if name in TURN_TEXTS and isinstance(value, dict | list)]
     if nested:
-        yield f"holds {' and '.join(f'`{name}`' for name in nested)} that {'are' if nested[1:] else 'is'} no text: {AS_A_CHAT}"
+        yield f"holds {' and '.join(f'`{name}`' for name in nested)} that {'are' if nested[1:] else 'is'} not text: {AS_A_CHAT}"
 
 
 def _by_name(document: Document) -> Iterator[str]:
@@ -150,14 +147,14 @@ def _within(name: str, value: object) -> Iterator[str]:
     names = names_if_any(first) if isinstance(first, dict) else frozenset()
     if words_of(names) is not None:
         yield f'holds messages under `{name}`: name that list, names={{"messages": "{name}"}}'
-    elif names & ASKED and not names & (TURN_TEXTS - ASKED):
+    elif names & PROMPT_NAMES and not names & (TURN_TEXTS - PROMPT_NAMES):
         yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.rollout.read_prompts`"
     elif any(isinstance(surface_if_any(first[word]), str) for word in names & TURN_TEXTS):
         yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
     elif names & {*LISTS}:
         yield f"holds its records under `{name}`: write that list alone, or a record a line"
     elif name in LISTS and isinstance(first, str | list):
-        yield f'holds `{name}` of which none says who speaks: write each as `{{"role": "user", "content": "..."}}`'
+        yield f'holds `{name}` without names of the speakers: write each as `{{"role": "user", "content": "..."}}`'
 
 
 def _without_id(document: Document, names: frozenset[str]) -> str:

@@ -60,6 +60,7 @@ def doctor(turns: object) -> pl.DataFrame:
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
     table = _Table(frame)
+    # Each check yields the analyses of one kind, valid or not.
     findings = [finding for check in _CHECKS for finding in check(table)]
     rows = [
         {"analysis": name, "valid": flaw is None, "reason": flaw or note, "call": None if flaw else call}
@@ -150,6 +151,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
         row_headings = table.headings_of(metric)
         applicable, with_verdict = int((row_headings != INAPPLICABLE).sum()), int((row_headings == VALUE).sum())
         flaw = None
+        # First reasons why there is no rate at all, then caveats of a rate.
         if not applicable:
             flaw = (
                 "the table has no rollouts"
@@ -181,7 +183,9 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
 def _of_time(table: _Table) -> Iterator[Finding]:
     duration, observed = table.sheet.times("time_to_success")
     judged, turns = table.sheet.numbers("num_judged"), table.sheet.numbers("num_turns")
+    # A duration of 0 means that no turn was judged.
     followed = duration > 0
+    # Successes recorded for a whole rollout of several turns, whose turn is unknown.
     undated = int((observed & (judged == 0) & (turns > 1)).sum())
     flaw = note = None
     if not followed.any():
@@ -294,11 +298,8 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     yield "success at least once in k attempts", flaw, note, call
     refusal = "attempts stopped at the first success, so none could succeed twice" if stops else None
     yield "success in all of k attempts", flaw or refusal, note, call
-    number_of_units = (
-        len(np.unique(repeats.unit.codes[0][judged > 0]))
-        if repeats.unit.codes and judged.size
-        else int((judged > 0).sum())
-    )
+    units = repeats.unit.codes[0] if repeats.unit.codes else np.arange(judged.size)
+    number_of_units = np.unique(units[judged > 0]).size
     few_flaw = (
         f"{counted(number_of_units, 'goal is', 'goals are')} too few to see how they differ; {FEWEST_CLUSTERS} are the least"
         if number_of_units < FEWEST_CLUSTERS
@@ -307,6 +308,7 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     partial_flaw = (
         "partially judged rollouts: judge them first" if (table.headings_of(metric) == HALF_JUDGED).any() else None
     )
+    # A forecast for ten times the observed attempts, the limit of what `forecast` accepts without a warning.
     forecast_call = f"tw.forecast({table.measured}{metric_option}, k={10 * int(judged.max(initial=1))})"
     yield "forecast at more attempts", flaw or few_flaw or partial_flaw, None, forecast_call
     score = next(iter(table.scores), None)
@@ -363,6 +365,7 @@ def _of_release(table: _Table) -> Iterator[Finding]:
     unknown = ~np.isin(table.headings_of(table.metric), (VALUE, INAPPLICABLE))
     note = "rollouts without a whole verdict count against what is required" if unknown.any() else None
     yield "release gate", flaw, note, f"tw.gate({table.measured}, {require!r}{table.groups})"
+    # Training steps are found by name; the column must be constant within rollouts and vary between them.
     step = next((name for name in table.frame.columns if "step" in name.lower() and _is_step(table.frame, name)), None)
     step_flaw = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
     if step and table.tree:

@@ -34,6 +34,7 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     {'n_error': 1, 'n_undetermined': 0, 'n_missing': 1, 'n_inapplicable': 0}
     """
     known = sheet.known(metric)
+    # The common case needs no facts of the rollouts.
     if known.all():
         return np.full(known.size, VALUE, dtype=np.uint8)
     about = catalog.about(metric)

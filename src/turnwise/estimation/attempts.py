@@ -10,7 +10,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, join_reasons, row_of, rows_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, at_the_bounds, headings
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, at_the_bounds, headings
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
 from turnwise.stats.clusters import Grouping
@@ -132,7 +132,7 @@ def attempts(
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric)
     # Missing values of partially judged attempts are bounded; other missing values are left out.
-    partial = row_headings == HALF_JUDGED
+    partial = row_headings == PARTIALLY_JUDGED
     rows = []
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])

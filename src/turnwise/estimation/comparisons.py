@@ -9,7 +9,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arrays import Sheet, join_reasons
 from turnwise.estimation.clusters import Unit, generator, unit_of
-from turnwise.estimation.missingness import HALF_JUDGED, VALUE, Headings
+from turnwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.differences import Arm, Difference, Draws, Method
@@ -152,7 +152,9 @@ class Comparison:
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
                 "name the column with cluster=, such as cluster='goal'"
             )
-        partial = [int((self.headings[rows] == HALF_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)]
+        partial = [
+            int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
+        ]
         if (
             any(partial)
             and self.statistic == "mean"
@@ -278,7 +280,7 @@ class Comparison:
 
         It reaches from the difference if they are failures in the group and successes in the baseline to the opposite case.
         """
-        applicable = np.isin(self.headings, (VALUE, HALF_JUDGED))
+        applicable = np.isin(self.headings, (VALUE, PARTIALLY_JUDGED))
         arms = self.group_rows[applicable[self.group_rows]], self.baseline_rows[applicable[self.baseline_rows]]
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)

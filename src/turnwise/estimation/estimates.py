@@ -9,7 +9,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arrays import causes, endings, join_reasons, row_of
 from turnwise.estimation.clusters import Group, Unit, strata_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, at_the_bounds, counts
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, at_the_bounds, counts
 from turnwise.metrics.catalog import about
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
@@ -104,7 +104,7 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
     # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
     clusters = applicable.cluster_columns(cell.metric, cell.options.cluster)
     sample = _sample(cell, known, clusters)
-    partially_judged = bool((cell.headings == HALF_JUDGED).any())
+    partially_judged = bool((cell.headings == PARTIALLY_JUDGED).any())
     # Counts of rollouts without a value are the same for every statistic of the cell.
     missing = counts(cell.headings)
     rows = []
@@ -309,7 +309,7 @@ def _partially_judged(
     cell: Cell, extremes: list[_Sample], clusters: tuple[str, ...], level: float, estimate: Estimate
 ) -> Estimate:
     """Bound a rate if some turns are unjudged: one success settles a rollout, but one failure does not."""
-    number = int((cell.headings == HALF_JUDGED).sum())
+    number = int((cell.headings == PARTIALLY_JUDGED).sum())
     rollouts = counted(cell.group.rows.size, "rollout")
     note = f"{number:,} of {rollouts} {'is' if number == 1 else 'are'} partially judged"
     if cell.options.undecided == "drop":

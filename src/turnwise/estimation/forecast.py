@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, headings
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
 from turnwise.stats.bootstrap import MOST_NULL
@@ -114,7 +114,7 @@ def forecast(
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
         repeats = Attempts.of(sheet, applicable, metric, cluster)
-        partial = int((row_headings[applicable] == HALF_JUDGED).sum())
+        partial = int((row_headings[applicable] == PARTIALLY_JUDGED).sum())
         rows += [{**key, **row} for row in _group(repeats, numbers, levels, resamples, seed, partial)]
     return rows_of(rows, frame, by, schema.FORECAST)
 

@@ -12,7 +12,7 @@ from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
 from turnwise.estimation.clusters import unit_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, headings
 from turnwise.estimation.summary import summarize
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
@@ -108,7 +108,7 @@ def training(
     number_without = frame.height - with_step.height
     sheet = Sheet(with_step)
     row_headings = headings(sheet, metric)
-    partial = row_headings == HALF_JUDGED
+    partial = row_headings == PARTIALLY_JUDGED
     result = []
     for key, group in sheet.groups(by):
         rows = np.asarray(group[row_headings[group] != INAPPLICABLE])
